@@ -1,0 +1,53 @@
+# Everything sets itself up in .venv; Python ≥ 3.11 and make are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= 2
+
+.PHONY: audit test quick-test lint format bench wheel clean help
+
+help:
+	@echo "make audit   train a small classifier, audit its attention, write the page"
+	@echo "make test    the whole test suite"
+	@echo "make lint    formatter, linter and strict type check"
+	@echo "make bench   speed, measured side by side"
+
+audit: .venv/installed
+	$(BIN)/heedful audit bilstm+additive --out runs/audit
+
+test: .venv/developing
+	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src tests
+
+quick-test: .venv/developing
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not browser" tests
+
+lint: .venv/developing
+	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/mypy
+
+format: .venv/developing
+	$(BIN)/ruff format src tests benchmarks docs
+	$(BIN)/ruff check --fix src tests benchmarks docs
+
+bench: .venv/developing
+	$(BIN)/python -m benchmarks
+
+wheel: .venv/developing
+	$(BIN)/python -m build --wheel
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "heedful needs Python 3.11 or newer; set PYTHON=python3.11"; exit 2; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/installed: .venv/created pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/developing: .venv/created pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@ .venv/installed
+
+clean:
+	rm -rf .venv build dist runs .pytest_cache .ruff_cache .mypy_cache .hypothesis

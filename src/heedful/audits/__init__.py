@@ -1,0 +1,1 @@
+"""Whether the claim holds: every audit, in the order a reader wants."""

@@ -1,0 +1,110 @@
+"""Whether the importance methods tell the same story: Kendall's τ-b and overlap of the top."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.tables import counted
+from heedful.importance import Importance
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel
+from heedful.statistics.agreement import kendall_tau_b, top_units
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import means
+
+QUESTION = "Do other measures of importance rank the units of a text as attention does?"
+MEASURES = {"tau": "Kendall τ", "top_1": "same top unit", "top_10th": "overlap of the top 10 %"}
+
+
+def rows(
+    model: AttentiveModel, reading: Reading, importance: Importance, seed: int
+) -> pd.DataFrame:
+    """Agreement of every two methods on every document.
+
+    `top_10th` is the overlap of the top max(1, n // 10) units of both. τ is nan where a method
+    gives all units the same importance.
+    """
+    mask = reading.mask
+    tenth = (reading.units // 10).clamp_min(1)
+    first_tops = {name: top_units(scores, mask, 1) for name, scores in importance.items()}
+    tops = {name: top_units(scores, mask, tenth) for name, scores in importance.items()}
+    parts = []
+    for one, other in combinations(importance, 2):
+        overlap = (tops[one] & tops[other]).sum(-1) / tenth
+        part = frame(
+            reading.names,
+            units=reading.units.cpu().numpy(),
+            tau=kendall_tau_b(importance[one], importance[other], mask).cpu().numpy(),
+            top_1=(first_tops[one] & first_tops[other]).any(-1).cpu().numpy(),
+            top_10th=overlap.double().cpu().numpy(),
+        )
+        parts.append(part.assign(first=one, second=other))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def summarise(rows: pd.DataFrame) -> Finding:
+    """The finding over all rows: the mean of each measure for each pair of methods."""
+    of = int(rows["instance"].nunique()) if len(rows) else 0
+    rows = rows[rows["units"] > 1] if of else rows
+    kept = int(rows["instance"].nunique()) if len(rows) else 0
+    notes = counted(of - kept, of, "have one unit and are left out.")
+    if not kept:
+        nothing = "Nothing could be measured: no document has more than one unit."
+        return Finding("agreement", QUESTION, nothing, (), "agreement", {}, notes)
+    found: dict[tuple[str, str], list[Estimate]] = {}
+    for pair, part in rows.groupby(["first", "second"], sort=False):
+        table = part[list(MEASURES)].to_numpy(dtype=np.float64)
+        found[str(pair[0]), str(pair[1])] = means(table, list(part["instance"]))
+    measures = [
+        Measure(name, found[pair][column], f"{pair[0]} ~ {pair[1]}")
+        for column, name in enumerate(MEASURES.values())
+        for pair in found
+    ]
+    undefined = int(rows["tau"].isna().sum())
+    if undefined:
+        notes += (
+            f"{undefined} of {len(rows)} rankings are undefined because a method gives every unit "
+            "the same importance.",
+        )
+    return Finding(
+        audit="agreement",
+        question=QUESTION,
+        answer=_answer({pair: estimates[0] for pair, estimates in found.items()}),
+        measures=tuple(measures),
+        chart="agreement",
+        drawn=_drawn(found),
+        notes=notes,
+    )
+
+
+def _answer(tau: dict[tuple[str, str], Estimate]) -> str:
+    with_attention = {
+        (other if one == "attention" else one): estimate
+        for (one, other), estimate in tau.items()
+        if "attention" in (one, other) and not np.isnan(estimate.value)
+    }
+    noise = with_attention.pop("random", None)
+    if not with_attention:
+        return "No other method was compared with attention, or all of its weights are equal."
+    nearest = max(with_attention, key=lambda name: with_attention[name].value)
+    farthest = min(with_attention, key=lambda name: with_attention[name].value)
+    answer = f"Attention agrees most with {nearest} (Kendall τ {with_attention[nearest]})"
+    if farthest != nearest:
+        answer += f" and least with {farthest} ({with_attention[farthest]})"
+    return f"{answer}; with a random order {noise}." if noise else f"{answer}."
+
+
+def _drawn(found: dict[tuple[str, str], list[Estimate]]) -> dict[str, Any]:
+    """A symmetric matrix for each measure, 1 on the diagonal."""
+    names = list(dict.fromkeys(name for pair in found for name in pair))
+    drawn: dict[str, Any] = {"methods": names}
+    for column, measure in enumerate(MEASURES.values()):
+        matrix = np.eye(len(names))
+        for (one, other), estimates in found.items():
+            i, j = names.index(one), names.index(other)
+            matrix[i, j] = matrix[j, i] = estimates[column].value
+        drawn[measure] = [[None if np.isnan(x) else x for x in row] for row in matrix.tolist()]
+    return drawn

@@ -1,0 +1,62 @@
+"""How concentrated attention is: there is little to explain with a flat row."""
+
+import numpy as np
+import pandas as pd
+import torch
+
+from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.tables import counted, histogram, percent
+from heedful.importance import Importance
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel
+from heedful.statistics.divergence import entropy
+from heedful.statistics.intervals import means
+
+QUESTION = "On how many units does attention really lie?"
+COLUMNS = ("entropy", "largest weight", "effective units", "effective share of units")
+
+
+def rows(
+    model: AttentiveModel, reading: Reading, importance: Importance, seed: int
+) -> pd.DataFrame:
+    """Entropy (as a share of its maximum), largest weight and effective number of units.
+
+    The effective number is exp H: the n of a uniform row with the same entropy.
+    """
+    share, units = entropy(reading.attention, reading.mask), reading.units
+    effective = torch.special.entr(reading.attention).sum(-1).exp()
+    return frame(
+        reading.names,
+        units=units.cpu().numpy(),
+        entropy=share.cpu().numpy(),
+        largest_weight=reading.attention.amax(-1).cpu().numpy(),
+        effective_units=effective.cpu().numpy(),
+    )
+
+
+def summarise(rows: pd.DataFrame) -> Finding:
+    """The finding over all rows; a document of one unit has nothing to concentrate on."""
+    of = len(rows)
+    rows = rows[rows["units"] > 1] if of else rows
+    notes = counted(of - len(rows), of, "have one unit and are left out.")
+    if not len(rows):
+        nothing = "Nothing could be measured: no document has more than one unit."
+        return Finding("concentration", QUESTION, nothing, (), "concentration", {}, notes)
+    table = rows[["entropy", "largest_weight", "effective_units"]].to_numpy(dtype=np.float64)
+    share = table[:, 2] / rows["units"].to_numpy(dtype=np.float64)
+    table = np.concatenate([table, share[:, None]], 1)
+    found = dict(zip(COLUMNS, means(table, list(rows["instance"])), strict=True))
+    answer = (
+        f"On average attention is spread as if over {found['effective units'].value:.1f} units, "
+        f"{percent(found['effective share of units'])} of a text; the largest weight is "
+        f"{percent(found['largest weight'])} of all attention."
+    )
+    return Finding(
+        audit="concentration",
+        question=QUESTION,
+        answer=answer,
+        measures=tuple(Measure(name, estimate) for name, estimate in found.items()),
+        chart="concentration",
+        drawn={"entropy": histogram(table[:, 0]), "largest weight": histogram(table[:, 1])},
+        notes=notes,
+    )

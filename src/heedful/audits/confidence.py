@@ -1,0 +1,123 @@
+"""How sure the model would be on one unit alone (faithful.md §3.5).
+
+Where every unit alone already says what the whole text says, it no longer matters where attention
+lies: the encoder has spread the answer over all of them.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float64
+
+from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.tables import histogram, percent
+from heedful.importance import Importance
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel, alone
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import bootstrap, means
+
+QUESTION = "How sure would the model be of its decision if it attended to one unit alone?"
+BINS = 20
+NEAR = 0.1
+"""A unit within this of the document's probability says what the document says."""
+COLUMNS = ("confidence", "agreeing", "near")
+
+
+def rows(
+    model: AttentiveModel, reading: Reading, importance: Importance, seed: int
+) -> pd.DataFrame:
+    """What the units of each document say of its decision when attended alone.
+
+    `confidence` is the mean probability of the decided class, `agreeing` the share of units that
+    would decide alike (the leakage index), `near` the share within 0.1 of the document's own
+    probability, `bins` the number of units in each twentieth of [0, 1].
+    """
+    logits = alone(model, reading)
+    mask, units = reading.mask, reading.units
+    decided = reading.decision[:, None]
+    index = decided[..., None].expand(-1, mask.shape[1], 1)
+    said = logits.softmax(-1).gather(2, index)[..., 0].masked_fill(~mask, 0)
+    document = reading.logits.softmax(-1).gather(1, decided)
+    agreeing = (logits.argmax(-1) == decided) & mask
+    near = ((said - document).abs() <= NEAR) & mask
+    bins = torch.zeros(len(mask), BINS, dtype=torch.long, device=mask.device)
+    bins.scatter_add_(1, (said * BINS).long().clamp_max(BINS - 1), mask.long())
+    return frame(
+        reading.names,
+        label=reading.labels.cpu().numpy(),
+        decision=reading.decision.cpu().numpy(),
+        units=units.cpu().numpy(),
+        probability=document[:, 0].cpu().numpy(),
+        confidence=(said.sum(-1) / units).cpu().numpy(),
+        agreeing=(agreeing.sum(-1) / units).double().cpu().numpy(),
+        near=(near.sum(-1) / units).double().cpu().numpy(),
+        bins=bins.to(torch.int32).cpu().numpy(),
+    )
+
+
+def summarise(rows: pd.DataFrame) -> Finding:
+    """The finding over all rows, and over those decided correctly where labels are known."""
+    if not len(rows):
+        nothing = "Nothing could be measured: there are no documents."
+        return Finding("confidence", QUESTION, nothing, (), "confidence")
+    overall = _estimates(rows)
+    measures = [Measure(name, estimate, "all") for name, estimate in overall.items()]
+    notes: tuple[str, ...] = ()
+    correct = rows[rows["label"] == rows["decision"]]
+    unknown = int((rows["label"] < 0).sum())
+    if len(correct):
+        measures += [Measure(name, e, "correct") for name, e in _estimates(correct).items()]
+    if unknown:
+        notes += (f"{unknown} of {len(rows)} documents have no label and do not count as correct.",)
+    elif not len(correct):
+        notes += ("No document was decided correctly.",)
+    answer = (
+        "Attended alone, a unit gives the decision a probability of "
+        f"{percent(overall['single-unit confidence'])} on average, and "
+        f"{percent(overall['units that decide alike'])} of a text's units would decide alike: "
+        "the nearer to 100 %, the less it matters where attention lies."
+    )
+    return Finding(
+        audit="confidence",
+        question=QUESTION,
+        answer=answer,
+        measures=tuple(measures),
+        chart="confidence",
+        drawn=_drawn(rows),
+        notes=notes,
+    )
+
+
+def _estimates(rows: pd.DataFrame) -> dict[str, Estimate]:
+    names = list(rows["instance"])
+    table = rows[list(COLUMNS)].to_numpy(dtype=np.float64)
+    confidence, agreeing, near = means(table, names)
+    units = rows["units"].to_numpy(dtype=np.float64)
+    summed = table[:, 0] * units
+
+    def pooled(
+        weights: Float64[np.ndarray, "replicate instance"],
+    ) -> Float64[np.ndarray, "replicate"]:
+        pooled_units = weights @ units
+        mean = np.full(len(weights), np.nan)
+        np.divide(weights @ summed, pooled_units, out=mean, where=pooled_units > 0)
+        return mean
+
+    return {
+        "single-unit confidence": confidence,
+        "single-unit confidence, pooled units": bootstrap(pooled, names, method="bca"),
+        "units that decide alike": agreeing,
+        "units within 0.1 of the document": near,
+    }
+
+
+def _drawn(rows: pd.DataFrame) -> dict[str, Any]:
+    counts = np.stack(list(rows["bins"])).sum(0)
+    edges = np.linspace(0, 1, BINS + 1).round(6).tolist()
+    return {
+        "units": {"edges": edges, "counts": counts.tolist()},
+        "documents": histogram(rows["confidence"].to_numpy(dtype=np.float64), BINS),
+    }

@@ -1,0 +1,108 @@
+"""What an audit is and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Shaped
+
+from heedful.importance import Importance
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel
+from heedful.statistics.estimates import Estimate
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a finding: what was measured, by which method, with its interval."""
+
+    name: str
+    """Short and unique within the finding together with `method`, e.g. `fraction removed`."""
+    estimate: Estimate
+    method: str = ""
+    """Importance method, attention edit or comparison (`attention - random`) it belongs to."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The summary of one audit over a corpus."""
+
+    audit: str
+    question: str
+    """What the test asks, in one sentence a practitioner understands."""
+    answer: str
+    """What it found here, in one sentence with its number."""
+    measures: tuple[Measure, ...]
+    chart: str
+    """Name of the chart that shows it; `report` draws it."""
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+    """The data that the chart draws, binned or thinned; plain lists and numbers."""
+    notes: tuple[str, ...] = ()
+    """Exclusions and policies, counted."""
+
+    def table(self) -> pd.DataFrame:
+        """The measures as a tidy table."""
+        rows = [
+            {"measure": m.name, "method": m.method} | m.estimate.to_json() for m in self.measures
+        ]
+        return pd.DataFrame(rows)
+
+    def get(self, name: str, method: str = "") -> Estimate | None:
+        """The estimate of a measure, or none if the finding does not have it."""
+        for measure in self.measures:
+            if measure.name == name and measure.method == method:
+                return measure.estimate
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as plain data."""
+        return {
+            "audit": self.audit,
+            "question": self.question,
+            "answer": self.answer,
+            "measures": self.table().to_dict("records"),
+            "chart": self.chart,
+            "drawn": dict(self.drawn),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Finding:
+        """The finding again from `to_json`."""
+        measures = tuple(
+            Measure(row["measure"], Estimate.from_json(row), row["method"])
+            for row in stored["measures"]
+        )
+        return cls(
+            audit=stored["audit"],
+            question=stored["question"],
+            answer=stored["answer"],
+            measures=measures,
+            chart=stored["chart"],
+            drawn=stored["drawn"],
+            notes=tuple(stored["notes"]),
+        )
+
+
+class Audit(NamedTuple):
+    """Two functions: per-instance rows of one batch, and the summary of all rows.
+
+    `rows(model, reading, importance, seed)` gives a tidy frame whose column `instance` holds the
+    instance id; a batch that has nothing to say gives a frame without rows. `summarise(rows)` gets
+    the rows of the whole corpus, or none of them, and never sees the model.
+    """
+
+    rows: Callable[[AttentiveModel, Reading, Importance, int], pd.DataFrame]
+    summarise: Callable[[pd.DataFrame], Finding]
+    title: str
+    needs: Sequence[str] = ()
+    """What the corpus must have for the audit to apply: `labels`, `evidence`."""
+
+
+def frame(instance: Sequence[str], **columns: Shaped[np.ndarray, "instance ..."]) -> pd.DataFrame:
+    """One row per instance from equally long columns."""
+    return pd.DataFrame({"instance": list(instance)} | {k: list(v) for k, v in columns.items()})

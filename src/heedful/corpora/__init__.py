@@ -1,0 +1,51 @@
+"""Where text comes from: documents, vocabularies, batches; files, real and planted corpora."""
+
+from heedful.corpora.batches import Batch, batches, collate
+from heedful.corpora.catalogue import CATALOGUE, available, load_corpus, recipe_of
+from heedful.corpora.documents import SPLITS, Corpus, Document
+from heedful.corpora.encoded import Encoded, EncodedCorpus, encode, encode_documents
+from heedful.corpora.files import FileReading, read_file, read_texts
+from heedful.corpora.lexicon import load_lexicon, read_lexicon
+from heedful.corpora.parallel import Parallel, load_parallel
+from heedful.corpora.planted import planted
+from heedful.corpora.sentences import sentence_numbers
+from heedful.corpora.splits import keyed_split
+from heedful.corpora.texts import document_of
+from heedful.corpora.tokens import TOKENISERS, Tokens, tokenise
+from heedful.corpora.vectors import Vectors, load_vectors
+from heedful.corpora.vocabulary import SPECIALS, Vocabulary
+
+__all__ = [
+    "CATALOGUE",
+    "SPECIALS",
+    "SPLITS",
+    "TOKENISERS",
+    "Batch",
+    "Corpus",
+    "Document",
+    "Encoded",
+    "EncodedCorpus",
+    "FileReading",
+    "Parallel",
+    "Tokens",
+    "Vectors",
+    "Vocabulary",
+    "available",
+    "batches",
+    "collate",
+    "document_of",
+    "encode",
+    "encode_documents",
+    "keyed_split",
+    "load_corpus",
+    "load_lexicon",
+    "load_parallel",
+    "load_vectors",
+    "planted",
+    "read_file",
+    "read_lexicon",
+    "read_texts",
+    "recipe_of",
+    "sentence_numbers",
+    "tokenise",
+]

@@ -1,0 +1,135 @@
+"""Padded batches of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from heedful.corpora.documents import Document
+from heedful.corpora.encoded import Encoded
+from heedful.corpora.vocabulary import PAD, UNKNOWN, Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some documents side by side, padded on the right."""
+
+    ids: Int[Tensor, "batch token"]
+    """Word ids; padding is `<pad>`."""
+    mask: Bool[Tensor, "batch token"]
+    """True where there is a token."""
+    labels: Int[Tensor, "batch"]
+    """Classes; -1 when unknown."""
+    sentence: Int[Tensor, "batch token"]
+    """Sentence number of each token; padding repeats the last one."""
+    names: tuple[str, ...]
+    """Stable instance ids."""
+    evidence: Bool[Tensor, "batch token"] | None = None
+    """Known evidence."""
+    documents: tuple[Document, ...] | None = None
+    """The documents, where the raw text is at hand."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def lengths(self) -> Int[Tensor, "batch"]:
+        """Tokens per document."""
+        return self.mask.sum(-1)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return replace(
+            self,
+            ids=self.ids.to(device),
+            mask=self.mask.to(device),
+            labels=self.labels.to(device),
+            sentence=self.sentence.to(device),
+            evidence=None if self.evidence is None else self.evidence.to(device),
+        )
+
+    def words(self, vocabulary: Vocabulary) -> list[tuple[str, ...]]:
+        """The tokens of each document: as written where known, else as the vocabulary has them."""
+        if self.documents is not None:
+            return [document.tokens or ("",) for document in self.documents]
+        rows = zip(self.ids.tolist(), self.lengths.tolist(), strict=True)
+        return [tuple(vocabulary.words[i] for i in ids[:n]) for ids, n in rows]
+
+    def keeping(self, kept: Bool[Tensor, "batch token"]) -> Batch:
+        """The batch with only the kept tokens, moved together; nothing kept leaves `<unk>`.
+
+        The raw documents and the evidence no longer fit and are dropped.
+        """
+        kept = kept & self.mask
+        empty = ~kept.any(-1)
+        order = torch.argsort(~kept, dim=-1, stable=True)
+        length = max(int(kept.sum(-1).max()), 1)
+        mask = kept.gather(1, order)[:, :length].clone()
+        ids = self.ids.gather(1, order)[:, :length].masked_fill(~mask, PAD)
+        ids[empty, 0], mask[empty, 0] = UNKNOWN, True
+        sentence = self.sentence.gather(1, order)[:, :length]
+        return replace(self, ids=ids, mask=mask, sentence=sentence, evidence=None, documents=None)
+
+    def replacing(self, replaced: Bool[Tensor, "batch token"], symbol: int) -> Batch:
+        """The batch with the marked tokens replaced by one symbol."""
+        ids = self.ids.masked_fill(replaced & self.mask, symbol)
+        return replace(self, ids=ids, documents=None)
+
+
+def collate(encoded: Encoded, rows: Sequence[int] | Int[np.ndarray, "batch"]) -> Batch:
+    """The named documents of a split as one padded batch, in the order given."""
+    rows = np.asarray(rows)
+    lengths = encoded.lengths[rows]
+    position = np.arange(int(lengths.max()))
+    mask = position < lengths[:, None]
+    last = encoded.starts[rows + 1] - 1
+    source = np.minimum(encoded.starts[rows][:, None] + position, last[:, None])
+    documents = encoded.documents
+    return Batch(
+        ids=torch.from_numpy(np.where(mask, encoded.ids[source], PAD).astype(np.int64)),
+        mask=torch.from_numpy(mask),
+        labels=torch.from_numpy(encoded.labels[rows]),
+        sentence=torch.from_numpy(encoded.sentence[source].astype(np.int64)),
+        names=tuple(encoded.names[row] for row in rows),
+        evidence=None
+        if encoded.evidence is None
+        else torch.from_numpy(encoded.evidence[source] & mask),
+        documents=None if documents is None else tuple(documents[row] for row in rows),
+    )
+
+
+def batches(
+    encoded: Encoded,
+    batch_size: int = 32,
+    generator: np.random.Generator | None = None,
+    max_tokens: int | None = None,
+) -> Iterator[Batch]:
+    """All documents once, in batches of similar length.
+
+    Without a generator the order is fixed: by length, longest last. With one, lengths get 10 % of
+    noise before sorting and the batches come in random order. `max_tokens` bounds documents ×
+    longest document, so that long texts come in smaller batches.
+    """
+    lengths = encoded.lengths.astype(float)
+    if generator is not None:
+        lengths = lengths * generator.uniform(0.9, 1.1, len(lengths))
+    order = np.argsort(lengths, kind="stable")
+    groups: list[Int[np.ndarray, "batch"]] = []
+    start = 0
+    while start < len(order):
+        stop = min(start + batch_size, len(order))
+        if max_tokens is not None:
+            longest = np.maximum.accumulate(encoded.lengths[order[start:stop]])
+            fits = longest * np.arange(1, stop - start + 1) <= max_tokens
+            stop = start + max(int(fits.sum()), 1)
+        groups.append(order[start:stop])
+        start = stop
+    if generator is not None:
+        generator.shuffle(groups)
+    for group in groups:
+        yield collate(encoded, group)

@@ -1,0 +1,110 @@
+"""A corpus as ids: flat arrays that batches are sliced from, with or without the raw text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from heedful.corpora.documents import Corpus, Document
+from heedful.corpora.vocabulary import UNKNOWN, Vocabulary
+
+MAX_TOKENS = 2_000
+"""Longer documents are cut here by default, and counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """One split as flat arrays: document i owns tokens `starts[i]` to `starts[i + 1]`."""
+
+    ids: Int[np.ndarray, "token"]
+    """Word ids of all documents, one after the other."""
+    starts: Int[np.ndarray, "document+1"]
+    """Where each document begins in `ids`."""
+    labels: Int[np.ndarray, "document"]
+    """Class of each document; -1 when unknown."""
+    sentence: Int[np.ndarray, "token"]
+    """Sentence number of each token within its document."""
+    names: tuple[str, ...]
+    """Stable instance ids."""
+    evidence: Bool[np.ndarray, "token"] | None = None
+    """Which tokens carry the label, where known for every document of the split."""
+    documents: Sequence[Document] | None = None
+    """The documents themselves; absent when training from prepared files."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def lengths(self) -> Int[np.ndarray, "document"]:
+        """Tokens per document."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedCorpus:
+    """What training starts from: a corpus as ids, with its vocabulary and class names."""
+
+    name: str
+    classes: tuple[str, ...]
+    vocabulary: Vocabulary
+    splits: Mapping[str, Encoded]
+    fingerprint: str
+    notes: Mapping[str, int]
+    """What reading and encoding did, with counts."""
+    vectors: Float[np.ndarray, "word dim"] | None = None
+    """Vectors of the vocabulary, when prepared with a vector file; rows of nan have none."""
+    tokeniser: str = "words"
+    """How new text must be cut to be read like this corpus."""
+
+
+def encode_documents(
+    documents: Sequence[Document], vocabulary: Vocabulary, max_tokens: int = MAX_TOKENS
+) -> tuple[Encoded, dict[str, int]]:
+    """Documents as ids, and the counts of what was done to them.
+
+    A document longer than `max_tokens` is cut; one without tokens is kept as a single `<unk>`, so
+    that every instance has a decision.
+    """
+    short = [document.cut(max_tokens) for document in documents]
+    notes = {
+        "cut to the token limit": sum(len(d.tokens) > max_tokens for d in documents),
+        "empty, read as one unknown word": sum(not d.tokens for d in documents),
+    }
+    ids = [np.array(vocabulary.encode(d.tokens) or [UNKNOWN], dtype=np.int32) for d in short]
+    sentence = [np.asarray(d.sentence if d.tokens else [0], dtype=np.int32) for d in short]
+    known = [d.evidence for d in short if d.evidence is not None]
+    evidence = None
+    if documents and len(known) == len(documents):
+        evidence = np.concatenate([e if len(e) else np.zeros(1, bool) for e in known])
+    encoded = Encoded(
+        ids=np.concatenate(ids) if ids else np.zeros(0, np.int32),
+        starts=np.cumsum([0] + [len(row) for row in ids]),
+        labels=np.array([d.label for d in documents], dtype=np.int64),
+        sentence=np.concatenate(sentence) if sentence else np.zeros(0, np.int32),
+        names=tuple(d.id for d in documents),
+        evidence=evidence,
+        documents=short,
+    )
+    return encoded, {name: count for name, count in notes.items() if count}
+
+
+def encode(
+    corpus: Corpus,
+    vocabulary: Vocabulary | None = None,
+    min_count: int = 1,
+    max_size: int | None = None,
+    max_tokens: int = MAX_TOKENS,
+) -> EncodedCorpus:
+    """The corpus as ids; the vocabulary is that of the training documents unless one is given."""
+    if vocabulary is None:
+        corpus.require("train")
+        vocabulary = Vocabulary.of(corpus.splits["train"], min_count, max_size)
+    splits, notes = {}, dict(corpus.notes)
+    for split, documents in corpus.splits.items():
+        splits[split], counted = encode_documents(documents, vocabulary, max_tokens)
+        for name, count in counted.items():
+            notes[f"{split}: {name}"] = count
+    return EncodedCorpus(corpus.name, corpus.classes, vocabulary, splits, corpus.fingerprint, notes)

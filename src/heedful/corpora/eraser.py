@@ -1,0 +1,86 @@
+"""ERASER movies: film reviews with the spans that people marked as reasons."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from heedful.corpora.documents import Corpus, Document
+from heedful.corpora.recipes import PLAIN, Recipe, arrange
+from heedful.corpora.root import expect, find
+from heedful.corpora.tokens import tokenise
+from heedful.errors import InputError
+
+SOURCE = "www.eraserbenchmark.com, movies (DeYoung et al. 2020; Zaidan et al. 2007)"
+FILES = ("eraser_movies/movies.tar.gz",)
+CLASSES = ("negative", "positive")
+COUNTS: dict[str, dict[str, int]] = {
+    "train": {"NEG": 800, "POS": 800},
+    "val": {"NEG": 100, "POS": 100},
+    "test": {"NEG": 100, "POS": 99},
+}
+_SPLITS = {"train": "train", "val": "dev", "test": "test"}
+
+
+def _members(path: Path) -> dict[str, str]:
+    """The texts of the archive by name; nothing is unpacked to disk."""
+    texts = {}
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                file = archive.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    texts[member.name] = file.read().decode("utf-8")
+    except (tarfile.TarError, EOFError, OSError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is damaged ({error}); fetch it again from {SOURCE}.") from error
+    return texts
+
+
+def _document(record: dict[str, object], text: str, label: int, path: Path) -> Document:
+    """A review whose lines are sentences, with the marked spans as evidence."""
+    tokens, spans = tokenise(text, "whitespace")
+    breaks = np.flatnonzero(np.array(list(text)) == "\n")
+    passed = np.searchsorted(breaks, spans[:, 0])
+    sentence = np.cumsum(np.diff(passed, prepend=passed[:1]) > 0, dtype=np.int32)
+    evidence = np.zeros(len(tokens), dtype=bool)
+    groups = record["evidences"]
+    assert isinstance(groups, list)
+    for group in groups:
+        for span in group:
+            start, end = span["start_token"], span["end_token"]
+            if " ".join(tokens[start:end]) != span["text"].lower():
+                raise InputError(
+                    f"{path}: a rationale of {record['annotation_id']} does not fit its review at "
+                    f"tokens {start} to {end}."
+                )
+            evidence[start:end] = True
+    return Document(str(record["annotation_id"]), text, tokens, spans, label, sentence, evidence)
+
+
+def read_eraser(
+    root: Path, task: str = "", recipe: Recipe = PLAIN, seed: int = 0, name: str = "eraser_movies"
+) -> Corpus:
+    """Film reviews with rationales as evidence; tokens and sentences are those of the release."""
+    path = find(root, FILES[0], SOURCE)
+    members = _members(path)
+    splits = {}
+    for part, split in _SPLITS.items():
+        lines = members.get(f"movies/{part}.jsonl", "").splitlines()
+        records = [json.loads(line) for line in lines]
+        expect(path, Counter(record["classification"] for record in records), COUNTS[part])
+        splits[split] = [
+            _document(
+                record,
+                members[f"movies/docs/{record['annotation_id']}"],
+                int(record["classification"] == "POS"),
+                path,
+            )
+            for record in records
+        ]
+    arranged, notes = arrange(splits, recipe, seed)
+    return Corpus(name=name, classes=CLASSES, splits=arranged, notes=dict(+notes))

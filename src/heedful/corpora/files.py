@@ -1,0 +1,252 @@
+"""The user's own documents, from a CSV, TSV, JSON Lines or Parquet file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.corpora.columns import (
+    SPLIT_VALUES,
+    Columns,
+    class_name,
+    find_columns,
+    in_class_order,
+    is_missing,
+)
+from heedful.corpora.documents import SPLITS, Corpus, Document
+from heedful.corpora.splits import SHARES, keyed_split
+from heedful.corpora.tables import Table, read_table
+from heedful.corpora.texts import document_of
+from heedful.errors import InputError
+
+_SPLIT_MINIMUM = 3
+
+
+class FileReading(NamedTuple):
+    """A corpus read from a file, and what was decided on the way."""
+
+    corpus: Corpus
+    columns: Columns
+    said: tuple[str, ...]
+    """Lines for the user: which columns were taken and how the documents were split."""
+
+
+def _texts(cells: Sequence[Any], notes: Counter[str]) -> list[str]:
+    """The cells as texts; a missing one is an empty text. Oddities are counted."""
+    texts = []
+    for cell in cells:
+        if cell is None or cell != cell:
+            notes["missing text, read as empty"] += 1
+            texts.append("")
+        else:
+            texts.append(cell if isinstance(cell, str) else str(cell))
+    notes["with an undecodable character, replaced"] += sum("�" in text for text in texts)
+    return texts
+
+
+def _ids(cells: Sequence[Any] | None, texts: Sequence[str], where: str) -> list[str]:
+    """Stable names: the id column, or a hash of the text with a number for repeats."""
+    if cells is not None:
+        ids = [class_name(cell) for cell in cells]
+        repeated = [id for id, count in Counter(ids).items() if count > 1]
+        if repeated:
+            raise InputError(f"{where}: the id {repeated[0]!r} occurs more than once.")
+        return ids
+    seen: Counter[str] = Counter()
+    ids = []
+    for text in texts:
+        name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        seen[name] += 1
+        ids.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return ids
+
+
+def _rows(numbers: Sequence[int]) -> str:
+    shown = ", ".join(str(number) for number in numbers[:5])
+    return shown + (", ..." if len(numbers) > 5 else "")
+
+
+def _class_names(cells: Sequence[Any], column: str, where: str) -> list[str]:
+    """The label column as class names; a missing label is refused."""
+    missing = [row for row, cell in enumerate(cells, start=1) if is_missing(cell)]
+    if missing:
+        raise InputError(
+            f"{where} has {len(missing)} missing label(s) in column {column!r} "
+            f"(row {_rows(missing)}); fill them in or delete the rows."
+        )
+    return [class_name(cell) for cell in cells]
+
+
+def _split_rows(cells: Sequence[Any], column: str, where: str) -> dict[str, list[int]]:
+    """Row numbers of each split, as the split column has them."""
+    rows: dict[str, list[int]] = {}
+    for row, cell in enumerate(cells):
+        name = SPLIT_VALUES.get(str(cell).strip().lower())
+        if name is None:
+            raise InputError(
+                f"{where}, row {row + 1}: split column {column!r} says {cell!r}, "
+                "expected train, dev (val, valid, validation) or test."
+            )
+        rows.setdefault(name, []).append(row)
+    if "train" not in rows:
+        raise InputError(f"{where}: split column {column!r} has no train rows.")
+    return rows
+
+
+def _refuse_small_classes(names: Sequence[str], where: str) -> None:
+    for name, count in Counter(names).items():
+        if count < _SPLIT_MINIMUM:
+            raise InputError(
+                f"{where}: class {name!r} has {count} document(s), too few to split into train, "
+                f"dev and test; {_SPLIT_MINIMUM} or more are needed, or a split column."
+            )
+
+
+def complete_splits(
+    given: Mapping[str, list[int]],
+    ids: Sequence[str],
+    names: Sequence[str],
+    seed: int,
+    where: str,
+    shares: Mapping[str, float] = SHARES,
+) -> dict[str, list[int]]:
+    """All three splits: those given, and the missing ones drawn from train by the seed."""
+    missing = [split for split in SPLITS if split not in given]
+    if not missing:
+        return dict(given)
+    train = given["train"]
+    _refuse_small_classes([names[row] for row in train], where)
+    wanted = {split: shares[split] for split in SPLITS if split in ("train", *missing)}
+    parts = keyed_split([ids[r] for r in train], [names[r] for r in train], wanted, seed)
+    drawn = {split: [train[index] for index in rows] for split, rows in parts.items()}
+    return {split: drawn.get(split, given.get(split, [])) for split in SPLITS}
+
+
+def corpus_of_table(
+    table: Table,
+    name: str,
+    columns: Columns,
+    splits: Mapping[str, list[int]] | None = None,
+    seed: int = 0,
+    shares: Mapping[str, float] = SHARES,
+    tokeniser: str = "words",
+    classes: Sequence[str] | None = None,
+) -> FileReading:
+    """A corpus of the table's rows; file-level faults raise, document-level oddities are counted.
+
+    Kept and counted: empty and missing texts (each still gets a decision), one-token texts,
+    undecodable characters (shown as U+FFFD), repeated texts.
+    """
+    assert columns.label is not None
+    notes: Counter[str] = Counter()
+    names = _class_names(table[columns.label], columns.label, name)
+    order = tuple(classes) if classes is not None else in_class_order(names)
+    if len(set(names)) < 2:
+        raise InputError(
+            f"{name} has one class only ({names[0]!r} in column {columns.label!r}); "
+            "a classifier needs two or more."
+        )
+    texts = _texts(table[columns.text], notes)
+    ids = _ids(table[columns.id] if columns.id else None, texts, name)
+    if splits is None and columns.split is not None:
+        splits = _split_rows(table[columns.split], columns.split, name)
+    rows = complete_splits(
+        splits or {"train": list(range(len(texts)))}, ids, names, seed, name, shares
+    )
+    trained = {names[row] for row in rows["train"]}
+    for split in SPLITS:
+        for row in rows[split]:
+            if names[row] not in trained:
+                raise InputError(
+                    f"{name}: class {names[row]!r} occurs in {split} but not in train; "
+                    "move some of its documents to train or leave the class out."
+                )
+    index = {class_: number for number, class_ in enumerate(order)}
+    documents = {
+        split: [document_of(ids[r], texts[r], index[names[r]], tokeniser) for r in rows[split]]
+        for split in SPLITS
+    }
+    count_oddities([d for split in documents.values() for d in split], notes)
+    drawn = [split for split in SPLITS if split not in (splits or {})]
+    sizes = " / ".join(str(len(rows[split])) for split in SPLITS)
+    how = f"{' and '.join(drawn)} drawn by seed {seed}" if drawn else "as the file has them"
+    said = (*columns.said(), f"classes: {', '.join(order)}", f"splits: {sizes} ({how})")
+    corpus = Corpus(name=name, classes=order, splits=documents, notes=dict(+notes))
+    return FileReading(corpus, columns, said)
+
+
+def count_oddities(documents: Sequence[Document], notes: Counter[str]) -> None:
+    """Adds the counts of empty, one-token and repeated texts to the notes."""
+    notes["without any token, kept"] += sum(not d.tokens for d in documents)
+    notes["of one token, kept"] += sum(len(d.tokens) == 1 for d in documents)
+    repeated = Counter(d.text for d in documents)
+    notes["the same text as an earlier one, kept"] += sum(n - 1 for n in repeated.values())
+
+
+def read_file(
+    path: str | Path,
+    text: str | None = None,
+    label: str | None = None,
+    split: str | None = None,
+    id: str | None = None,
+    seed: int = 0,
+    shares: Mapping[str, float] = SHARES,
+    tokeniser: str = "words",
+) -> FileReading:
+    """The labelled documents of a file, in train, dev and test.
+
+    The format goes by the suffix: .csv, .tsv, .jsonl, .ndjson, .json (text may be followed by .gz)
+    or .parquet. Columns that are not named are guessed and said. Without a split column each class
+    is split 70/15/15 by the seed and the id, so that the order of the rows does not matter; a split
+    column without dev or test has them drawn from its train rows. Numeric labels are ordered by
+    number.
+    """
+    path = Path(path)
+    table = read_table(path)
+    columns = find_columns(table, str(path), text, label, split, id)
+    return corpus_of_table(table, str(path), columns, seed=seed, shares=shares, tokeniser=tokeniser)
+
+
+def read_texts(
+    path: str | Path,
+    classes: Sequence[str],
+    text: str | None = None,
+    label: str | None = None,
+    id: str | None = None,
+    tokeniser: str = "words",
+) -> FileReading:
+    """The documents of a file as a test split, for a model that knows `classes` already.
+
+    Labels are optional; a missing one is counted and the document kept without. A label that the
+    model does not know is refused by name.
+    """
+    path = Path(path)
+    table = read_table(path)
+    columns = find_columns(table, str(path), text, label, None, id, needs_label=False)
+    notes: Counter[str] = Counter()
+    texts = _texts(table[columns.text], notes)
+    ids = _ids(table[columns.id] if columns.id else None, texts, str(path))
+    labels = [-1] * len(texts)
+    if columns.label is not None:
+        cells = table[columns.label]
+        index = {name: number for number, name in enumerate(classes)}
+        found = [None if is_missing(cell) else class_name(cell) for cell in cells]
+        strange = sorted({name for name in found if name is not None and name not in index})
+        if strange:
+            raise InputError(
+                f"{path}: column {columns.label!r} has labels that the model does not know: "
+                f"{', '.join(map(repr, strange[:5]))}{', ...' if len(strange) > 5 else ''}; "
+                f"it knows {', '.join(map(repr, classes))}."
+            )
+        labels = [-1 if name is None else index[name] for name in found]
+    notes["without a label"] += labels.count(-1)
+    documents = [
+        document_of(id, text, label, tokeniser)
+        for id, text, label in zip(ids, texts, labels, strict=True)
+    ]
+    count_oddities(documents, notes)
+    corpus = Corpus(str(path), tuple(classes), {"test": documents}, notes=dict(+notes))
+    return FileReading(corpus, columns, (*columns.said(), f"documents: {len(documents)}"))

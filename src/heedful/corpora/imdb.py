@@ -1,0 +1,95 @@
+"""Film reviews: the Large Movie Review Dataset and the 10-class IMDB of Diao et al."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from heedful.corpora.documents import Corpus
+from heedful.corpora.recipes import PLAIN, Recipe, Row, build
+from heedful.corpora.root import expect, fields_of, find, locate, text_of
+from heedful.errors import InputError
+
+SOURCE = "ai.stanford.edu/~amaas/data/sentiment (Maas et al. 2011), one review a line"
+FILES = ("imdb/train.tsv.gz", "imdb/test.tsv.gz")
+STARS = ("1", "2", "3", "4", "7", "8", "9", "10")
+TASKS: Mapping[str, tuple[str, ...]] = {"2": ("negative", "positive"), "stars": STARS}
+COUNTS: dict[str, tuple[int, ...]] = {
+    "train": (5100, 2284, 2420, 2696, 2496, 3009, 2263, 4732),
+    "test": (5022, 2302, 2541, 2635, 2307, 2850, 2344, 4999),
+}
+STANDS_FOR = "IMDB, 10 classes (Diao et al. 2014)"
+
+DIAO_SOURCE = "the JMARS release of Diao et al. 2014 (github.com/nihalb/JMARS names a copy)"
+DIAO_FILES = ("imdb_diao/data.json",)
+DIAO_COUNT = 135_669
+
+
+def read_imdb(
+    root: Path, task: str = "2", recipe: Recipe = PLAIN, seed: int = 0, name: str = "imdb:2"
+) -> Corpus:
+    """IMDB by sign or by stars (8 classes); `<br />` is read as a line break."""
+    rows: dict[str, list[Row]] = {}
+    for file in FILES:
+        split = Path(file).name.split(".")[0]
+        path = find(root, file, SOURCE)
+        reviews = list(fields_of(path, 4))
+        found = Counter(f"reviews of {stars} stars" for _, stars, _, _ in reviews)
+        expected = zip(STARS, COUNTS[split], strict=True)
+        expect(path, found, {f"reviews of {stars} stars": count for stars, count in expected})
+        rows[split] = [
+            Row(
+                f"{split}-{sign}-{id}",
+                text.replace("<br />", "\n"),
+                int(sign == "pos") if task == "2" else STARS.index(stars),
+            )
+            for sign, stars, id, text in reviews
+        ]
+    stand_in_for = STANDS_FOR if task == "stars" else None
+    return build(name, TASKS[task], rows, recipe, seed, stand_in_for=stand_in_for)
+
+
+def read_imdb_diao(
+    root: Path, task: str = "", recipe: Recipe = PLAIN, seed: int = 0, name: str = "imdb_diao"
+) -> Corpus:
+    """IMDB in 10 classes, split 80/10/10 by the seed (erasure §2.8).
+
+    `imdb_diao/data.json`, or its parts `data1.json`, `data2.json`, ...: JSON lists (or JSON Lines)
+    of objects with `rating` (1 to 10) and `review` (or `text`); other keys are ignored.
+    """
+    parts = [f"imdb_diao/data{number}.json" for number in range(1, 100)]
+    files = [part for part in parts if locate(root, part)] or list(DIAO_FILES)
+    rows = []
+    path = root
+    for file in files:
+        path = find(root, file, DIAO_SOURCE)
+        for number, record in enumerate(_records(path)):
+            try:
+                rating, text = int(record["rating"]), record.get("review", record.get("text"))
+            except (KeyError, TypeError, ValueError, AttributeError):
+                rating, text = 0, None
+            if not 1 <= rating <= 10 or not isinstance(text, str):
+                raise InputError(
+                    f"{path}, record {number + 1}: expected an object with a `rating` from 1 to "
+                    "10 and a `review`."
+                )
+            rows.append(Row(f"{path.name.split('.')[0]}-{number}", text, rating - 1))
+    expect(path.parent, {"reviews": len(rows)}, {"reviews": DIAO_COUNT})
+    classes = [str(rating) for rating in range(1, 11)]
+    # 80/10/10: a tenth to test, then a ninth of the rest to dev.
+    tenths = replace(recipe, test_share=0.1, dev_share=1 / 9)
+    return build(name, classes, {"train": rows}, tenths, seed)
+
+
+def _records(path: Path) -> list[Any]:
+    text = text_of(path)
+    try:
+        if text.lstrip().startswith("["):
+            return list(json.loads(text))
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError as error:
+        raise InputError(f"{path} is not well-formed JSON ({error}); fetch it again.") from error

@@ -1,0 +1,56 @@
+"""Valence lexicons: words with a number."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from heedful.corpora.root import expect, find, root_of
+from heedful.corpora.tables import decode
+from heedful.errors import InputError
+
+SOURCE = "the norms of Warriner, Kuperman & Brysbaert 2013 (word, mean valence)"
+FILES = ("warriner/warriner_valence.csv",)
+COUNT = 13_915
+
+
+def read_lexicon(path: str | Path) -> dict[str, float]:
+    """Words and values of a two-column file: commas or tabs, any line end, a header or none.
+
+    Words are lowercased; a word listed twice, a line without a number (but for a header) and a file
+    without any word are errors.
+    """
+    path = Path(path)
+    try:
+        text = decode(path.read_bytes(), path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    lexicon: dict[str, float] = {}
+    lines = [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
+    separator = "\t" if lines and "\t" in lines[0] else ","
+    for number, fields in enumerate(csv.reader(lines, delimiter=separator), start=1):
+        try:
+            word, value = fields
+            valence = float(value)
+        except ValueError:
+            if number == 1 and len(fields) == 2:
+                continue  # a header
+            raise InputError(
+                f"{path}, line {number}: expected a word and a number, got {lines[number - 1]!r}."
+            ) from None
+        if word.lower() in lexicon:
+            raise InputError(f"{path}, line {number}: {word!r} is listed twice.")
+        lexicon[word.lower()] = valence
+    if not lexicon:
+        raise InputError(f"{path} has no words; expected lines of a word and a number.")
+    return lexicon
+
+
+def load_lexicon(name: str = "warriner", data_root: str | Path | None = None) -> dict[str, float]:
+    """The lexicon of the data root by name, or any two-column file by its path."""
+    if name != "warriner":
+        return read_lexicon(name)
+    path = find(root_of(data_root), FILES[0], SOURCE)
+    lexicon = read_lexicon(path)
+    expect(path, {"words": len(lexicon)}, {"words": COUNT})
+    return lexicon

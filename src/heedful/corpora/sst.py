@@ -1,0 +1,83 @@
+"""The Stanford Sentiment Treebank, from its trees."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from heedful.corpora.documents import Corpus, Document
+from heedful.corpora.recipes import PLAIN, Recipe, arrange
+from heedful.corpora.root import expect, find, lines_of
+from heedful.corpora.tokens import tokenise
+from heedful.errors import InputError
+
+SOURCE = "nlp.stanford.edu/sentiment (trees in PTB form; Socher et al. 2013)"
+FILES = ("sst/train.txt.gz", "sst/dev.txt.gz", "sst/test.txt.gz")
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "2": ("negative", "positive"),
+    "5": ("very negative", "negative", "neutral", "positive", "very positive"),
+}
+COUNTS: dict[str, tuple[int, ...]] = {
+    "train": (1092, 2218, 1624, 2322, 1288),
+    "dev": (139, 289, 229, 279, 165),
+    "test": (279, 633, 389, 510, 399),
+}
+_LEAF = re.compile(r"\((\d) ([^()\s]+)\)")
+_BRACKETS = {"-LRB-": "(", "-RRB-": ")"}
+
+
+def _document(id: str, tree: str, label: int, rule: str) -> Document:
+    """One sentence; each token has the label of the leaf that it is (part of).
+
+    The treebank's tokens are taken as they are; under any rule but `words` the leaves are joined,
+    brackets deleted, and cut again.
+    """
+    leaves = [(int(mark), word.replace("\\/", "/")) for mark, word in _LEAF.findall(tree)]
+    if rule == "words":
+        leaves = [(mark, _BRACKETS.get(word, word)) for mark, word in leaves]
+        rule = "whitespace"
+    else:
+        leaves = [(mark, word) for mark, word in leaves if word not in _BRACKETS]
+    text = " ".join(word for _, word in leaves)
+    tokens, spans = tokenise(text, rule)
+    ends = np.cumsum([len(word) + 1 for _, word in leaves])
+    marks = np.array([mark for mark, _ in leaves], dtype=np.int64)
+    return Document(
+        id=id,
+        text=text,
+        tokens=tokens,
+        spans=spans,
+        label=label,
+        sentence=np.zeros(len(tokens), dtype=np.int32),
+        word_labels=marks[np.searchsorted(ends, spans[:, 0], side="right")],
+    )
+
+
+def read_sst(
+    root: Path, task: str = "2", recipe: Recipe = PLAIN, seed: int = 0, name: str = "sst:2"
+) -> Corpus:
+    """SST in 5 classes, or in 2 with neutral sentences dropped; `word_labels` are 0 to 4."""
+    given: dict[str, list[Document]] = {}
+    for file in FILES:
+        split = Path(file).name.split(".")[0]
+        path = find(root, file, SOURCE)
+        trees = lines_of(path)
+        if any(not re.match(r"\([0-4] ", tree) for tree in trees):
+            raise InputError(f"{path}: expected one labelled tree in each line.")
+        found = Counter(f"sentences of root label {tree[1]}" for tree in trees)
+        expected = {f"sentences of root label {k}": n for k, n in enumerate(COUNTS[split])}
+        expect(path, found, expected)
+        labels = [int(tree[1]) for tree in trees]
+        if task == "2":
+            labels = [-1 if label == 2 else int(label > 2) for label in labels]
+        given[split] = [
+            _document(f"{split}-{number}", tree, label, recipe.tokeniser)
+            for number, (tree, label) in enumerate(zip(trees, labels, strict=True))
+            if label >= 0
+        ]
+    splits, notes = arrange(given, recipe, seed)
+    return Corpus(name=name, classes=TASKS[task], splits=splits, notes=dict(+notes))

@@ -1,0 +1,161 @@
+"""Columns of a CSV, TSV, JSON Lines or Parquet file, or one sentence about what is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import InputError
+
+Table = dict[str, list[Any]]
+"""Columns by name, all of one length; a missing value is None."""
+
+_UNDECODABLE = 0.05
+"""A file with a larger share of bytes that are not UTF-8 is not taken for text."""
+
+
+def _bytes_of(path: Path) -> bytes:
+    """The file's bytes, uncompressed."""
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if path.suffix == ".gz" else data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is not a whole gzip file ({error}); fetch it again.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def decode(data: bytes, path: Path) -> str:
+    """UTF-8 text with or without a byte order mark; stray bytes become U+FFFD."""
+    for mark, name in ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")):
+        if data.startswith(mark):
+            raise InputError(f"{path} is {name} text, expected UTF-8; save it again as UTF-8.")
+    if b"\0" in data:
+        raise InputError(f"{path} holds binary data, expected UTF-8 text.")
+    text = data.decode("utf-8-sig", errors="replace")
+    if text.count("�") > _UNDECODABLE * len(text):
+        raise InputError(f"{path} is not UTF-8 text: too many bytes cannot be decoded.")
+    return text
+
+
+def _refuse_repeats(names: list[str], path: Path) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"{path} has more than one column named {repeated[0]!r}; give each its own name."
+        )
+
+
+def _separated(text: str, path: Path, separator: str) -> Table:
+    """The columns of a CSV or TSV; the first line names them."""
+    import pandas as pd
+
+    try:
+        cells = pd.read_csv(
+            io.StringIO(text), sep=separator, header=None, dtype=str, na_filter=False
+        )
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{path} is not a well-formed table: {str(error).strip()}.") from error
+    names = [str(name).strip() for name in cells.iloc[0]]
+    _refuse_repeats(names, path)
+    body = cells.iloc[1:]
+    return {
+        name: [cell if isinstance(cell, str) else None for cell in body[index].tolist()]
+        for index, name in enumerate(names)
+    }
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+    if repeated:
+        raise ValueError(f"the key {repeated[0]!r} occurs twice")
+    return dict(pairs)
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not well-formed JSON ({error}).") from error
+
+
+def _json_lines(text: str, path: Path) -> Table:
+    """The columns of JSON Lines, or of one JSON list of objects."""
+    if text.lstrip().startswith("["):
+        records = _json(text, str(path))
+    else:
+        lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+        records = [_json(line, f"{path}, line {number}") for number, line in lines]
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict):
+            raise InputError(
+                f"{path}, record {number}: expected a JSON object, got {type(record).__name__}."
+            )
+    names = list(dict.fromkeys(name for record in records for name in record))
+    return {name: [record.get(name) for record in records] for name in names}
+
+
+def _parquet(path: Path) -> Table:
+    """The columns of a Parquet file."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"{path} is not a readable Parquet file: {reason}.") from error
+    _refuse_repeats(table.column_names, path)
+    return {
+        name: [
+            value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
+            for value in table.column(name).to_pylist()
+        ]
+        for name in table.column_names
+    }
+
+
+_PARSERS: dict[str, Callable[[str, Path], Table]] = {
+    ".csv": lambda text, path: _separated(text, path, ","),
+    ".tsv": lambda text, path: _separated(text, path, "\t"),
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".json": _json_lines,
+}
+SUFFIXES = (*_PARSERS, ".parquet")
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that says the format: that before `.gz` for compressed text."""
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    return plain.suffix.lower()
+
+
+def read_table(path: Path) -> Table:
+    """The file's columns, by its suffix; `.gz` may follow the suffix of a text format."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, expected a file ({', '.join(SUFFIXES)}).")
+    if not path.exists():
+        raise InputError(f"{path} does not exist; expected a file ({', '.join(SUFFIXES)}).")
+    suffix = suffix_of(path)
+    if suffix == ".parquet" and path.suffix != ".gz":
+        table = _parquet(path)
+    elif suffix in _PARSERS:
+        text = decode(_bytes_of(path), path)
+        if not text.strip():
+            raise InputError(f"{path} is empty; expected one document per row or line.")
+        table = _PARSERS[suffix](text, path)
+    else:
+        raise InputError(
+            f"{path} has the suffix {path.suffix or 'of no format'!r}; "
+            f"expected one of {', '.join(SUFFIXES)} (text formats also with .gz)."
+        )
+    if not any(table.values()):
+        raise InputError(f"{path} has no rows below its header; expected one document per row.")
+    return table

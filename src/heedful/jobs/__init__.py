@@ -1,0 +1,20 @@
+"""Whole pieces of work: train, audit, explain."""
+
+from heedful.jobs.auditing import Audited, audit
+from heedful.jobs.explaining import Explanation, explain
+from heedful.jobs.opening import device_of, load
+from heedful.jobs.settings import Settings, read_settings, settings_of
+from heedful.jobs.training import train
+
+__all__ = [
+    "Audited",
+    "Explanation",
+    "Settings",
+    "audit",
+    "device_of",
+    "explain",
+    "load",
+    "read_settings",
+    "settings_of",
+    "train",
+]

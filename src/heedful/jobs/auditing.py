@@ -1,0 +1,334 @@
+"""Audit a model end to end: read, explain, test, judge, show."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from heedful import __version__
+from heedful.audits import AUDITS, Finding, Verdict, judge
+from heedful.corpora import Corpus, Encoded, EncodedCorpus, batches, load_corpus
+from heedful.errors import InputError, unknown
+from heedful.importance import METHODS, explain
+from heedful.jobs.opening import device_of, load, read_by
+from heedful.jobs.settings import Settings
+from heedful.jobs.training import train
+from heedful.models import AttentionClassifier, Reading, looks_like_recipe, read
+from heedful.report import choose, describe, render
+from heedful.runs import Form, RunFolder, fingerprint, read_json, step, write_json, writing
+from heedful.runs.progress import ticking
+from heedful.runs.randomness import key
+
+SHARD = 256
+"""Documents whose rows are kept together; a killed audit loses at most one shard."""
+BATCH, BATCH_TOKENS = 64, 32_768
+"""Documents per forward pass, and documents × longest document."""
+SHOWN = 200
+"""Instances on the page."""
+MOST_DOCUMENTS = 2_000
+"""More documents than this are sampled: intervals hardly shrink beyond it."""
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit leaves."""
+
+    verdict: Verdict
+    findings: dict[str, Finding]
+    folder: Path
+    report: Path
+    documents: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The audit as plain data, without the charts' data."""
+        return {
+            "verdict": self.verdict.to_json(),
+            "documents": self.documents,
+            "folder": str(self.folder),
+            "report": str(self.report),
+            "findings": {
+                name: {
+                    "question": finding.question,
+                    "answer": finding.answer,
+                    "measures": finding.table().to_dict("records"),
+                    "notes": list(finding.notes),
+                }
+                for name, finding in self.findings.items()
+            },
+        }
+
+
+def audit(
+    model: AttentionClassifier | str | Path = "bilstm+additive",
+    corpus: str | Corpus | EncodedCorpus = "planted",
+    out: str | Path = "runs/audit",
+    *,
+    settings: Settings = Settings(),
+    vectors: str | Path | None = None,
+    split: str = "test",
+    audits: Sequence[str] = tuple(AUDITS),
+    methods: Sequence[str] = tuple(METHODS),
+    documents: int = MOST_DOCUMENTS,
+    seed: int = 0,
+    device: str = "auto",
+    show: bool = False,
+) -> Audited:
+    """Whether the model's attention may be shown as the reason for its decisions.
+
+    `model` is a trained model, a run or model folder, or a recipe, which is trained first; an
+    existing path wins over a recipe. Findings and `report.html` go to the run folder `out`; the
+    same call again goes on where it was stopped, or gives back what it found.
+
+    >>> import heedful, tempfile
+    >>> from heedful.jobs.settings import settings_of
+    >>> corpus = heedful.load_corpus("planted:2:short", train=200, dev=50, test=120)
+    >>> small = settings_of({"train": {"epochs": 2}})
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     result = heedful.audit(
+    ...         "none+additive", corpus, out + "/run", settings=small, audits=["erasure"]
+    ...     )
+    >>> result.verdict.word
+    'cannot tell'
+    """
+    for name in audits:
+        if name not in AUDITS:
+            raise unknown("audit", name, AUDITS)
+    if isinstance(corpus, str):
+        corpus = load_corpus(corpus, seed=seed)
+    target = device_of(device)
+    if isinstance(model, str | Path):
+        if Path(model).exists():
+            model = load(model, str(target))
+        elif isinstance(model, str) and looks_like_recipe(model):
+            model = train(
+                model,
+                corpus,
+                out,
+                settings=settings,
+                vectors=vectors,
+                seed=seed,
+                device=str(target),
+                show=show,
+            )
+        else:
+            raise InputError(
+                f"{model} is neither an existing folder nor a recipe such as bilstm+additive."
+            )
+    model = model.to(target)
+    encoded = read_by(model, corpus)
+    if split not in encoded.splits or not len(encoded.splits[split]):
+        raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
+    run = _run_of(Path(out), model, encoded, seed, target)
+    with run.locked():
+        chosen = _sample(encoded.splits[split], documents, seed)
+        inputs = {
+            "model": _weights(model),
+            "corpus": encoded.fingerprint,
+            "split": split,
+            "documents": fingerprint({"names": [encoded.splits[split].names[i] for i in chosen]}),
+            "audits": list(audits),
+            "methods": list(methods),
+            "seed": seed,
+            "heedful": __version__,
+        }
+        job = _Job(model, encoded, split, chosen, audits, methods, seed, target, run, inputs)
+        return job.result(show)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One audit of one model on one split."""
+
+    model: AttentionClassifier
+    corpus: EncodedCorpus
+    split: str
+    chosen: np.ndarray[Any, Any]
+    audits: Sequence[str]
+    methods: Sequence[str]
+    seed: int
+    device: torch.device
+    run: RunFolder
+    inputs: dict[str, Any]
+
+    def result(self, show: bool) -> Audited:
+        """The findings, from the folder when they are there already."""
+        mark = fingerprint(self.inputs)
+        done = self.run.record["steps"].get("audit", {})
+        if done.get("fingerprint") != mark or not self.run.report.is_file():
+            started = time.perf_counter()
+            self._compute(show)
+            self.run.finish("audit", time.perf_counter() - started, fingerprint=mark)
+        findings = {
+            name: Finding.from_json(read_json(self.run.findings / f"{name}.json"))
+            for name in self._applicable()
+        }
+        verdict = judge(findings, len(self.chosen))
+        return Audited(verdict, findings, self.run.path, self.run.report, len(self.chosen))
+
+    def _compute(self, show: bool) -> None:
+        rows = self._rows(show)
+        findings = {}
+        for name in self._applicable():
+            table = rows[name]
+            findings[name] = AUDITS[name].summarise(table)
+            with writing(self.run.findings / f"{name}.parquet") as path:
+                table.to_parquet(path, index=False)
+            write_json(self.run.findings / f"{name}.json", findings[name])
+        verdict = judge(findings, len(self.chosen))
+        write_json(self.run.findings / "verdict.json", verdict)
+        write_json(self.run.findings / "instances.json", self._instances(rows))
+        self.run.update(
+            audited={
+                "documents": len(self.chosen),
+                "of": len(self.corpus.splits[self.split]),
+                "split": self.split,
+                "corpus": self.corpus.name,
+                "notes": dict(self.corpus.notes),
+            }
+        )
+        render(self.run.path)
+        shutil.rmtree(self.run.path / "work", ignore_errors=True)
+
+    def _applicable(self) -> list[str]:
+        """The audits whose needs the corpus meets."""
+        encoded = self.corpus.splits[self.split]
+        has = {"labels": bool((encoded.labels >= 0).any()), "evidence": encoded.evidence is not None}
+        return [name for name in self.audits if all(has[need] for need in AUDITS[name].needs)]
+
+    def _rows(self, show: bool) -> dict[str, pd.DataFrame]:
+        """The rows of every audit, shard by shard; finished shards are read from disk."""
+        names = self._applicable()
+        shards = [self.chosen[i : i + SHARD] for i in range(0, len(self.chosen), SHARD)]
+        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
+        with ticking("auditing", len(self.chosen), show=show) as ticker:
+            for number, shard in enumerate(shards):
+                tables = step(
+                    self.run.path / "work",
+                    f"shard-{number:05d}",
+                    lambda shard=shard: self._shard(shard, names),
+                    inputs=self.inputs,
+                    form=TABLES,
+                )
+                for name in names:
+                    parts[name].append(tables[name])
+                ticker.advance(len(shard))
+        return {name: _joined(tables) for name, tables in parts.items()}
+
+    def _shard(
+        self, shard: np.ndarray[Any, Any], names: Sequence[str]
+    ) -> dict[str, pd.DataFrame]:
+        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
+        for reading in self._readings(shard):
+            importance = explain(self.model, reading, self.methods, self.seed)
+            for name in names:
+                rows = AUDITS[name].rows(self.model, reading, importance, self.seed)
+                parts[name].append(rows)
+        return {name: _joined(tables) for name, tables in parts.items()}
+
+    def _readings(self, rows: np.ndarray[Any, Any]) -> Iterator[Reading]:
+        encoded = _subset(self.corpus.splits[self.split], rows)
+        for batch in batches(encoded, BATCH, max_tokens=BATCH_TOKENS):
+            yield read(self.model, batch.to(self.device))
+
+    def _instances(self, rows: dict[str, pd.DataFrame]) -> dict[str, Any]:
+        """What the page shows of single documents."""
+        encoded = self.corpus.splits[self.split]
+        names = [encoded.names[row] for row in self.chosen]
+        tags = choose(rows, names, SHOWN, self.seed)
+        picked = np.array([row for row in self.chosen if encoded.names[row] in tags])
+        described: list[dict[str, Any]] = []
+        for reading in self._readings(picked):
+            importance = explain(self.model, reading, self.methods, self.seed)
+            described += describe(self.model, reading, importance, tags)
+        order = {name: position for position, name in enumerate(tags)}
+        described.sort(key=lambda entry: order[entry["id"]])
+        return {
+            "classes": list(self.model.classes),
+            "methods": [{"name": n, "sentence": METHODS[n].sentence} for n in self.methods],
+            "linear": True,
+            "documents": len(self.chosen),
+            "instances": described,
+        }
+
+
+def _save_tables(folder: Path, tables: dict[str, pd.DataFrame]) -> None:
+    for name, table in tables.items():
+        table.to_parquet(folder / f"{name}.parquet", index=False)
+
+
+def _load_tables(folder: Path) -> dict[str, pd.DataFrame]:
+    return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+
+
+TABLES: Form[dict[str, pd.DataFrame]] = Form("", _save_tables, _load_tables)
+
+
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return tables[0] if tables else pd.DataFrame({"instance": []})
+    return pd.concat(filled, ignore_index=True)
+
+
+def _sample(encoded: Encoded, most: int, seed: int) -> np.ndarray[Any, Any]:
+    """Which documents are audited: all, or a draw keyed by (seed, id), in corpus order."""
+    if most <= 0 or len(encoded) <= most:
+        return np.arange(len(encoded))
+    order = sorted(range(len(encoded)), key=lambda row: key(seed, "audited", encoded.names[row]))
+    return np.sort(np.array(order[:most]))
+
+
+def _subset(encoded: Encoded, rows: np.ndarray[Any, Any]) -> Encoded:
+    starts, stops = encoded.starts[rows], encoded.starts[rows + 1]
+    where = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
+    return Encoded(
+        ids=encoded.ids[where],
+        starts=np.concatenate([[0], np.cumsum(stops - starts)]),
+        labels=encoded.labels[rows],
+        sentence=encoded.sentence[where],
+        names=tuple(encoded.names[row] for row in rows),
+        evidence=None if encoded.evidence is None else encoded.evidence[where],
+        documents=None
+        if encoded.documents is None
+        else [encoded.documents[row] for row in rows],
+    )
+
+
+def _weights(model: AttentionClassifier) -> str:
+    """Sixteen hex digits of the model's weights."""
+    digest = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _run_of(
+    out: Path, model: AttentionClassifier, encoded: EncodedCorpus, seed: int, device: torch.device
+) -> RunFolder:
+    """The run the model was trained in, or a new one for a model or data from elsewhere."""
+    if (out / "run.json").is_file():
+        run = RunFolder.open(out)
+        if run.configuration.get("kind") == "train":
+            if run.record["corpus"] != encoded.fingerprint or _weights(load(out)) != _weights(model):
+                raise InputError(
+                    f"{out} holds a model trained on {run.configuration.get('corpus')}, and keeps "
+                    "only the audit of that model on that corpus; choose another --out."
+                )
+            return run
+    return RunFolder.create(
+        out,
+        {"kind": "audit", "model": _weights(model), "corpus": encoded.name, "seed": seed},
+        seeds={"all": seed},
+        device=str(device),
+        corpus=encoded.fingerprint,
+    )

@@ -1,0 +1,264 @@
+"""The claims ledger: a sentence of a paper, a statistic, a side, and the verdict on our data.
+
+A claim is confirmed when the 95 % interval lies wholly on its side of the threshold, refuted when
+it lies wholly on the other, undecided when it straddles, not measurable when data is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from heedful.statistics import Estimate
+
+Word: TypeAlias = Literal["confirmed", "refuted", "undecided", "not measurable"]
+WORDS: tuple[Word, ...] = ("confirmed", "refuted", "undecided", "not measurable")
+EVERY = "all"
+"""The corpus of an object that speaks of all corpora at hand."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The values that a claim allows: an interval of numbers, with or without its ends."""
+
+    low: float
+    high: float
+    closed: bool
+    text: str
+    """As a person writes it: `> 0`."""
+
+    def judge(self, estimate: Estimate) -> Word:
+        """Where the estimate's interval lies; without an interval nothing is decided."""
+        low, high = estimate.low, estimate.high
+        if math.isnan(low) or math.isnan(high):
+            return "undecided"
+        if self.closed:
+            inside = self.low <= low and high <= self.high
+            outside = high < self.low or low > self.high
+        else:
+            inside = self.low < low and high < self.high
+            # An open side's own threshold lies outside it; an interval that only touches it
+            # contains the threshold and straddles.
+            outside = high < self.low or low > self.high
+        return "confirmed" if inside else "refuted" if outside else "undecided"
+
+
+def above(threshold: float) -> Side:
+    """Greater than the threshold."""
+    return Side(threshold, math.inf, False, f"> {threshold:g}")
+
+
+def below(threshold: float) -> Side:
+    """Smaller than the threshold."""
+    return Side(-math.inf, threshold, False, f"< {threshold:g}")
+
+
+def at_least(threshold: float) -> Side:
+    """The threshold or more."""
+    return Side(threshold, math.inf, True, f"≥ {threshold:g}")
+
+
+def at_most(threshold: float) -> Side:
+    """The threshold or less."""
+    return Side(-math.inf, threshold, True, f"≤ {threshold:g}")
+
+
+def between(low: float, high: float) -> Side:
+    """From low to high, ends included."""
+    return Side(low, high, True, f"in [{low:g}, {high:g}]")
+
+
+def within(size: float, centre: float = 0.0) -> Side:
+    """At most `size` away from the centre; `within(0)` is an exact equality."""
+    text = f"size ≤ {size:g}" if centre == 0 else f"{centre:g} ± {size:g}"
+    return Side(centre - size, centre + size, True, text)
+
+
+class NotMeasurable(NamedTuple):
+    """What a measurement gives where data is missing."""
+
+    reason: str
+
+
+class Parts(dict[str, "Estimate | NotMeasurable"]):
+    """Several statistics that must all lie on their sides, by name."""
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """The same statistic two ways: the claim is that the verdict stays the same."""
+
+    before: Estimate | Parts
+    after: Estimate | Parts
+
+
+Measured: TypeAlias = Estimate | Parts | Unchanged | NotMeasurable
+Sides: TypeAlias = Side | Mapping[str, Side]
+
+
+class Judgement(NamedTuple):
+    """A verdict, the estimate it turns on and the parts it was made of."""
+
+    word: Word
+    estimate: Estimate | None
+    reason: str
+    parts: tuple[dict[str, Any], ...] = ()
+
+
+def judge(measured: Measured, sides: Sides) -> Judgement:
+    """The verdict on what was measured.
+
+    Of several parts all must be confirmed; one refuted part refutes, and the first part that is not
+    confirmed is the one shown. `sides` is one side for every part, or one for each by name.
+    """
+    match measured:
+        case NotMeasurable(reason):
+            return Judgement("not measurable", None, reason)
+        case Unchanged(before, after):
+            return _unchanged(judge(before, sides), judge(after, sides))
+        case Estimate():
+            side = _side(sides, "")
+            return Judgement(side.judge(measured), measured, _reason(measured, side))
+    return _all_of(measured, sides)
+
+
+def _all_of(parts: Parts, sides: Sides) -> Judgement:
+    judged = {name: judge(part, _side(sides, name)) for name, part in parts.items()}
+    if not judged:
+        return Judgement("not measurable", None, "nothing was measured")
+    # The order of gravity: a refuted part settles it, whatever else is missing.
+    for word in ("refuted", "not measurable", "undecided", "confirmed"):
+        named = {name: one for name, one in judged.items() if one.word == word}
+        if named:
+            name, shown = next(iter(named.items()))
+            return Judgement(
+                shown.word,
+                shown.estimate,
+                _join([f"{name}: {one.reason}" for name, one in named.items()]),
+                tuple(
+                    {"part": name, "side": _side(sides, name).text, "verdict": one.word}
+                    | _numbers(one.estimate)
+                    | {"reason": one.reason}
+                    for name, one in judged.items()
+                ),
+            )
+    raise AssertionError("a part has one of the four verdicts")
+
+
+def _unchanged(before: Judgement, after: Judgement) -> Judgement:
+    decided = {"confirmed", "refuted"}
+    if "not measurable" in (before.word, after.word):
+        missing = after if after.word == "not measurable" else before
+        return Judgement("not measurable", None, missing.reason)
+    word: Word = "undecided"
+    if {before.word, after.word} <= decided:
+        word = "confirmed" if before.word == after.word else "refuted"
+    reason = f"{before.word} before ({before.reason}), {after.word} after ({after.reason})"
+    return Judgement(word, after.estimate, reason, (*before.parts, *after.parts))
+
+
+def over_all(judged: Mapping[str, Judgement]) -> Judgement:
+    """The verdict on a claim that speaks of all corpora, from those at hand.
+
+    Confirmed only if every measurable one is; the exceptions and the missing ones are named.
+    """
+    at_hand = {name: one for name, one in judged.items() if one.word != "not measurable"}
+    absent = [name for name in judged if name not in at_hand]
+    if not at_hand:
+        reasons = {one.reason for one in judged.values()}
+        return Judgement("not measurable", None, _join(sorted(reasons)) or "no corpus at hand")
+    words = {name: one.word for name, one in at_hand.items()}
+    word: Word = "undecided"
+    if all(found == "confirmed" for found in words.values()):
+        word = "confirmed"
+    elif "refuted" in words.values():
+        word = "refuted"
+    told = [f"decided over the corpora at hand: {', '.join(at_hand)}"]
+    exceptions = [f"{name} ({found})" for name, found in words.items() if found != "confirmed"]
+    if exceptions:
+        told.append(f"exceptions: {', '.join(exceptions)}")
+    if absent:
+        told.append(f"not at hand: {', '.join(absent)}")
+    # The weakest corpus is the one an `all` stands or falls with; its number is shown.
+    weakest = next((at_hand[name] for name in words if words[name] == word), None)
+    estimate = weakest.estimate if weakest and len(at_hand) == 1 else None
+    parts = tuple(
+        {"part": name, "verdict": one.word} | _numbers(one.estimate) for name, one in judged.items()
+    )
+    return Judgement(word, estimate, _join(told), parts)
+
+
+def entry(
+    *,
+    id: str,
+    claim: str,
+    where: str,
+    corpus: str,
+    stand_in_for: str | None,
+    statistic: str,
+    sides: Sides,
+    paper: str,
+    judgement: Judgement,
+    seeds: int,
+    scale: str,
+    commit: str | None,
+) -> dict[str, Any]:
+    """One object of `claims.json`; a smoke verdict says in its reason that it is smoke."""
+    smoke = "smoke scale, not evidence about the paper: " if scale == "smoke" else ""
+    sides_text = (
+        sides.text
+        if isinstance(sides, Side)
+        else _join([f"{name} {side.text}" for name, side in sides.items()])
+    )
+    numbers = _numbers(judgement.estimate)
+    return {
+        "id": id,
+        "claim": claim,
+        "where": where,
+        "corpus": corpus,
+        "stand_in_for": stand_in_for,
+        "statistic": statistic,
+        "side": sides_text,
+        "paper": paper,
+        "ours": numbers["ours"],
+        "interval": numbers["interval"],
+        "n": numbers["n"],
+        "seeds": seeds,
+        "scale": scale,
+        "commit": commit,
+        "verdict": judgement.word,
+        "reason": smoke + judgement.reason,
+        "parts": list(judgement.parts),
+    }
+
+
+def _side(sides: Sides, name: str) -> Side:
+    if isinstance(sides, Side):
+        return sides
+    if name not in sides:
+        raise ValueError(f"no side for {name!r}; there are sides for {', '.join(sides)}")
+    return sides[name]
+
+
+def _reason(estimate: Estimate, side: Side) -> str:
+    if math.isnan(estimate.low):
+        return f"{estimate.value:.3g} from n = {estimate.n} has no interval"
+    return f"{estimate}, claimed {side.text}"
+
+
+def _numbers(estimate: Estimate | None) -> dict[str, Any]:
+    if estimate is None:
+        return {"ours": None, "interval": None, "n": None}
+    stored = estimate.to_json()
+    ends = [stored["low"], stored["high"]]
+    return {
+        "ours": stored["value"],
+        "interval": None if None in ends else ends,
+        "n": estimate.n,
+    }
+
+
+def _join(sentences: Sequence[str]) -> str:
+    return "; ".join(sentences)

@@ -1,0 +1,64 @@
+"""Everything about a model and its training that is not the recipe, from options or a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from heedful.corpora.encoded import MAX_TOKENS
+from heedful.errors import InputError, unknown
+from heedful.models.recipe import with_settings
+from heedful.training.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class WordSettings:
+    """Which words a model knows."""
+
+    min_count: int = 2
+    """Words seen less often in training documents read as unknown."""
+    max_size: int | None = None
+    """Most words kept."""
+    max_tokens: int = MAX_TOKENS
+    """Longer documents are cut here, and counted."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The three tables of a configuration file."""
+
+    model: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ModelConfig that the recipe does not set."""
+    train: TrainConfig = TrainConfig()
+    words: WordSettings = WordSettings()
+
+
+def settings_of(tables: Mapping[str, Any]) -> Settings:
+    """Settings from nested tables; unknown tables and keys are refused by name."""
+    known = {entry.name for entry in fields(Settings)}
+    for name, table in tables.items():
+        if name not in known:
+            raise unknown("table", name, known)
+        if not isinstance(table, Mapping):
+            raise InputError(f"[{name}] must be a table of settings, got {table!r}.")
+    train = dict(tables.get("train", {}))
+    if "evaluate_at" in train:
+        train["evaluate_at"] = tuple(train["evaluate_at"])
+    return Settings(
+        dict(tables.get("model", {})),
+        with_settings(TrainConfig, train),
+        with_settings(WordSettings, tables.get("words", {})),
+    )
+
+
+def read_settings(path: Path) -> Settings:
+    """The settings of a TOML file with the tables [model], [train] and [words]."""
+    try:
+        return settings_of(tomllib.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; expected a TOML file of settings.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not valid TOML: {error}.") from None

@@ -1,0 +1,109 @@
+"""Train a model by its recipe, from corpus to run folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
+from heedful.jobs.opening import device_of, encoded_of
+from heedful.jobs.settings import Settings
+from heedful.models import AttentionClassifier, Recipe, build, load_model, parse, save_model
+from heedful.runs import RunFolder
+from heedful.training import Observer, evaluate, fit
+
+
+def train(
+    recipe: str | Recipe,
+    corpus: str | Corpus | EncodedCorpus = "planted",
+    out: str | Path | None = None,
+    *,
+    settings: Settings = Settings(),
+    vectors: str | Path | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    observers: Sequence[Observer] = (),
+    show: bool = False,
+) -> AttentionClassifier:
+    """The model of a recipe, trained on a corpus; with `out`, kept in a run folder.
+
+    A run folder that holds the same run already is resumed, or its model is given back at once.
+
+    >>> import heedful
+    >>> from heedful.jobs.settings import settings_of
+    >>> corpus = heedful.load_corpus("planted:2:short", train=200, dev=50, test=50)
+    >>> small = settings_of({"train": {"epochs": 1}})
+    >>> model = heedful.train("none+additive", corpus, settings=small)
+    >>> model.classes
+    ('negative', 'positive')
+    """
+    if isinstance(corpus, str):
+        corpus = load_corpus(corpus, seed=seed)
+    target = device_of(device)
+    encoded = encoded_of(corpus, settings.words)
+    table = encoded.vectors
+    if vectors is not None:
+        table, _ = load_vectors(vectors, encoded.vocabulary)
+    if not isinstance(recipe, Recipe):
+        width = {} if table is None else {"embedding_dim": table.shape[1]}
+        recipe = parse(recipe, **(width | dict(settings.model)))
+
+    def fresh() -> AttentionClassifier:
+        words, classes = encoded.vocabulary, encoded.classes
+        return build(recipe.model, words, classes, seed, table, encoded.tokeniser)
+
+    if out is None:
+        model = fresh()
+        fit(
+            model,
+            encoded,
+            settings.train,
+            recipe.penalties,
+            seed=seed,
+            device=target,
+            observers=observers,
+            show=show,
+        )
+        return model.eval()
+    run = RunFolder.create(
+        out,
+        {
+            "kind": "train",
+            "recipe": str(recipe),
+            "model": asdict(recipe.model),
+            "train": asdict(settings.train),
+            "words": asdict(settings.words),
+            "corpus": encoded.name,
+            "vectors": Path(vectors).name if vectors else None,
+            "seed": seed,
+        },
+        seeds={"all": seed},
+        device=str(target),
+        corpus=encoded.fingerprint,
+    )
+    if run.is_finished("train"):
+        return load_model(run.model, target)
+    started = time.perf_counter()
+    with run.locked():
+        run.update(notes=dict(encoded.notes))
+        model = fresh()
+        history = fit(
+            model,
+            encoded,
+            settings.train,
+            recipe.penalties,
+            seed=seed,
+            device=target,
+            observers=observers,
+            folder=run.path,
+            show=show,
+        )
+        save_model(model, run.model)
+        run.update(best_dev=history.best, best_step=history.best_step)
+        if "test" in encoded.splits:
+            run.update(test=asdict(evaluate(model, encoded.splits["test"], target)))
+        run.finish("train", time.perf_counter() - started)
+    return model.eval()
+

@@ -1,0 +1,177 @@
+"""Encoders and attentions, built by name."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from heedful.models.recipe import ModelConfig
+
+
+class Recurrent(nn.Module):
+    """(Bi)LSTM or (Bi)GRU, packed by true length so that padding never enters."""
+
+    def __init__(self, config: ModelConfig, input_dim: int) -> None:
+        super().__init__()
+        directions = 2 if config.encoder.startswith("bi") else 1
+        kind = nn.LSTM if config.encoder.endswith("lstm") else nn.GRU
+        self.cells = kind(
+            input_dim,
+            config.width // directions,
+            num_layers=config.layers,
+            bidirectional=directions == 2,
+            batch_first=True,
+        )
+
+    def forward(
+        self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
+    ) -> Float[Tensor, "batch unit dim"]:
+        """States at every unit; zero at padding."""
+        lengths = mask.sum(-1).cpu()
+        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+        states, _ = self.cells(packed)
+        padded, _ = pad_packed_sequence(states, batch_first=True, total_length=mask.shape[1])
+        return padded
+
+
+class Convolution(nn.Module):
+    """Windows of 3 and of 5 units, half of the width each, ReLU; padding reads and gives zero."""
+
+    def __init__(self, config: ModelConfig, input_dim: int) -> None:
+        super().__init__()
+        self.narrow = nn.Conv1d(input_dim, config.width // 2, 3, padding=1)
+        self.wide = nn.Conv1d(input_dim, config.width // 2, 5, padding=2)
+
+    def forward(
+        self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
+    ) -> Float[Tensor, "batch unit dim"]:
+        """Features at every unit; zero at padding."""
+        x = (inputs * mask[..., None]).transpose(1, 2)
+        features = torch.cat([self.narrow(x), self.wide(x)], 1).relu().transpose(1, 2)
+        return features * mask[..., None]
+
+
+class Affine(nn.Module):
+    """The same affine map at every unit, with or without tanh."""
+
+    def __init__(self, config: ModelConfig, input_dim: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(input_dim, config.width)
+        self.is_squashed = config.encoder == "affine-tanh"
+
+    def forward(
+        self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
+    ) -> Float[Tensor, "batch unit dim"]:
+        """Mapped inputs."""
+        mapped: Tensor = self.linear(inputs)
+        return mapped.tanh() if self.is_squashed else mapped
+
+
+class NoEncoder(nn.Module):
+    """The inputs themselves."""
+
+    def forward(
+        self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
+    ) -> Float[Tensor, "batch unit input"]:
+        """The inputs, untouched."""
+        return inputs
+
+
+class AdditiveScores(nn.Module):
+    """c · tanh(W h + b) / λ."""
+
+    def __init__(self, config: ModelConfig, dim: int) -> None:
+        super().__init__()
+        hidden = config.attention_dim or max(dim // 2, 1)
+        self.hidden = nn.Linear(dim, hidden)
+        self.query = nn.Linear(hidden, 1, bias=False)
+        self.scale = config.scale or 1.0
+
+    def forward(self, values: Float[Tensor, "batch unit dim"]) -> Float[Tensor, "batch unit"]:
+        """A score for each unit."""
+        scores: Tensor = self.query(self.hidden(values).tanh())
+        return scores[..., 0] / self.scale
+
+
+class DotScores(nn.Module):
+    """q · h / λ, with λ = √dim for the scaled form unless given."""
+
+    def __init__(self, config: ModelConfig, dim: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(dim, 1, bias=False)
+        if config.normal_query:
+            nn.init.normal_(self.query.weight)
+        is_scaled = config.attention == "scaled-dot"
+        self.scale = config.scale or (math.sqrt(dim) if is_scaled else 1.0)
+
+    def forward(self, values: Float[Tensor, "batch unit dim"]) -> Float[Tensor, "batch unit"]:
+        """A score for each unit."""
+        scores: Tensor = self.query(values)
+        return scores[..., 0] / self.scale
+
+
+class UniformScores(nn.Module):
+    """The same score everywhere: attention frozen uniform."""
+
+    def forward(self, values: Float[Tensor, "batch unit dim"]) -> Float[Tensor, "batch unit"]:
+        """Zeros."""
+        return values.new_zeros(values.shape[:2])
+
+
+class Attended(NamedTuple):
+    """What one level of attention saw and gave."""
+
+    states: Float[Tensor, "batch unit encoded"]
+    """What the encoder made of the inputs, before the join."""
+    values: Float[Tensor, "batch unit dim"]
+    """What is attended: states, joined with inputs where the recipe says so."""
+    scores: Float[Tensor, "batch unit"]
+    """-inf at padding."""
+    context: Float[Tensor, "batch dim"]
+
+
+class Level(nn.Module):
+    """Dropout, encoder, join and attention over one sequence of units."""
+
+    def __init__(self, config: ModelConfig, input_dim: int) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(config.dropout)
+        match config.encoder:
+            case "none":
+                self.encoder: nn.Module = NoEncoder()
+            case "affine" | "affine-tanh":
+                self.encoder = Affine(config, input_dim)
+            case "conv":
+                self.encoder = Convolution(config, input_dim)
+            case _:
+                self.encoder = Recurrent(config, input_dim)
+        encoded = input_dim if config.encoder == "none" else config.width
+        self.join = config.join
+        self.dim = encoded + input_dim if config.join == "concat" else encoded
+        match config.attention:
+            case "additive":
+                self.attention: nn.Module = AdditiveScores(config, self.dim)
+            case "uniform":
+                self.attention = UniformScores()
+            case _:
+                self.attention = DotScores(config, self.dim)
+
+    def forward(
+        self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
+    ) -> Attended:
+        """Values, scores and the attended context."""
+        inputs = self.dropout(inputs)
+        states: Tensor = self.encoder(inputs, mask)
+        values = states
+        if self.join == "concat":
+            values = torch.cat([states, inputs], -1)
+        elif self.join == "residual":
+            values = states + inputs
+        scores = self.attention(values).masked_fill(~mask, -torch.inf)
+        context = (scores.softmax(-1)[..., None] * values).sum(1)
+        return Attended(states, values, scores, context)

@@ -1,0 +1,80 @@
+"""One forward pass, kept: everything the audited attention layer saw and did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.corpora.batches import Batch
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a model read in a batch, up to the attention that is audited.
+
+    Decision arithmetic is float64 whatever the model's own precision, so that removing a unit and
+    rounding are never confused.
+    """
+
+    batch: Batch
+    texts: tuple[tuple[str, ...], ...]
+    """The units of each document as text: words, or sentences in a hierarchical model."""
+    mask: Bool[Tensor, "batch unit"]
+    """True where there is a unit."""
+    values: Float[Tensor, "batch unit dim"]
+    """What attention averages."""
+    scores: Float[Tensor, "batch unit"]
+    """Attention before the softmax; -inf at padding."""
+    attention: Float[Tensor, "batch unit"]
+    """The audited attention row; the mean over heads where there are several."""
+    logits: Float[Tensor, "batch class"]
+    """The decision, from the same arithmetic as `decide`."""
+    inputs: Float[Tensor, "batch token dim"]
+    """Input embeddings, for gradients on words."""
+    unit_of_token: Int[Tensor, "batch token"]
+    """Which unit each token belongs to; the identity in a flat model."""
+    unit_logits: Float[Tensor, "batch unit class"] | None = None
+    """What each value says of each class, without bias; only with a linear head."""
+    offset: Float[Tensor, "batch class"] | None = None
+    """What the head says of an empty context (the bias); only with a linear head."""
+    heads: Float[Tensor, "batch head unit"] | None = None
+    """The attention of each head, where there are several."""
+    state: Any = None
+    """What the model needs to go on from the audited site; only the model looks inside."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Stable instance ids."""
+        return self.batch.names
+
+    @property
+    def labels(self) -> Int[Tensor, "batch"]:
+        """Gold classes; -1 when unknown."""
+        return self.batch.labels
+
+    @property
+    def decision(self) -> Int[Tensor, "batch"]:
+        """The class with the highest logit; the first one on ties."""
+        return self.logits.argmax(-1)
+
+    @property
+    def units(self) -> Int[Tensor, "batch"]:
+        """Number of units of each document."""
+        return self.mask.sum(-1)
+
+    @property
+    def evidence(self) -> Bool[Tensor, "batch unit"] | None:
+        """Units that hold known evidence, where the corpus has it."""
+        if self.batch.evidence is None:
+            return None
+        return self.per_unit(self.batch.evidence.double()) > 0
+
+    def per_unit(self, per_token: Float[Tensor, "batch token"]) -> Float[Tensor, "batch unit"]:
+        """Sums a quantity on tokens into the units they belong to."""
+        per_token = per_token.masked_fill(~self.batch.mask, 0)
+        total = torch.zeros(self.mask.shape, dtype=per_token.dtype, device=per_token.device)
+        return total.scatter_add(1, self.unit_of_token, per_token)

@@ -1,0 +1,184 @@
+"""What a person types to name a model, and the configuration it stands for."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from heedful.errors import InputError, unknown
+
+ENCODERS = ("none", "affine", "affine-tanh", "conv", "lstm", "bilstm", "gru", "bigru")
+ATTENTIONS = ("additive", "dot", "scaled-dot", "uniform")
+JOINS = ("none", "concat", "residual")
+PENALTIES = {"tying": "tying", "mlm": "masked_words"}
+GRAMMAR = "[han:]ENCODER[*LAYERS]+ATTENTION[@λ][+concat|+residual][+tying:δ][+mlm:η]"
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The parts of an attention classifier and their sizes."""
+
+    encoder: str = "bilstm"
+    """What makes values of embeddings: none, affine, affine-tanh, conv, (bi)lstm, (bi)gru."""
+    layers: int = 1
+    """Stacked encoder layers (recurrent encoders only)."""
+    attention: str = "additive"
+    """How scores are made: additive, dot, scaled-dot, or uniform (frozen)."""
+    scale: float | None = None
+    """λ, which divides the scores; none means √dim for scaled-dot and 1 otherwise."""
+    join: str = "none"
+    """Whether each value also holds its own input: none, concat, residual."""
+    hierarchical: bool = False
+    """Words are attended within sentences, sentences within the document."""
+    embedding_dim: int = 100
+    """Width of the word vectors."""
+    width: int = 128
+    """Width of what the encoder gives, both directions together."""
+    attention_dim: int | None = None
+    """Hidden width of additive attention; none means half the width of the values."""
+    normal_query: bool = True
+    """Start the query of dot attention from N(0, 1); the small default collapses to uniform."""
+    one_logit: bool = False
+    """Two classes from a single logit s, reported as (0, s)."""
+    head_bias: bool = True
+    """Whether the head has a bias."""
+    freeze_embeddings: bool = False
+    """Keep the word vectors as they were loaded."""
+    dropout: float = 0.0
+    """Dropout on what an encoder reads."""
+    head_dropout: float = 0.0
+    """Dropout on what the head reads."""
+    head_dropout_on: str = "input"
+    """Where head dropout acts: on the head's input, or on its logits (erasure.md §2.5)."""
+
+    def __post_init__(self) -> None:
+        for kind, value, known in (
+            ("encoder", self.encoder, ENCODERS),
+            ("attention", self.attention, ATTENTIONS),
+            ("join", self.join, JOINS),
+            ("place for head dropout", self.head_dropout_on, ("input", "logits")),
+        ):
+            if value not in known:
+                raise unknown(kind, value, known)
+        if self.scale is not None and not 0 < self.scale < math.inf:
+            raise InputError(f"λ must be above 0, got {self.scale:g}; leave it out for √dim.")
+        if self.layers < 1:
+            raise InputError(f"an encoder has at least 1 layer, got {self.layers}.")
+        if self.layers > 1 and self.encoder not in ("lstm", "bilstm", "gru", "bigru"):
+            raise InputError(
+                f"only recurrent encoders are stacked, got {self.encoder}*{self.layers}."
+            )
+        if self.width % 2 and self.encoder in ("bilstm", "bigru", "conv"):
+            raise InputError(f"{self.encoder} needs an even width, got {self.width}.")
+        if self.join == "residual" and self.encoder != "none" and self.width != self.embedding_dim:
+            raise InputError(
+                f"residual adds inputs to states, so width ({self.width}) and embedding_dim "
+                f"({self.embedding_dim}) must be equal; set one to the other."
+            )
+        for name in ("embedding_dim", "width", "attention_dim"):
+            if (size := getattr(self, name)) is not None and size < 1:
+                raise InputError(f"{name} must be at least 1, got {size}.")
+        for name in ("dropout", "head_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} lies in [0, 1), got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """What is added to the classification loss."""
+
+    tying: float = 0.0
+    """δ: weight of the mean squared distance between each state and its word's embedding."""
+    masked_words: float = 0.0
+    """η: weight of guessing masked words from their states."""
+
+    def __post_init__(self) -> None:
+        for name, symbol in (("tying", "δ"), ("masked_words", "η")):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(
+                    f"{name} ({symbol}) must be a number from 0 up, got {getattr(self, name)}."
+                )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A model and its training penalties, as typed."""
+
+    model: ModelConfig
+    penalties: Penalties = Penalties()
+
+    def __str__(self) -> str:
+        model = self.model
+        text = "han:" if model.hierarchical else ""
+        text += model.encoder + (f"*{model.layers}" if model.layers > 1 else "")
+        text += f"+{model.attention}" + (
+            f"@{_typed(model.scale)}" if model.scale is not None else ""
+        )
+        text += f"+{model.join}" if model.join != "none" else ""
+        text += f"+tying:{_typed(self.penalties.tying)}" if self.penalties.tying else ""
+        masked = self.penalties.masked_words
+        text += f"+mlm:{_typed(masked)}" if masked else ""
+        return text
+
+
+def parse(recipe: str, **sizes: Any) -> Recipe:
+    """The configuration that a recipe such as `bilstm+additive+tying:10` stands for."""
+    hierarchical, _, rest = recipe.rpartition("han:")
+    encoder, *others = rest.split("+")
+    if hierarchical or not others:
+        raise InputError(f"A recipe reads {GRAMMAR}, e.g. bilstm+additive; got {recipe!r}.")
+    name, star, layers = encoder.partition("*")
+    attention, at, scale = others[0].partition("@")
+    config: dict[str, Any] = {
+        "hierarchical": recipe.startswith("han:"),
+        "encoder": name,
+        "layers": _number(layers, int, recipe) if star else 1,
+        "attention": attention,
+        "scale": _number(scale, float, recipe) if at else None,
+    }
+    penalties: dict[str, float] = {}
+    for part in others[1:]:
+        key, _, value = part.partition(":")
+        if key in ("concat", "residual") and not value and "join" not in config:
+            config["join"] = key
+        elif key in PENALTIES and value and PENALTIES[key] not in penalties:
+            penalties[PENALTIES[key]] = _number(value, float, recipe)
+        else:
+            raise InputError(f"Cannot read {part!r} in {recipe!r}; a recipe reads {GRAMMAR}.")
+    if penalties.get("masked_words"):
+        # Input and output share one frozen table (faithful.md §2.4).
+        config["freeze_embeddings"] = True
+    return Recipe(with_settings(ModelConfig, config | sizes), Penalties(**penalties))
+
+
+Config = TypeVar("Config")
+
+
+def with_settings(kind: Callable[..., Config], settings: Mapping[str, Any]) -> Config:
+    """A configuration dataclass from named settings; unknown names are refused."""
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    for name in settings:
+        if name not in known:
+            raise unknown("setting", name, known)
+    return kind(**settings)
+
+
+def looks_like_recipe(text: str) -> bool:
+    """Whether the text has the shape of a recipe rather than of a path."""
+    return re.fullmatch(r"(han:)?[a-z-]+(\*\d+)?\+[a-z].*", text) is not None
+
+
+def _typed(number: float) -> str:
+    """The shortest text that reads back as the same number and has no plus sign."""
+    short = f"{number:g}"
+    return (short if float(short) == number else repr(number)).replace("e+", "e")
+
+
+def _number(text: str, kind: type[int] | type[float], recipe: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(f"Expected a number, got {text!r} in {recipe!r}.") from None

@@ -1,0 +1,218 @@
+"""What would the model have decided, had it attended differently? read, decide, curve.
+
+With a linear head the answers are exact arithmetic on one reading: no second forward pass. With any
+other head they are batched calls of the head. Signatures are the same, so every audit is written
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heedful.corpora.batches import Batch
+from heedful.models import edits
+from heedful.models.edits import SMALLEST_MASS, Edit, Scale
+from heedful.models.reading import Reading
+
+CHUNK = 64
+"""Edits per call of a head that is not linear."""
+
+
+class AttentiveModel(Protocol):
+    """What a model offers so that it can be read and asked."""
+
+    classes: tuple[str, ...]
+
+    def read(self, batch: Batch) -> Reading:
+        """Reads a batch and keeps what the audited attention saw and did."""
+
+    def answer(self, reading: Reading, edit: Edit) -> Float[Tensor, "batch edit class"]:
+        """Logits under the edited attention; called only when the head is not linear."""
+
+
+@contextmanager
+def evaluating(model: AttentiveModel) -> Iterator[None]:
+    """Lends the model in evaluation mode, without gradients, and gives it back as it was."""
+    if not isinstance(model, nn.Module):
+        with torch.no_grad():
+            yield
+        return
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
+
+
+def read(model: AttentiveModel, batch: Batch) -> Reading:
+    """One forward pass over the batch, kept."""
+    with evaluating(model):
+        return model.read(batch)
+
+
+def decide(
+    model: AttentiveModel, reading: Reading, edit: Edit
+) -> Float[Tensor, "batch edit class"]:
+    """Logits under each alternative attention.
+
+    An edit that changes nothing gives back `reading.logits` to the bit. A row with nothing left
+    gives the head an empty context: with a linear head, the offset decides.
+    """
+    changed = edits.rows(reading, edit)
+    if reading.unit_logits is not None and reading.offset is not None:
+        logits = weigh(changed.attention, reading.unit_logits) + reading.offset[:, None]
+    else:
+        with evaluating(model):
+            logits = model.answer(reading, edit)
+    return torch.where(changed.unchanged[..., None], reading.logits[:, None], logits)
+
+
+def weigh(
+    attention: Float[Tensor, "batch edit unit"], unit_logits: Float[Tensor, "batch unit class"]
+) -> Float[Tensor, "batch edit class"]:
+    """Σ_i α_i z_i for each row of attention."""
+    return torch.bmm(attention, unit_logits)
+
+
+def curve(
+    model: AttentiveModel, reading: Reading, order: Int[Tensor, "batch ranking unit"]
+) -> Float[Tensor, "batch ranking step class"]:
+    """Logits after removing the first 0, 1, … units of each ranking.
+
+    `order` lists each document's units from first to last removed, padding at the end (see
+    `ranked`). Step 0 is the reading's own decision to the bit; at step n and after it nothing is
+    left. With a linear head (erasure.md §6.1)
+
+        ℓ_k = b + Σ_{j>k} α_j z_j / Σ_{j>k} α_j,
+
+    summed from the tail: subtracting a prefix from the total would leave only rounding when the
+    removed units held nearly all mass (§6.4).
+    """
+    if reading.unit_logits is None or reading.offset is None:
+        return _curve_by_answers(model, reading, order)
+    units = order.shape[2]
+    attention = reading.attention[:, None].expand(order.shape).gather(2, order)
+    index = order[..., None].expand(*order.shape, reading.unit_logits.shape[-1])
+    said = reading.unit_logits[:, None].expand(index.shape).gather(2, index)
+    mass = _tail_sums(attention[..., None])
+    mean = _tail_sums(attention[..., None] * said) / mass.clamp_min(SMALLEST_MASS)
+    remaining = reading.units[:, None, None] > torch.arange(units, device=order.device)
+    lost = ((mass[..., 0] < SMALLEST_MASS) & remaining).flatten(1).any(-1)
+    if bool(lost.any()):
+        scores = reading.scores[:, None].expand(order.shape).gather(2, order)
+        mean[lost] = _tail_means_from_scores(scores[lost], said[lost])
+    mean = mean.masked_fill(~remaining[..., None], 0)
+    logits = torch.cat([mean, torch.zeros_like(mean[:, :, :1])], 2) + reading.offset[:, None, None]
+    logits[:, :, 0] = reading.logits[:, None]
+    return logits
+
+
+def ranked(importance: Float[Tensor, "batch unit"], reading: Reading) -> Int[Tensor, "batch unit"]:
+    """The order of removal that an importance asks for: highest first, ties by position."""
+    filled = importance.double().masked_fill(~reading.mask, -torch.inf)
+    # A real unit may have importance -inf, and nan must not come first: padding is sorted last.
+    filled = filled.nan_to_num(nan=-torch.finfo(torch.float64).max, neginf=-torch.inf)
+    order = torch.argsort(filled, dim=-1, descending=True, stable=True)
+    padded = torch.argsort(~reading.mask.gather(1, order), dim=-1, stable=True)
+    return order.gather(1, padded)
+
+
+def alone(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit class"]:
+    """Logits if all attention lay on one unit, for every unit; nan at padding."""
+    if reading.unit_logits is not None and reading.offset is not None:
+        logits = reading.unit_logits + reading.offset[:, None]
+    else:
+        logits = _each(model, reading, lambda one_hot: edits.Replace(one_hot.double()))
+    return logits.masked_fill(~reading.mask[..., None], torch.nan)
+
+
+def without_each(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit class"]:
+    """Logits with one unit erased and the rest renormalised, for every unit; nan at padding.
+
+    With a linear head by exclusive prefix and suffix sums (erasure.md §6.2): the short form
+    (total - own) / (1 - α) cancels when one weight is near 1.
+    """
+    if reading.unit_logits is None or reading.offset is None:
+        logits = _each(model, reading, edits.erase)
+        return logits.masked_fill(~reading.mask[..., None], torch.nan)
+    weighted = reading.attention[..., None] * reading.unit_logits
+    mass = _others(reading.attention[..., None])
+    logits = _others(weighted) / mass.clamp_min(SMALLEST_MASS) + reading.offset[:, None]
+    lost = (mass[..., 0] < SMALLEST_MASS) & reading.mask & (reading.units > 1)[:, None]
+    for document, unit in lost.nonzero().tolist():
+        scores = reading.scores[document].clone()
+        scores[unit] = -torch.inf
+        logits[document, unit] = (
+            scores.softmax(-1) @ reading.unit_logits[document] + reading.offset[document]
+        )
+    return logits.masked_fill(~reading.mask[..., None], torch.nan)
+
+
+def _tail_sums(x: Float[Tensor, "... unit class"]) -> Float[Tensor, "... unit class"]:
+    return x.flip(-2).cumsum(-2).flip(-2)
+
+
+def _others(x: Float[Tensor, "batch unit class"]) -> Float[Tensor, "batch unit class"]:
+    zero = torch.zeros_like(x[:, :1])
+    before = torch.cat([zero, x[:, :-1]], 1).cumsum(1)
+    after = _tail_sums(torch.cat([x[:, 1:], zero], 1))
+    return before + after
+
+
+def _tail_means_from_scores(
+    scores: Float[Tensor, "batch ranking unit"],
+    said: Float[Tensor, "batch ranking unit class"],
+) -> Float[Tensor, "batch ranking unit class"]:
+    """Tail means when the weights themselves underflow: log-sum-exp scans from the tail.
+
+    Positive and negative parts are summed apart, since a logarithm has no sign.
+    """
+
+    def scan(x: Tensor) -> Tensor:
+        return x.flip(2).logcumsumexp(2).flip(2)
+
+    total = scan(scores)[..., None]
+    scores = scores[..., None]
+    positive = scan(scores + said.clamp_min(0).log()) - total
+    negative = scan(scores + (-said).clamp_min(0).log()) - total
+    return (positive.exp() - negative.exp()).nan_to_num(nan=0.0)
+
+
+def _curve_by_answers(
+    model: AttentiveModel, reading: Reading, order: Int[Tensor, "batch ranking unit"]
+) -> Float[Tensor, "batch ranking step class"]:
+    rankings, units = order.shape[1:]
+    place = torch.empty_like(order).scatter_(
+        2, order, torch.arange(units, device=order.device).expand(order.shape)
+    )
+    steps = []
+    per_call = max(CHUNK // rankings, 1)
+    for start in range(0, units + 1, per_call):
+        step = torch.arange(start, min(start + per_call, units + 1), device=order.device)
+        kept = place[:, :, None] >= step[:, None]
+        logits = decide(model, reading, Scale(kept.flatten(1, 2).double()))
+        steps.append(logits.unflatten(1, (rankings, len(step))))
+    return torch.cat(steps, 2)
+
+
+def _each(
+    model: AttentiveModel,
+    reading: Reading,
+    edit_of: Callable[[Bool[Tensor, "batch edit unit"]], Edit],
+) -> Float[Tensor, "batch unit class"]:
+    """Answers for one edit per unit, in chunks of units."""
+    units = reading.mask.shape[1]
+    eye = torch.eye(units, dtype=torch.bool, device=reading.mask.device)
+    parts = [
+        decide(model, reading, edit_of(chunk.expand(len(reading.mask), -1, -1)))
+        for chunk in eye.split(CHUNK)
+    ]
+    return torch.cat(parts, 1)

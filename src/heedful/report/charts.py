@@ -1,0 +1,304 @@
+"""One picture for each finding, drawn from what the finding keeps for it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from heedful.audits.finding import Finding
+from heedful.report.drawing import (
+    ACCENT,
+    GREY,
+    HUSH,
+    INK,
+    LINE,
+    PAPER,
+    RASTER,
+    SERIES,
+    SOFT,
+    WARM,
+    canvas,
+    page_style,
+    plain_text,
+    svg,
+)
+
+ROW = 21
+"""Height of one line of a chart that lists methods."""
+DENSE = 400
+"""Scatters with more points become a picture inside the SVG."""
+MOST_BARS = 24
+"""A plain chart shows at most so many measures; the table has them all."""
+EMPHASISED = "attention"
+
+
+def draw(finding: Finding) -> str:
+    """The finding's chart as an inline SVG element.
+
+    A chart of unknown name, or one whose data is not what this version draws (an older run), is a
+    plain chart of the finding's measures.
+    """
+    name = "chart-" + re.sub(r"[^a-z0-9]+", "-", finding.audit.lower()).strip("-")
+    with page_style(name):
+        try:
+            figure = CHARTS[finding.chart](finding)
+        except (KeyError, IndexError, TypeError, ValueError):
+            figure = measures(finding)
+        return svg(figure, name, finding.question, finding.answer)
+
+
+def draw_training(metrics: Path) -> str:
+    """The training curve of a `metrics.jsonl` as an inline SVG element; empty without one."""
+    if not metrics.is_file():
+        return ""
+    lines = metrics.read_text("utf-8").splitlines()
+    history = [json.loads(line) for line in lines if line.strip()]
+    if not history:
+        return ""
+    with page_style("chart-training"):
+        figure = training(history)
+        return svg(figure, "chart-training", "Training curve", _told(history))
+
+
+def measures(finding: Finding) -> Figure:
+    """Every measure as a point with its interval; the first ones where there are many."""
+    kept = [m for m in finding.measures if math.isfinite(m.estimate.value)][:MOST_BARS]
+    figure, (axes,) = canvas(max(len(kept), 1) * ROW + 46)
+    if not kept:
+        return _nothing(figure, axes)
+    names = [f"{m.name}, {m.method}" if m.method else m.name for m in kept]
+    _points(axes, names, [_ends(m.estimate.to_json()) for m in kept])
+    return figure
+
+
+def erasure(finding: Finding) -> Figure:
+    """Box plots of the fraction removed before the decision flips, one line per ranking."""
+    boxes = {n: b for n, b in finding.drawn["boxes"].items() if b["n"]}
+    if not boxes:
+        raise ValueError("no boxes")
+    figure, (axes,) = canvas(len(boxes) * ROW + 52)
+    for line, (name, box) in enumerate(boxes.items()):
+        colour = ACCENT if name == EMPHASISED else GREY
+        axes.plot([box["low"], box["high"]], [line, line], color=colour, lw=1)
+        axes.barh(line, box["q3"] - box["q1"], 0.56, box["q1"], color=colour, alpha=0.35, lw=0)
+        axes.plot([box["median"]] * 2, [line - 0.28, line + 0.28], color=colour, lw=2.2)
+    _lines(axes, list(boxes))
+    axes.set_xlim(-0.01, 1.01)
+    _as_percent(axes.xaxis)
+    axes.set_xlabel("of the text erased when the decision changes (1 = never changes)")
+    return figure
+
+
+def single_erasure(finding: Finding) -> Figure:
+    """ΔJS against Δα of each document, and who flips: the top unit, a random one, both, neither."""
+    drawn = finding.drawn
+    table = drawn["contingency"][drawn["ranking"]]
+    figure, (left, right) = canvas(232, 2, (1.5, 1))
+    x, y = (np.array(drawn[k], dtype=float) for k in ("delta_attention", "delta_js"))
+    is_dense = len(x) > DENSE
+    colour = RASTER if is_dense else ACCENT
+    left.axhline(0, color=LINE, lw=1)
+    left.scatter(x, y, s=7, alpha=0.45, lw=0, color=colour, rasterized=is_dense)
+    left.set_xlabel("Δ attention, top − other")
+    left.set_title("Δ JS divergence of the output", color=SOFT)
+    _contingency(right, table)
+    return figure
+
+
+def substitution(finding: Finding) -> Figure:
+    """Scores under the trained, uniform and permuted attention, with intervals."""
+    scores = finding.drawn["scores"]
+    if not scores:
+        changed = finding.drawn["changed"]
+        figure, (axes,) = canvas(len(changed) * ROW * 1.4 + 52)
+        _points(axes, list(changed), [_ends(e) for e in changed.values()])
+        axes.set_xlabel("decisions that change")
+        _as_percent(axes.xaxis)
+        return figure
+    names = list(next(iter(scores.values())))[:8]
+    figure, (axes,) = canvas(len(names) * 3 * 13 + 72)
+    colours = dict(zip(scores, (INK, ACCENT, WARM), strict=False))
+    for line, name in enumerate(names):
+        for place, (edit, found) in enumerate(scores.items()):
+            value, low, high = _ends(found[name])
+            at = line + (place - 1) * 0.26
+            axes.plot([low, high], [at, at], color=colours[edit], lw=1.6, alpha=0.55)
+            axes.plot(value, at, "o", color=colours[edit], ms=5, label=None if line else edit)
+    _lines(axes, names)
+    _as_percent(axes.xaxis)
+    figure.legend(loc="outside upper left", ncols=3, handletextpad=0.1, columnspacing=1.2)
+    return figure
+
+
+def concentration(finding: Finding) -> Figure:
+    """Histograms of entropy and of the largest weight over documents."""
+    figure, (left, right) = canvas(180, 2)
+    _histogram(left, finding.drawn["entropy"], "entropy, of its maximum")
+    _histogram(right, finding.drawn["largest weight"], "largest weight")
+    left.set_title("documents", color=SOFT)
+    return figure
+
+
+def confidence(finding: Finding) -> Figure:
+    """Histograms of the decision's probability on single units, and of its mean per document."""
+    figure, (left, right) = canvas(180, 2)
+    _histogram(left, finding.drawn["units"], "probability on one unit alone")
+    _histogram(right, finding.drawn["documents"], "mean over a document")
+    left.set_title("units", color=SOFT)
+    right.set_title("documents", color=SOFT)
+    return figure
+
+
+def agreement(finding: Finding) -> Figure:
+    """A heat map of Kendall's τ between every two importance methods."""
+    names = finding.drawn["methods"]
+    matrix = np.array(finding.drawn["Kendall τ"], dtype=float)
+    figure, (axes,) = canvas(len(names) * 26 + 76)
+    for i, j in np.ndindex(*matrix.shape):
+        value = matrix[i, j]
+        if i == j or not math.isfinite(value):
+            axes.add_patch(_cell(j, i, HUSH, 1.0))
+            continue
+        axes.add_patch(_cell(j, i, ACCENT if value >= 0 else WARM, 0.06 + 0.64 * abs(value)))
+        axes.text(j, i, f"{value:.2f}".replace("-", "−"), ha="center", va="center", fontsize=8)
+    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
+    axes.set_xticks(range(len(names)), [plain_text(n, 14) for n in names], rotation=35, ha="right")
+    axes.set_yticks(range(len(names)), [plain_text(n, 18) for n in names])
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return figure
+
+
+def evidence(finding: Finding) -> Figure:
+    """How well each method finds the known evidence: AUPRC, token F1 and mass on it."""
+    kinds = [kind for kind in ("AUPRC", "token F1", "mass on evidence") if kind in finding.drawn]
+    names = finding.drawn["methods"]
+    figure, panels = canvas(len(names) * ROW + 62, len(kinds))
+    for panel, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
+        _points(axes, names, [_ends(bar) for bar in finding.drawn[kind]])
+        axes.set_xlim(0, 1)
+        axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
+        axes.set_title(kind, color=SOFT)
+        if panel:
+            axes.set_yticklabels([])
+    return figure
+
+
+def training(history: Sequence[Mapping[str, Any]]) -> Figure:
+    """Loss on the training and dev documents, and the dev score, over epochs."""
+    figure, (left, right) = canvas(180, 2)
+    epoch = [entry.get("epoch", place + 1) for place, entry in enumerate(history)]
+    panels = {left: ("loss", "dev_loss"), right: ("dev_accuracy", "dev_macro_f1")}
+    for axes, keys in panels.items():
+        for key, colour in zip(keys, SERIES, strict=False):
+            if key in history[0]:
+                values = [math.nan if e.get(key) is None else e[key] for e in history]
+                label = {"loss": "train"}.get(key, key.replace("_", " "))
+                axes.plot(epoch, values, color=colour, lw=1.8, label=label)
+        axes.set_xlabel("epoch")
+        axes.legend()
+    left.set_title("loss", color=SOFT)
+    right.set_title("score", color=SOFT)
+    return figure
+
+
+def _points(
+    axes: Axes, names: Sequence[str], ends: Sequence[tuple[float, float, float]]
+) -> None:
+    """One line per name: a point with its interval; attention stands out."""
+    for line, (name, (value, low, high)) in enumerate(zip(names, ends, strict=True)):
+        colour = ACCENT if name == EMPHASISED or EMPHASISED not in names else GREY
+        axes.plot([low, high], [line, line], color=colour, lw=2, alpha=0.5)
+        axes.plot(value, line, "o", color=colour, ms=5)
+    _lines(axes, names)
+
+
+def _lines(axes: Axes, names: Sequence[str]) -> None:
+    """Names from top to bottom on the left, a faint grid, no frame."""
+    axes.set_yticks(range(len(names)), [plain_text(name) for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.spines["left"].set_visible(False)
+    axes.xaxis.grid(True, color=LINE, lw=0.7)
+    axes.set_axisbelow(True)
+    for label, name in zip(axes.get_yticklabels(), names, strict=True):
+        if name == EMPHASISED:
+            label.set_color(ACCENT)
+
+
+def _histogram(axes: Axes, drawn: Mapping[str, Any], label: str) -> None:
+    edges, counts = np.array(drawn["edges"]), drawn["counts"]
+    axes.bar(edges[:-1], counts, np.diff(edges) * 0.9, align="edge", color=ACCENT, lw=0)
+    axes.set_xlabel(label)
+    axes.set_xlim(edges[0], edges[-1])
+    axes.locator_params(nbins=5)
+    axes.tick_params(axis="y", labelcolor=SOFT)
+    axes.spines["left"].set_visible(False)
+    axes.yaxis.grid(True, color=LINE, lw=0.7)
+    axes.set_axisbelow(True)
+
+
+def _contingency(axes: Axes, table: Mapping[str, int]) -> None:
+    """The 2×2 table as four shaded cells with their shares."""
+    total = sum(table.values()) or 1
+    cells = {"both": (0, 0), "only_top": (1, 0), "only_random": (0, 1), "neither": (1, 1)}
+    for name, (x, y) in cells.items():
+        share = table[name] / total
+        colour = WARM if name == "only_random" else ACCENT if name != "neither" else GREY
+        axes.add_patch(_cell(x, y, colour, 0.12 + 0.5 * share))
+        axes.text(x, y, f"{100 * share:.1f} %", ha="center", va="center", weight="bold")
+    axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))
+    axes.set_xticks([0, 1], ["flips", "stays"])
+    axes.set_yticks([0, 1], ["flips", "stays"])
+    axes.set_xlabel("other unit erased")
+    axes.set_title("top unit erased", color=SOFT)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+
+
+def _cell(x: float, y: float, colour: str, alpha: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=colour, alpha=alpha, lw=0)
+
+
+def _ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Value, low and high, with the value in place of an end that is missing."""
+    value = math.nan if estimate["value"] is None else float(estimate["value"])
+    low, high = (value if estimate[end] is None else float(estimate[end]) for end in ("low", "high"))
+    return value, low, high
+
+
+def _as_percent(axis: Any) -> None:
+    axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+
+
+def _nothing(figure: Figure, axes: Axes) -> Figure:
+    axes.set_axis_off()
+    axes.text(0, 0.5, "Nothing to draw: no number is defined.", color=SOFT)
+    return figure
+
+
+def _told(history: Sequence[Mapping[str, Any]]) -> str:
+    last = {name: value for name, value in history[-1].items() if isinstance(value, int | float)}
+    ends = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in last.items())
+    return f"{len(history)} evaluations; at the last one: {ends}."
+
+
+CHARTS: dict[str, Callable[[Finding], Figure]] = {
+    "agreement": agreement,
+    "concentration": concentration,
+    "confidence": confidence,
+    "erasure": erasure,
+    "evidence": evidence,
+    "single_erasure": single_erasure,
+    "substitution": substitution,
+}

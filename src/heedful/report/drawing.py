@@ -1,0 +1,135 @@
+"""Figures as SVG that belongs to the page: its fonts, its colours in light and dark, its own ids."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+
+class Colour(NamedTuple):
+    """A colour as matplotlib is given it, the page's variable for it, and its light value."""
+
+    stand_in: str
+    variable: str
+    light: str
+
+
+# Stand-ins are colours nobody would choose, so that they can be found again in the SVG.
+_COLOURS = {
+    "ink": Colour("#010203", "--ink", "#1d1c1a"),
+    "soft": Colour("#010204", "--soft", "#5f5c55"),
+    "line": Colour("#010205", "--line", "#e3dfd6"),
+    "paper": Colour("#010206", "--paper", "#fbfaf7"),
+    "hush": Colour("#010207", "--hush", "#f1eee7"),
+    "accent": Colour("#010208", "--chart-1", "#0c6a72"),
+    "warm": Colour("#010209", "--chart-2", "#c9622f"),
+    "green": Colour("#01020a", "--chart-3", "#7d8f3f"),
+    "violet": Colour("#01020b", "--chart-4", "#6f5a9c"),
+    "ochre": Colour("#01020c", "--chart-5", "#b88400"),
+    "grey": Colour("#01020d", "--chart-6", "#8b8880"),
+}
+INK, SOFT, LINE, PAPER, HUSH, ACCENT, WARM, GREEN, VIOLET, OCHRE, GREY = (
+    colour.stand_in for colour in _COLOURS.values()
+)
+SERIES = (ACCENT, WARM, GREEN, VIOLET, OCHRE, GREY, SOFT)
+RASTER = "#2b8f97"
+"""What dense scatters are painted with: a picture cannot follow the page's colours."""
+
+WIDTH = 460
+"""Width of every chart in its own units; the page stretches it to the column."""
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.size": 9.5,
+    "axes.linewidth": 0.7,
+    "axes.edgecolor": SOFT,
+    "axes.facecolor": "none",
+    "axes.labelcolor": SOFT,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.facecolor": "none",
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": SOFT,
+    "ytick.labelcolor": INK,
+    "xtick.major.size": 3,
+    "ytick.major.size": 0,
+    "xtick.major.width": 0.7,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.solid_capstyle": "round",
+}
+
+
+@contextmanager
+def page_style(name: str) -> Iterator[None]:
+    """Lends matplotlib the page's style; `name` makes generated ids the same in every run."""
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
+        yield
+
+
+def canvas(
+    height: float, columns: int = 1, widths: tuple[float, ...] | None = None
+) -> tuple[Figure, list[Axes]]:
+    """An empty figure of the page's width with axes side by side."""
+    figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=200, layout="constrained")
+    axes = figure.subplots(1, columns, squeeze=False, gridspec_kw={"width_ratios": widths})
+    return figure, list(axes[0])
+
+
+def plain_text(text: object, most: int = 26) -> str:
+    """A label: one line, no control characters, cut to what fits."""
+    shown = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in str(text))
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= most else shown[: most - 1].rstrip() + "…"
+
+
+def svg(figure: Figure, name: str, title: str, description: str) -> str:
+    """The figure as an inline SVG element, titled and described for those who do not see it."""
+    out = io.StringIO()
+    empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    FigureCanvasSVG(figure).print_svg(out, metadata=empty)
+    drawn = out.getvalue()
+    body = drawn[drawn.index(">", drawn.index("<svg")) + 1 : drawn.rindex("</svg>")]
+    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL)
+    # matplotlib's style sheet would apply to the whole page; the root element carries it instead.
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, flags=re.DOTALL)
+    body = body.replace("xlink:href", "href")
+    body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
+    body = re.sub(r"font-family:[^;\"]*;?\s*", "", body)  # the page's own font instead
+    for colour in _COLOURS.values():
+        body = body.replace(colour.stand_in, f"var({colour.variable}, {colour.light})")
+    body = re.sub(r"\s*\n\s*", "\n", body.strip())
+    height = figure.get_figheight() * 72
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc" '
+        'style="stroke-linejoin:round;stroke-linecap:butt">'
+        f'<title id="{name}-title">{html.escape(title)}</title>'
+        f'<desc id="{name}-desc">{html.escape(description)}</desc>'
+        f"{body}</svg>"
+    )
+
+
+def standalone(element: str) -> str:
+    """The inline element as a file of its own."""
+    return element.replace(
+        "<svg ",
+        '<svg xmlns="http://www.w3.org/2000/svg" font-family="Helvetica, Arial, sans-serif" ',
+        1,
+    )
+

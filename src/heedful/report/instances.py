@@ -1,0 +1,207 @@
+"""The instances shown on the page: which ones, and the numbers it needs to decide them itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from scipy.special import logsumexp
+from scipy.stats import kendalltau
+
+from heedful.importance import Importance
+from heedful.models.edits import SMALLEST_MASS
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel, curve, ranked, without_each
+from heedful.runs.randomness import key
+
+SHOWN_UNITS = 400
+"""Units of one document that the page shows one by one; the rest is folded into one more."""
+FAR_UNITS = 20
+"""Of these, how many may lie beyond the beginning of the document: its most attended ones."""
+EXACT, COARSE = 10, 4
+"""Significant digits of what decisions are computed from, and of what is only coloured."""
+
+FLIPS = "flips when its top unit is erased"
+DISAGREES = "attention and leave-one-out disagree"
+WRONG = "wrong decision"
+PLAIN = "plain case"
+LITTLE_AGREEMENT = 0.2
+"""Attention and leave-one-out disagree where their Kendall τ is below this."""
+SHARES = {FLIPS: 0.3, DISAGREES: 0.25, WRONG: 0.2, PLAIN: 0.25}
+"""What part of the page each kind gets, as far as the corpus has it."""
+
+
+def choose(
+    rows: Mapping[str, pd.DataFrame], documents: Sequence[str], count: int = 200, seed: int = 0
+) -> dict[str, tuple[str, ...]]:
+    """The instances to show, by id in corpus order, each with the tags that hold for it.
+
+    Every kind of SHARES gets its part by a draw keyed by (seed, id); what a kind cannot fill goes
+    to the others. `rows` are the audits' rows of the same documents; without them all are plain.
+    """
+    tags = {FLIPS: _flipping(rows), DISAGREES: _disagreeing(rows), WRONG: _wrong(rows)}
+    tagged = set().union(*tags.values())
+    tags[PLAIN] = {name for name in documents if name not in tagged}
+    drawn = sorted(dict.fromkeys(documents), key=lambda name: key(seed, "instances", name))
+    chosen: dict[str, None] = {}
+    for tag, share in SHARES.items():
+        kind = [name for name in drawn if name in tags[tag] and name not in chosen]
+        chosen.update(dict.fromkeys(kind[: min(math.ceil(share * count), count - len(chosen))]))
+    rest = [name for name in drawn if name not in chosen]
+    chosen.update(dict.fromkeys(rest[: count - len(chosen)]))
+    return {
+        name: tuple(tag for tag in SHARES if name in tags[tag])
+        for name in dict.fromkeys(documents)
+        if name in chosen
+    }
+
+
+def describe(
+    model: AttentiveModel,
+    reading: Reading,
+    importance: Importance,
+    tags: Mapping[str, Sequence[str]] | None = None,
+) -> list[dict[str, Any]]:
+    """What the page needs of each document of the reading, as plain data.
+
+    With a linear head the unit logits, so that the page decides exactly as `decide` does; otherwise
+    the probabilities without each unit and without the first 0..n units by attention.
+    """
+    is_linear = reading.unit_logits is not None and reading.offset is not None
+    probability = reading.logits.softmax(-1).cpu().numpy()
+    evidence = None if reading.evidence is None else reading.evidence.cpu().numpy()
+    answers = {} if is_linear else _answers(model, reading)
+    entries = []
+    for row, (name, texts) in enumerate(zip(reading.names, reading.texts, strict=True)):
+        n = int(reading.units[row])
+        attention = reading.attention[row, :n].cpu().double().numpy()
+        shown = shown_units(attention)
+        claims = {m: v[row, :n].detach().cpu().double().numpy() for m, v in importance.items()}
+        entry: dict[str, Any] = {
+            "id": name,
+            "units": [texts[unit] for unit in shown],
+            "gold": int(reading.labels[row]),
+            "decision": int(reading.decision[row]),
+            "probabilities": _rounded(probability[row], EXACT),
+            "attention": _rounded(attention[shown], EXACT),
+            "importance": {m: _rounded(values[shown], COARSE) for m, values in claims.items()},
+            "evidence": None if evidence is None else evidence[row, shown].tolist(),
+            "disagreement": _disagreement(attention, claims.get("leave-one-out")),
+            "length": n,
+            "tags": list((tags or {}).get(name, ())),
+        }
+        if is_linear:
+            assert reading.unit_logits is not None and reading.offset is not None
+            said = reading.unit_logits[row, :n].cpu().double().numpy()
+            entry["unit_logits"] = _rounded(said[shown], EXACT)
+            entry["offset"] = _rounded(reading.offset[row].cpu().double().numpy(), EXACT)
+            if attention.min() < SMALLEST_MASS:
+                entry["scores"] = _rounded(reading.scores[row, :n].cpu().numpy()[shown], EXACT)
+            if len(shown) < n:
+                _fold(entry, shown, reading.scores[row, :n].cpu().double().numpy(), said)
+        else:
+            for kind, values in answers.items():
+                kept = values[row, : n + 1] if kind == "cumulative" else values[row, shown]
+                entry[kind] = _rounded(kept[: SHOWN_UNITS + 1], COARSE + 2)
+            if len(shown) < n:
+                entry["positions"] = shown.tolist()
+        entries.append(entry)
+    return entries
+
+
+def shown_units(attention: Float[np.ndarray, "unit"]) -> Int[np.ndarray, "shown"]:
+    """The positions shown one by one: all, or the beginning and the most attended of the rest."""
+    if len(attention) <= SHOWN_UNITS:
+        return np.arange(len(attention))
+    beginning = SHOWN_UNITS - FAR_UNITS
+    far = beginning + np.argsort(-attention[beginning:], kind="stable")[:FAR_UNITS]
+    return np.concatenate([np.arange(beginning), np.sort(far)])
+
+
+def _fold(
+    entry: dict[str, Any],
+    shown: Int[np.ndarray, "shown"],
+    scores: Float[np.ndarray, "unit"],
+    said: Float[np.ndarray, "unit class"],
+) -> None:
+    """Adds one unit that stands for those not shown, so that the page's arithmetic stays exact.
+
+    Its weight is theirs together and it says what they say on average: weighted by attention, and
+    for uniform attention (`flat`) by none. `members` are their shares of it, for distances alone.
+    """
+    hidden = np.setdiff1d(np.arange(len(scores)), shown)
+    together = logsumexp(scores[hidden])
+    members = np.exp(scores[hidden] - together)
+    entry["units"].append(f"… {len(hidden)} more")
+    entry["attention"] += _rounded(np.exp([together - logsumexp(scores)]), EXACT)
+    entry["unit_logits"].append(_rounded(members @ said[hidden], EXACT))
+    if entry["evidence"] is not None:
+        entry["evidence"].append(False)
+    for values in entry["importance"].values():
+        values.append(None)
+    if "scores" in entry:
+        entry["scores"] += _rounded(np.array([together]), EXACT)
+    entry["positions"] = [*shown.tolist(), len(scores)]
+    entry["rest"] = {
+        "count": len(hidden),
+        "flat": _rounded(said[hidden].mean(0), EXACT),
+        "members": _rounded(members, COARSE),
+    }
+
+
+def _flipping(rows: Mapping[str, pd.DataFrame]) -> set[str]:
+    """Documents whose decision changes when the most attended unit is erased."""
+    found = rows.get("single-erasure", pd.DataFrame())
+    if not {"instance", "ranking", "top_flips"} <= set(found.columns):
+        return set()
+    return set(found["instance"][(found["ranking"] == "attention") & found["top_flips"]])
+
+
+def _disagreeing(rows: Mapping[str, pd.DataFrame]) -> set[str]:
+    """Documents that attention and leave-one-out rank differently."""
+    found = rows.get("agreement", pd.DataFrame())
+    if not {"instance", "first", "second", "tau"} <= set(found.columns):
+        return set()
+    pair = {"attention", "leave-one-out"}
+    is_pair = found["first"].isin(pair) & found["second"].isin(pair)
+    return set(found["instance"][is_pair & (found["tau"] < LITTLE_AGREEMENT)])
+
+
+def _wrong(rows: Mapping[str, pd.DataFrame]) -> set[str]:
+    """Documents that are decided against their label, by any audit that kept both."""
+    for found in rows.values():
+        if {"instance", "label", "decision"} <= set(found.columns):
+            is_wrong = (found["label"] >= 0) & (found["label"] != found["decision"])
+            return set(found["instance"][is_wrong])
+    return set()
+
+
+def _answers(
+    model: AttentiveModel, reading: Reading
+) -> dict[str, Float[np.ndarray, "batch step class"]]:
+    """Probabilities that a page without unit logits shows instead of computing them."""
+    order = ranked(reading.attention, reading)[:, None]
+    cumulative = curve(model, reading, order)[:, 0].softmax(-1)
+    single = without_each(model, reading).softmax(-1)
+    return {"erasures": single.cpu().numpy(), "cumulative": cumulative.cpu().numpy()}
+
+
+def _disagreement(
+    attention: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"] | None
+) -> float | None:
+    """(1 - τ) / 2 between attention and leave-one-out: 0 the same order, 1 the reverse."""
+    if other is None or len(attention) < 2:
+        return None
+    tau = kendalltau(attention, other).statistic
+    return None if math.isnan(tau) else round((1 - tau) / 2, 4)
+
+
+def _rounded(values: Any, digits: int) -> Any:
+    """The array as nested lists of numbers with that many significant digits; None where nan."""
+    if values.ndim > 1:
+        return [_rounded(row, digits) for row in values]
+    return [float(f"{x:.{digits}g}") if math.isfinite(x) else None for x in values.tolist()]

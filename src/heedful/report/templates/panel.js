@@ -1,0 +1,196 @@
+/* One open instance: a stage where attention is erased and moved, the decision that follows, and the
+   words as every importance method colours them. */
+
+const STEP = 0.02;
+const BIG_STEP = 0.1;
+
+const openPanel = (entry, report) => {
+  const state = { ...untouched(entry) };
+  const panel = make("div", { class: "panel" });
+  const outcome = outcomeView(entry, report.classes);
+  const stage = stageView(entry, report.linear);
+  const update = (isDragging = false) => {
+    stage.show(state, isDragging);
+    outcome.show(state);
+  };
+  const controls = controlsView(entry, report.linear, {
+    flatten: () => flatten(state),
+    shuffle: () => shuffle(state),
+    next: () => { const unit = byAttention(entry).find((i) => !state.erased[i]); if (unit >= 0) state.erased[unit] = true; },
+    reset: () => Object.assign(state, untouched(entry)),
+  }, update);
+  panel.append(stage.element, outcome.element, controls, methodsView(entry, report.methods));
+  listenToStage(stage, state, report.linear, update);
+  listenForNumbers(panel, entry, (unit) => [["attention now", digits4(attentionOf(state)[unit])]]);
+  update();
+  return panel;
+};
+
+/* ------------------------------------------------------------------ the stage: a bar per unit */
+
+const stageView = (entry, isLinear) => {
+  const isLong = entry.units.reduce((sum, text) => sum + text.length, 0) > 24 * entry.units.length;
+  const element = make("div", {
+    class: `stage${isLong ? " of-sentences" : ""}${isLinear ? " movable" : ""}`,
+    role: "group", dir: "auto",
+    "aria-label": isLinear
+      ? "Words with their attention. Left and right arrows move between words, Enter erases, up and down arrows move attention."
+      : "Words with their attention. Left and right arrows move between words, Enter erases.",
+  });
+  const units = entry.units.map((text, unit) => {
+    const fill = make("span", { class: "fill" });
+    const was = make("span", { class: "was" });
+    const bar = make("span", { class: "bar", "aria-hidden": "true" }, fill, was);
+    const word = make("bdi", { class: "unit-text" }, text);
+    const column = make("span", {
+      class: `unit${entry.evidence?.[unit] ? " has-evidence" : ""}`,
+      role: "button", tabindex: unit === 0 ? 0 : -1, "data-unit": unit,
+    }, bar, word);
+    const gap = spaced(entry, unit).trim();
+    if (gap) element.append(make("span", { class: "gap", "aria-hidden": "true" }, gap));
+    element.append(column);
+    return { column, fill, was };
+  });
+  const before = Math.max(...entry.attention);
+  const view = { element, scale: before };
+  view.show = (state, isDragging) => {
+    const now = attentionOf(state);
+    // The scale rests while a bar is dragged, or the bar would run away from the pointer.
+    if (!isDragging) view.scale = Math.max(before, ...now) || 1;
+    units.forEach(({ column, fill, was }, unit) => {
+      const isErased = state.erased[unit];
+      fill.style.height = `${Math.min(now[unit] / view.scale, 1) * 100}%`;
+      was.style.bottom = `${Math.min(entry.attention[unit] / view.scale, 1) * 100}%`;
+      column.dataset.weight = now[unit];
+      column.setAttribute("aria-pressed", isErased);
+      column.setAttribute("aria-label",
+        `${entry.units[unit]}, attention ${digits4(now[unit])}${isErased ? ", erased" : ""}`);
+    });
+  };
+  return view;
+};
+
+const listenToStage = (stage, state, isLinear, update) => {
+  const { element } = stage;
+  const unitAt = (event) => event.target.closest("[data-unit]");
+  let drag = null;
+  element.addEventListener("pointerdown", (event) => {
+    const bar = event.target.closest(".bar");
+    if (!bar || !isLinear || event.button) return;
+    const unit = Number(unitAt(event).dataset.unit);
+    drag = { unit, bar, y: event.clientY, from: attentionOf(state)[unit] };
+    bar.setPointerCapture(event.pointerId);
+    unitAt(event).classList.add("dragged");
+    event.preventDefault();
+  });
+  element.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    const raised = (drag.y - event.clientY) / drag.bar.clientHeight;
+    setWeight(state, drag.unit, drag.from + raised * stage.scale);
+    update(true);
+  });
+  const drop = () => {
+    if (!drag) return;
+    drag.bar.parentElement.classList.remove("dragged");
+    drag = null;
+    update();
+  };
+  element.addEventListener("pointerup", drop);
+  element.addEventListener("pointercancel", drop);
+  const toggle = (unit) => {
+    state.erased[unit] = !state.erased[unit];
+    update();
+  };
+  element.addEventListener("click", (event) => {
+    if (event.target.closest(".unit-text")) toggle(Number(unitAt(event).dataset.unit));
+  });
+  element.addEventListener("keydown", (event) => {
+    const target = unitAt(event);
+    if (!target || event.ctrlKey || event.metaKey || event.altKey || walk(event, element)) return;
+    const unit = Number(target.dataset.unit);
+    const step = event.shiftKey ? BIG_STEP : STEP;
+    const by = { ArrowUp: step, ArrowDown: -step, PageUp: BIG_STEP, PageDown: -BIG_STEP }[event.key];
+    if (event.key === "Enter" || event.key === " ") toggle(unit);
+    else if (by && isLinear) {
+      setWeight(state, unit, attentionOf(state)[unit] + by);
+      update();
+    } else return;
+    event.preventDefault();
+  });
+};
+
+/* ------------------------------------------------------------- the decision and how it is told */
+
+const outcomeView = (entry, classes) => {
+  const rows = classes.map((name, index) => {
+    const fill = make("span", { class: "fill" });
+    const was = make("span", { class: "was" });
+    was.style.left = `${entry.probabilities[index] * 100}%`;
+    const number = make("output", { class: "probability", "data-class": index });
+    const row = make("div", { class: "class" }, make("bdi", { class: "class-name" }, name),
+      make("span", { class: "track", "aria-hidden": "true" }, fill, was), number);
+    return { row, fill, number };
+  });
+  const message = make("p", { class: "message", role: "status" });
+  const distance = make("p", { class: "distance" });
+  const element = make("div", { class: "outcome" },
+    make("div", { class: "classes" }, ...rows.map(({ row }) => row)), make("div", {}, message, distance));
+  const show = (state) => {
+    const now = decide(state);
+    rows.forEach(({ row, fill, number }, index) => {
+      fill.style.width = `${(now?.[index] ?? 0) * 100}%`;
+      number.textContent = now ? digits4(now[index]) : "–";
+      row.classList.toggle("decided", now !== null && index === argmax(now));
+    });
+    const decision = now && argmax(now);
+    const flips = now !== null && decision !== entry.decision;
+    const isEdited = state.isMoved || state.erased.some(Boolean);
+    message.classList.toggle("flips", flips);
+    if (!now) message.textContent = "This combination was not computed beforehand; the live page can.";
+    else if (flips) message.textContent = `The decision flips from ${classes[entry.decision]} to ${classes[decision]}.`;
+    else if (isEdited) message.textContent = `The decision stays ${classes[decision]}.`;
+    else message.textContent = `The model decides ${classes[decision]}.`;
+    const by = moved(state);
+    distance.textContent = by
+      ? `Attention moved by TVD ${digits4(by.tvd)}, JSD ${digits4(by.jsd)} of at most 0.6931.`
+      : "No attention is left: the head's offset alone decides.";
+  };
+  return { element, show };
+};
+
+const controlsView = (entry, isLinear, actions, update) => {
+  const button = (name, label, hint) => {
+    const element = make("button", { type: "button", class: "quiet", "data-action": name, title: hint }, label);
+    element.addEventListener("click", () => { actions[name](); update(); });
+    return element;
+  };
+  const hidden = entry.rest?.count ?? entry.length - entry.units.length;
+  const folded = hidden > 0
+    ? ` ${hidden} of its ${entry.length} units are not shown one by one; ${isLinear ? "the last block holds them together, and the numbers stay exact." : "they stay as they are."}`
+    : "";
+  const help = isLinear
+    ? `Click a word to erase it; drag its bar to move attention.${folded}`
+    : `Click a word to erase it. This head is not linear, so erasures were computed beforehand.${folded}`;
+  return make("div", { class: "controls" },
+    ...(isLinear
+      ? [button("flatten", "Flatten", "Give every unit the same attention"),
+         button("shuffle", "Shuffle", "Deal the present weights anew")]
+      : [button("next", "Erase next", "Erase the most attended unit that is left")]),
+    button("reset", "Reset", "Back to the model's own attention"),
+    make("p", { class: "help" }, help));
+};
+
+/* ------------------------------------------------------------ every method's words, line by line */
+
+const methodsView = (entry, methods) => {
+  const list = make("dl", { class: "methods" });
+  for (const { name, sentence } of methods) {
+    const values = entry.importance[name];
+    if (!values) continue;
+    const line = colouredWords(entry, values, true);
+    line.addEventListener("keydown", (event) => walk(event, line));
+    list.append(make("div", { class: "method", "data-method": name },
+      make("dt", {}, make("b", {}, name), make("span", {}, sentence)), make("dd", {}, line)));
+  }
+  return list;
+};

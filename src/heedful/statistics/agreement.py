@@ -1,0 +1,173 @@
+"""How far two importances agree, and how far one agrees with known evidence.
+
+Everything is per instance, over unpadded units, in float64. A row in which an unpadded importance
+is nan, or in which the measure has no meaning, is nan.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Float64, Int, Int64
+from torch import Tensor
+
+
+def kendall_tau_b(
+    first: Float[Tensor, "batch unit"],
+    second: Float[Tensor, "batch unit"],
+    mask: Bool[Tensor, "batch unit"],
+) -> Float64[Tensor, "batch"]:
+    """Kendall's τ-b of two importances: (C − D) / √((n₀ − n₁)(n₀ − n₂)), nan if one is constant.
+
+    C and D are concordant and discordant pairs, n₀ all pairs, n₁ and n₂ pairs tied in the first
+    and in the second. In O(n log² n) time and O(n) memory (Knight 1966): ordered by the first,
+    ties by the second, the discordant pairs are the inversions of the second.
+    """
+    count = mask.sum(-1)
+    base = mask.shape[-1] + 1
+    rank, other = _dense_rank(first, mask), _dense_rank(second, mask)
+    both = (rank * base + other).sort(-1).values
+    pairs = count * (count - 1) // 2
+    tied_first, tied_second = _tied_pairs(both // base, count), _tied_pairs(_sorted(other), count)
+    discordant = _inversions(both % base)
+    # C + D + tied in either = all pairs; pairs tied in both are among the tied of both kinds.
+    difference = pairs - tied_first - tied_second + _tied_pairs(both, count) - 2 * discordant
+    scale = (pairs - tied_first).double().sqrt() * (pairs - tied_second).double().sqrt()
+    return _undefined(difference / scale, mask, first, second).clamp(-1, 1)
+
+
+def top_units(
+    importance: Float[Tensor, "batch unit"],
+    mask: Bool[Tensor, "batch unit"],
+    k: int | Int[Tensor, "batch"],
+) -> Bool[Tensor, "batch unit"]:
+    """Marks the k most important units of each row (all, where there are fewer).
+
+    Of tied units the earlier comes first.
+    """
+    order = _descending(importance, mask)
+    limit = torch.as_tensor(k, device=mask.device).expand(len(mask))[:, None]
+    chosen = torch.arange(mask.shape[-1], device=mask.device) < limit
+    return torch.zeros_like(mask).scatter_(1, order, chosen) & mask
+
+
+def top_overlap(
+    first: Float[Tensor, "batch unit"],
+    second: Float[Tensor, "batch unit"],
+    mask: Bool[Tensor, "batch unit"],
+    k: int,
+) -> Float64[Tensor, "batch"]:
+    """Share of the k top units of one importance that are among the k top units of the other.
+
+    |A ∩ B| / min(k, n): the overlap, not Jaccard's |A ∩ B| / |A ∪ B|.
+    """
+    common = top_units(first, mask, k) & top_units(second, mask, k)
+    return _undefined(common.sum(-1) / mask.sum(-1).clamp(max=k).double(), mask, first, second)
+
+
+def average_precision(
+    importance: Float[Tensor, "batch unit"],
+    evidence: Bool[Tensor, "batch unit"],
+    mask: Bool[Tensor, "batch unit"],
+) -> Float64[Tensor, "batch"]:
+    """Area under the precision-recall curve (average precision); nan where there is no evidence.
+
+    Σ (Rₜ − Rₜ₋₁) Pₜ over the distinct values t of importance: tied units are retrieved together.
+    """
+    order = _descending(importance, mask)
+    ordered = importance.gather(1, order)
+    found = (evidence & mask).gather(1, order)
+    position = torch.arange(mask.shape[-1], device=mask.device).expand_as(mask)
+    ends = position == mask.sum(-1, keepdim=True) - 1  # padding must not join the last real tie
+    ends[:, :-1] |= ordered[:, 1:] != ordered[:, :-1]
+    # The end of each unit's tie is the nearest end at or after it.
+    end = position.masked_fill(~ends, mask.shape[-1] - 1).flip(-1).cummin(-1).values.flip(-1)
+    precision = found.cumsum(-1).gather(1, end) / (end + 1).double()
+    average = (precision * found).sum(-1) / found.sum(-1)
+    return _undefined(average, mask, importance)
+
+
+def token_f1(
+    importance: Float[Tensor, "batch unit"],
+    evidence: Bool[Tensor, "batch unit"],
+    mask: Bool[Tensor, "batch unit"],
+) -> Float64[Tensor, "batch"]:
+    """F1 of the top units against the evidence, taking as many as there are evidence units.
+
+    With equal numbers precision, recall and F1 are one and the same; nan without evidence.
+    """
+    evidence = evidence & mask
+    size = evidence.sum(-1)
+    hits = (top_units(importance, mask, size) & evidence).sum(-1)
+    return _undefined(hits / size.double(), mask, importance)
+
+
+def mass_on(
+    attention: Float[Tensor, "batch unit"],
+    evidence: Bool[Tensor, "batch unit"],
+    mask: Bool[Tensor, "batch unit"],
+) -> Float64[Tensor, "batch"]:
+    """Attention that falls on evidence units; nan where there is no evidence."""
+    evidence = evidence & mask
+    mass = attention.double().masked_fill(~evidence, 0).sum(-1)
+    return mass.masked_fill(~evidence.any(-1), torch.nan)
+
+
+def _undefined(
+    measure: Float64[Tensor, "batch"],
+    mask: Bool[Tensor, "batch unit"],
+    *importances: Float[Tensor, "batch unit"],
+) -> Float64[Tensor, "batch"]:
+    """The measure with nan in every row that has an unpadded nan."""
+    for importance in importances:
+        measure = measure.masked_fill((importance.isnan() & mask).any(-1), torch.nan)
+    return measure
+
+
+def _descending(
+    importance: Float[Tensor, "batch unit"], mask: Bool[Tensor, "batch unit"]
+) -> Int64[Tensor, "batch unit"]:
+    """Units from the most important to the least, ties by position, padding last."""
+    order = importance.argsort(dim=-1, descending=True, stable=True)
+    return order.gather(1, (~mask).gather(1, order).int().argsort(dim=-1, stable=True))
+
+
+def _dense_rank(
+    importance: Float[Tensor, "batch unit"], mask: Bool[Tensor, "batch unit"]
+) -> Int64[Tensor, "batch unit"]:
+    """Ranks from 0, equal for equal values; padding ranks above all, at the number of units."""
+    values, order = importance.sort(dim=-1)
+    steps = torch.zeros_like(order)
+    steps[:, 1:] = values[:, 1:] != values[:, :-1]
+    ranks = torch.zeros_like(order).scatter_(1, order, steps.cumsum(-1))
+    return ranks.masked_fill(~mask, mask.shape[-1])
+
+
+def _sorted(ranks: Int64[Tensor, "batch unit"]) -> Int64[Tensor, "batch unit"]:
+    return ranks.sort(-1).values
+
+
+def _tied_pairs(
+    ordered: Int64[Tensor, "batch unit"], count: Int64[Tensor, "batch"]
+) -> Int64[Tensor, "batch"]:
+    """Pairs of equal entries among the first `count` of each sorted row."""
+    position = torch.arange(ordered.shape[-1], device=ordered.device).expand_as(ordered)
+    starts = torch.zeros_like(position)
+    starts[:, 1:] = position[:, 1:] * (ordered[:, 1:] != ordered[:, :-1])
+    equal_before = position - starts.cummax(-1).values if ordered.shape[-1] else position
+    return (equal_before * (position < count[:, None])).sum(-1)
+
+
+def _inversions(ranks: Int64[Tensor, "batch unit"]) -> Int64[Tensor, "batch"]:
+    """Pairs i < j with ranks[i] > ranks[j], counted while merging ever longer sorted blocks."""
+    batch, units = ranks.shape
+    size = 1 << max(units - 1, 0).bit_length()
+    # Filling up with the largest rank at the end adds no inversion, nor does padding.
+    blocks = torch.nn.functional.pad(ranks, (0, size - units), value=units + 1)
+    found = torch.zeros(batch, dtype=torch.int64, device=ranks.device)
+    width = 1
+    while width < size:
+        blocks = blocks.view(batch, -1, 2, width)
+        left, right = blocks[:, :, 0].contiguous(), blocks[:, :, 1].contiguous()
+        not_above = torch.searchsorted(left, right, right=True)
+        found += (width - not_above).sum((1, 2))
+        width *= 2
+        blocks = blocks.view(batch, -1, width).sort(-1).values
+    return found

@@ -1,0 +1,73 @@
+"""A number that is never bare: with its interval, its n and how both were made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic with its 95 % interval."""
+
+    value: float
+    """The statistic; nan where it is undefined."""
+    low: float
+    """Lower end of the 95 % interval; nan where there is none."""
+    high: float
+    """Upper end."""
+    n: int
+    """Instances (or seeds) behind it."""
+    method: str
+    """Of the interval: wilson, bootstrap-t, student-t, percentile, bca, constant or none."""
+    undefined: int = 0
+    """Instances left out because their value was nan."""
+
+    def side(self, threshold: float) -> Literal["above", "below", "straddles"]:
+        """Where the whole interval lies; an interval that touches the threshold straddles it.
+
+        Without an interval nothing can be said, which is "straddles" too.
+        """
+        if self.low > threshold:
+            return "above"
+        if self.high < threshold:
+            return "below"
+        return "straddles"
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields in order, with None for nan."""
+        return {
+            "value": _defined(self.value),
+            "low": _defined(self.low),
+            "high": _defined(self.high),
+            "n": self.n,
+            "interval": self.method,
+            "undefined": self.undefined,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Estimate:
+        """The estimate again from `to_json`; other keys are left alone."""
+        value, low, high = (
+            math.nan if stored[name] is None else float(stored[name])
+            for name in ("value", "low", "high")
+        )
+        return cls(value, low, high, stored["n"], stored["interval"], stored["undefined"])
+
+    def __str__(self) -> str:
+        """Like `0.42 [0.38, 0.46]`, with the digits that the interval's width leaves meaning to."""
+        if math.isnan(self.value):
+            return "undefined"
+        width = self.high - self.low
+        if math.isnan(width):
+            return f"{self.value:.3g} [no interval]"
+        digits = 2 if width <= 0 else min(max(math.ceil(0.7 - math.log10(width)), 0), 6)
+        # Adding 0 turns a rounded -0.0 into 0.0.
+        value, low, high = (round(x, digits) + 0.0 for x in (self.value, self.low, self.high))
+        return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _defined(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,316 @@
+"""95 % intervals, all made here.
+
+Means have a studentised bootstrap (bootstrap-t: Efron & Tibshirani 1993, ch. 12), which stays near
+its nominal coverage on skewed values; any other statistic a percentile or BCa bootstrap (ch. 13,
+14); proportions Wilson's interval. Values that are nan are left out and counted.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64, Int, UInt8
+from numpy.typing import ArrayLike
+from scipy.special import bdtr, ndtr, ndtri, stdtrit
+
+from heedful.runs.randomness import keys
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.resampling import resampling_weights
+
+Statistic: TypeAlias = Callable[
+    [Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate"]
+]
+Statistics: TypeAlias = Callable[
+    [Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate column"]
+]
+Method: TypeAlias = Literal["percentile", "bca"]
+
+_TAILS = np.array([0.025, 0.975])
+_Z = float(ndtri(0.975))
+_NAN = float("nan")
+_CHUNK = 2**22  # weights turned into float64 at once: 32 MiB
+_GROUPS = 200  # of BCa's jackknife
+
+
+def proportion(hits: int, n: int) -> Estimate:
+    """The share of hits with Wilson's score interval; honest at 0 and at n, unlike a bootstrap."""
+    if not 0 <= hits <= n:
+        raise ValueError(f"hits must lie between 0 and n = {n}, got {hits}")
+    if n == 0:
+        return Estimate(_NAN, _NAN, _NAN, 0, "none")
+    share = hits / n
+    centre = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z * np.sqrt(share * (1 - share) / n + (_Z / (2 * n)) ** 2) / (1 + _Z**2 / n)
+    low = 0.0 if hits == 0 else float(centre - half)
+    high = 1.0 if hits == n else float(centre + half)
+    return Estimate(share, low, high, int(n), "wilson")
+
+
+def mean(
+    values: ArrayLike, names: Sequence[str], seed: int = 0, replicates: int = 1000
+) -> Estimate:
+    """The mean of the values with a bootstrap-t interval.
+
+    True/False values are a proportion and get Wilson's interval, as do numbers that are all 0 or 1
+    with both present. Equal numbers have an interval of width 0, a single one has none.
+    """
+    values = np.asarray(values)
+    if values.dtype == bool:
+        _check_names(len(values), names)
+        return proportion(int(values.sum()), len(values))
+    return moments(values.astype(np.float64)[:, None], names, seed, replicates).estimates()[0]
+
+
+def means(
+    values: ArrayLike, names: Sequence[str], seed: int = 0, replicates: int = 1000
+) -> list[Estimate]:
+    """The mean of each column of an [instance column] table, all from the same resampling."""
+    return moments(np.asarray(values, dtype=np.float64), names, seed, replicates).estimates()
+
+
+def paired(
+    first: ArrayLike,
+    second: ArrayLike,
+    names: Sequence[str],
+    seed: int = 0,
+    replicates: int = 1000,
+) -> Estimate:
+    """The mean of first − second over the same instances; undefined where either is nan."""
+    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    found = moments(difference[:, None], names, seed, replicates)
+    # Differences that happen to be 0 or 1 could have been -1: Wilson would rule that out.
+    return replace(found, is_indicator=np.zeros(1, dtype=bool)).estimates()[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What a mean's interval needs, for each column of a table; those of shards can be added."""
+
+    sums: Float64[np.ndarray, "row 3 column"]
+    """Resampled sums of 1, x and x²; row 0 is the data itself, every instance once."""
+    undefined: Int[np.ndarray, "column"]
+    """Values that were nan."""
+    least: Float[np.ndarray, "column"]
+    """Smallest value."""
+    most: Float[np.ndarray, "column"]
+    """Largest value."""
+    is_indicator: Bool[np.ndarray, "column"]
+    """Whether all values are 0 or 1."""
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(
+            self.sums + other.sums,
+            self.undefined + other.undefined,
+            np.minimum(self.least, other.least),
+            np.maximum(self.most, other.most),
+            self.is_indicator & other.is_indicator,
+        )
+
+    def estimates(self) -> list[Estimate]:
+        """The mean of each column with its interval.
+
+        With t* = (m* − m) / s* over the replicates, the interval is m − t*(97.5 %) s to
+        m − t*(2.5 %) s. Where so few values differ that a quantile of t* is infinite (replicates
+        without spread), Student's interval takes its place.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight, total, squares = self.sums.transpose(1, 0, 2)
+            centre = total / weight
+            variance = (squares - total * centre) / (weight - 1)
+            variance[variance <= 1e-12 * squares / weight] = 0.0  # no spread, up to rounding
+            error = np.sqrt(variance / weight)
+            t = np.nan_to_num(
+                (centre[1:] - centre[0]) / error[1:], nan=0.0, posinf=np.inf, neginf=-np.inf
+            )
+            lower, upper = np.quantile(t, _TAILS, axis=0)
+        found = []
+        for column in range(self.sums.shape[-1]):
+            n, undefined = int(weight[0, column]), int(self.undefined[column])
+            value, scale = float(centre[0, column]), float(error[0, column])
+            ends = value - scale * np.array([upper[column], lower[column]])
+            if n < 2:
+                estimate = Estimate(value, _NAN, _NAN, n, "none")
+            elif self.least[column] == self.most[column]:
+                value = float(self.least[column])
+                estimate = Estimate(value, value, value, n, "constant")
+            elif self.is_indicator[column]:
+                estimate = proportion(round(total[0, column]), n)
+            elif np.isfinite(ends).all():
+                estimate = Estimate(value, float(ends[0]), float(ends[1]), n, "bootstrap-t")
+            else:
+                estimate = _student(value, scale, n)
+            found.append(replace(estimate, undefined=undefined))
+        return found
+
+
+def moments(
+    values: Float64[np.ndarray, "instance column"],
+    names: Sequence[str],
+    seed: int = 0,
+    replicates: int = 1000,
+) -> Moments:
+    """The resampled moments of each column; those of two shards add up to those of both."""
+    _check_names(len(values), names)
+    columns = values.shape[1]
+    defined = ~np.isnan(values)
+    filled = np.where(defined, values, 0.0)
+    powers = np.stack([defined.astype(np.float64), filled, filled**2], axis=1)
+    powers = powers.reshape(len(values), 3 * columns)
+    weights = resampling_weights(names, seed, replicates)
+    sums = np.zeros((replicates + 1, 3 * columns))
+    sums[0] = powers.sum(0)
+    size = max(_CHUNK // replicates, 1)
+    for start in range(0, len(values), size):
+        part = slice(start, start + size)
+        sums[1:] += weights[:, part].astype(np.float64) @ powers[part]
+    return Moments(
+        sums.reshape(replicates + 1, 3, columns),
+        (~defined).sum(0),
+        np.min(values, axis=0, initial=np.inf, where=defined),
+        np.max(values, axis=0, initial=-np.inf, where=defined),
+        (~defined | (values == 0) | (values == 1)).all(0),
+    )
+
+
+def bootstrap(
+    statistic: Statistic,
+    names: Sequence[str],
+    seed: int = 0,
+    replicates: int = 1000,
+    method: Method = "percentile",
+) -> Estimate:
+    """Any weighted statistic with a percentile or a BCa interval.
+
+    `statistic` maps weights [replicate instance] to values [replicate], row by row; it is called
+    on blocks of rows. BCa corrects for bias and skew where the statistic is smooth (ratios, F1);
+    for medians use the percentile. The interval is nan when the statistic is undefined in more than
+    one replicate in twenty, and BCa falls back to (and says) percentile when all replicates lie on
+    one side of the value.
+    """
+    if not names:
+        return Estimate(_NAN, _NAN, _NAN, 0, "none")
+    return bootstraps(lambda weights: statistic(weights)[:, None], names, seed, replicates, method)[
+        0
+    ]
+
+
+def bootstraps(
+    statistics: Statistics,
+    names: Sequence[str],
+    seed: int = 0,
+    replicates: int = 1000,
+    method: Method = "percentile",
+) -> list[Estimate]:
+    """Several statistics that are cheaper together: as `bootstrap`, with [replicate column]."""
+    n = len(names)
+    values = statistics(np.ones((1, n)))[0].astype(np.float64)
+    if n < 2:
+        values = values if n else np.full_like(values, _NAN)
+        return [Estimate(value, _NAN, _NAN, n, "none") for value in values.tolist()]
+    drawn = _in_blocks(statistics, resampling_weights(names, seed, replicates))
+    without = None
+    if method == "bca":
+        # Leaving out groups instead of instances costs 200 values of the statistic whatever n is,
+        # and keeps the skewness: influences of independent instances add up, so do their cubes.
+        group = np.arange(n) if n <= _GROUPS else keys(seed, names, "jackknife") % _GROUPS
+        left_out = np.arange(min(n, _GROUPS))[:, None] != group
+        without = _in_blocks(statistics, left_out.astype(np.uint8))
+    found = []
+    for column, value in enumerate(values.tolist()):
+        defined = drawn[~np.isnan(drawn[:, column]), column]
+        if np.isnan(value) or len(defined) < 0.95 * replicates:
+            found.append(Estimate(value, _NAN, _NAN, n, "none"))
+            continue
+        tails = None if without is None else _bca_tails(value, defined, without[:, column])
+        low, high = np.quantile(defined, _TAILS if tails is None else tails).tolist()
+        found.append(Estimate(value, low, high, n, "percentile" if tails is None else "bca"))
+    return found
+
+
+def quantile(
+    values: ArrayLike, q: float, names: Sequence[str], seed: int = 0, replicates: int = 1000
+) -> Estimate:
+    """A quantile of the values (the median at q = 0.5) with a percentile interval."""
+    values = np.asarray(values, dtype=np.float64)
+    _check_names(len(values), names)
+    defined = ~np.isnan(values)
+    kept = [name for name, is_defined in zip(names, defined, strict=True) if is_defined]
+    order = np.argsort(values[defined], kind="stable")
+    ordered = values[defined][order]
+
+    def statistic(
+        weights: Float64[np.ndarray, "replicate instance"],
+    ) -> Float64[np.ndarray, "replicate"]:
+        # The smallest value with a share of at least q at or below it; where the share is exactly
+        # q, halfway to the next one drawn, so that the median is the usual one.
+        reached = np.cumsum(weights[:, order], axis=1)
+        goal = q * reached[:, -1:]
+        last = len(ordered) - 1
+        at_least = np.minimum((reached < goal).sum(1), last)
+        above = np.minimum((reached <= goal).sum(1), last)
+        found = (ordered[at_least] + ordered[above]) / 2
+        return np.where(reached[:, -1] > 0, found, np.nan)
+
+    found = bootstrap(statistic, kept, seed, replicates)
+    return replace(found, undefined=int((~defined).sum()))
+
+
+def over_seeds(values: ArrayLike) -> Estimate:
+    """The mean of one number per seed with Student's interval: how far new seeds would differ."""
+    values = np.asarray(values, dtype=np.float64)
+    defined = values[~np.isnan(values)]
+    n, undefined = len(defined), len(values) - len(defined)
+    if n < 2:
+        value = float(defined[0]) if n else _NAN
+        return Estimate(value, _NAN, _NAN, n, "none", undefined)
+    if defined.min() == defined.max():
+        value = float(defined[0])
+        return Estimate(value, value, value, n, "constant", undefined)
+    error = float(defined.std(ddof=1) / np.sqrt(n))
+    return replace(_student(float(defined.mean()), error, n), undefined=undefined)
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """The exact two-sided p of so uneven a split between equals; ties are not passed in."""
+    n = wins + losses
+    return min(1.0, 2.0 * float(bdtr(min(wins, losses), n, 0.5))) if n else 1.0
+
+
+def _student(value: float, error: float, n: int) -> Estimate:
+    half = float(stdtrit(n - 1, 0.975)) * error
+    return Estimate(value, value - half, value + half, n, "student-t")
+
+
+def _check_names(n: int, names: Sequence[str]) -> None:
+    if n != len(names):
+        raise ValueError(f"one name per value: got {n} values and {len(names)} names")
+
+
+def _in_blocks(
+    statistics: Statistics, weights: UInt8[np.ndarray, "replicate instance"]
+) -> Float64[np.ndarray, "replicate column"]:
+    rows = max(_CHUNK // weights.shape[1], 1)
+    blocks = range(0, len(weights), rows)
+    parts = [statistics(weights[start : start + rows].astype(np.float64)) for start in blocks]
+    return np.concatenate(parts).astype(np.float64)
+
+
+def _bca_tails(
+    value: float,
+    drawn: Float64[np.ndarray, "replicate"],
+    without: Float64[np.ndarray, "group"],
+) -> Float64[np.ndarray, "2"] | None:
+    """The quantiles to read instead of 2.5 % and 97.5 %; None where they do not exist.
+
+    `drawn` are the replicates, `without` the values with one group of instances left out.
+    """
+    bias = float(ndtri(np.mean((drawn < value) + 0.5 * (drawn == value))))
+    if not np.isfinite(bias):
+        return None
+    without = without[~np.isnan(without)]
+    influence = without.mean() - without
+    spread = float(np.sum(influence**2))
+    acceleration = float(np.sum(influence**3)) / (6 * spread**1.5) if spread > 0 else 0.0
+    shifted = bias + ndtri(_TAILS)
+    return np.asarray(ndtr(bias + shifted / (1 - acceleration * shifted)))

@@ -1,0 +1,244 @@
+"""One loop for all models."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.corpora.batches import batches
+from heedful.corpora.encoded import EncodedCorpus
+from heedful.errors import InputError
+from heedful.models.classifier import AttentionClassifier
+from heedful.models.recipe import Penalties
+from heedful.runs.atomic import write_text
+from heedful.runs.progress import Ticker, ticking
+from heedful.runs.randomness import numpy_generator, seeded
+from heedful.runs.steps import fingerprint
+from heedful.training import objectives
+from heedful.training.checkpoints import Progressed, load_checkpoint, save_checkpoint
+from heedful.training.config import TrainConfig
+from heedful.training.evaluation import evaluate
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What an observer sees at an evaluation."""
+
+    step: int
+    epoch: float
+    model: AttentionClassifier
+    corpus: EncodedCorpus
+    device: torch.device | str
+
+
+Observer = Callable[[Moment], None]
+"""Called at every evaluation; training knows nothing of what it does."""
+
+
+@dataclass(frozen=True)
+class History:
+    """What training left behind beside the weights."""
+
+    entries: tuple[dict[str, Any], ...]
+    """One per evaluation: step, epoch, training loss, dev metrics, learning rate."""
+    best: float
+    """The dev metric of the kept weights, higher = better."""
+    best_step: int
+
+
+def fit(
+    model: AttentionClassifier,
+    corpus: EncodedCorpus,
+    config: TrainConfig = TrainConfig(),
+    penalties: Penalties = Penalties(),
+    *,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+    observers: Sequence[Observer] = (),
+    folder: Path | None = None,
+    show: bool = False,
+) -> History:
+    """Trains the model in place and leaves it with the weights of the best dev evaluation.
+
+    With a folder, `checkpoint.safetensors` and `metrics.jsonl` are kept there; the same call after
+    a kill goes on from the checkpoint and ends with the same numbers.
+    """
+    for split in ("train", "dev"):
+        if split not in corpus.splits or not len(corpus.splits[split]):
+            raise InputError(f"Training needs {split} documents; {corpus.name} has none.")
+    objectives.check(model, penalties)
+    model.to(device)
+    optimiser = _optimiser(model, config)
+    described = {
+        "model": asdict(model.config),
+        "train": asdict(config),
+        "penalties": asdict(penalties),
+        "corpus": corpus.fingerprint,
+        "words": len(corpus.vocabulary),
+        "seed": seed,
+    }
+    run = _Run(model, optimiser, corpus, config, device, observers, folder, fingerprint(described))
+    total = len(corpus.splits["train"]) * config.epochs
+    with seeded(seed), ticking("training", total, show=show) as ticker:
+        run.resume()
+        ticker.advance(run.progressed.epoch * len(corpus.splits["train"]))
+        while run.progressed.epoch < config.epochs and not run.progressed.stopped:
+            run.epoch(seed, penalties, ticker)
+    model.load_state_dict(run.best)
+    if folder is not None:
+        (folder / "checkpoint.safetensors").unlink(missing_ok=True)
+    progressed = run.progressed
+    return History(tuple(progressed.history), progressed.best or float("nan"), progressed.best_step)
+
+
+class _Run:
+    """The state of one training run between two steps."""
+
+    def __init__(
+        self,
+        model: AttentionClassifier,
+        optimiser: torch.optim.Optimizer,
+        corpus: EncodedCorpus,
+        config: TrainConfig,
+        device: torch.device | str,
+        observers: Sequence[Observer],
+        folder: Path | None,
+        described: str,
+    ) -> None:
+        self.model, self.optimiser, self.corpus, self.config = model, optimiser, corpus, config
+        self.device, self.observers, self.folder, self.described = (
+            device,
+            observers,
+            folder,
+            described,
+        )
+        self.progressed = Progressed(learning_rate=config.learning_rate)
+        self.best: dict[str, Tensor] = _copied(model)
+        self.loss = torch.zeros((), dtype=torch.float64, device=device)
+        self.saved = time.monotonic()
+
+    def resume(self) -> None:
+        """Goes on from the checkpoint, where there is one."""
+        if self.folder is None:
+            return
+        path = self.folder / "checkpoint.safetensors"
+        found = load_checkpoint(path, self.model, self.optimiser, self.described)
+        if found is not None:
+            self.progressed, self.best = found
+            self.loss += self.progressed.loss
+            self._set_rate()
+
+    def epoch(self, seed: int, penalties: Penalties, ticker: Ticker) -> None:
+        """What is left of one pass over the training documents, then an evaluation."""
+        done = self.progressed
+        train = self.corpus.splits["train"]
+        order = numpy_generator(seed, "epoch", done.epoch)
+        sizes = self.config.batch_size, order, self.config.max_batch_tokens
+        for index, batch in enumerate(batches(train, *sizes)):
+            if index < done.batch:
+                continue
+            self.model.train()
+            loss = objectives.loss(self.model, batch.to(self.device), penalties)
+            self.optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            if self.config.clip_norm:
+                nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
+            self.optimiser.step()
+            self.loss += loss.detach().double()  # a tensor: reading it here would stall a GPU
+            done.batch, done.step = index + 1, done.step + 1
+            if done.step in self.config.evaluate_at:
+                self._evaluate(done.epoch + (index + 1) * len(batch) / len(train))
+            if time.monotonic() - self.saved > self.config.checkpoint_seconds:
+                self._save()
+            ticker.advance(len(batch))
+        self._check_finite()
+        ticker.advance(0, self._evaluate(done.epoch + 1.0))
+        done.epoch, done.batch = done.epoch + 1, 0
+        self.loss.zero_()
+        self._save()
+
+    def _evaluate(self, epoch: float) -> str:
+        done, config = self.progressed, self.config
+        metrics = evaluate(self.model, self.corpus.splits["dev"], self.device)
+        value = metrics.chosen(config.select)
+        if done.best is None or value > done.best:
+            done.best, done.best_step, done.without_gain = value, done.step, 0
+            self.best = _copied(self.model)
+        else:
+            done.without_gain += 1
+            if config.halve_on_plateau:
+                done.learning_rate /= 2
+                self._set_rate()
+            done.stopped = 0 < config.patience <= done.without_gain
+        loss = float(self.loss) / max(done.batch, 1)
+        entry = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
+        entry |= {f"dev_{name}": number for name, number in asdict(metrics).items()}
+        done.history.append(entry | {"learning_rate": done.learning_rate})
+        if self.folder is not None:
+            lines = "".join(json.dumps(line) + "\n" for line in done.history)
+            write_text(self.folder / "metrics.jsonl", lines)
+        moment = Moment(done.step, epoch, self.model, self.corpus, self.device)
+        for observer in self.observers:
+            observer(moment)
+        return f"dev {config.select} {abs(value):.3f}"
+
+    def _check_finite(self) -> None:
+        if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+            raise InputError(
+                f"Training diverged in epoch {self.progressed.epoch + 1} (weights are not finite); "
+                "lower learning_rate or set clip_norm."
+            )
+
+    def _set_rate(self) -> None:
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.progressed.learning_rate
+
+    def _save(self) -> None:
+        if self.folder is None:
+            return
+        self.progressed.loss = float(self.loss)
+        path = self.folder / "checkpoint.safetensors"
+        save_checkpoint(
+            path, self.progressed, self.model, self.best, self.optimiser, self.described
+        )
+        self.saved = time.monotonic()
+
+
+def _copied(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def _optimiser(model: AttentionClassifier, config: TrainConfig) -> torch.optim.Optimizer:
+    """The optimiser, with weight decay on the parameters the configuration names."""
+    decayed, plain = [], []
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        is_decayed = {
+            "all": True,
+            "all but attention": ".attention." not in name,
+            "encoder": ".encoder." in name,
+        }[config.decay]
+        (decayed if is_decayed else plain).append(parameter)
+    groups = [
+        {"params": decayed, "weight_decay": config.weight_decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    rate = config.learning_rate
+    match config.optimiser:
+        case "adam" | "amsgrad":
+            return torch.optim.Adam(groups, rate, amsgrad=config.optimiser == "amsgrad")
+        case "adamw":
+            return torch.optim.AdamW(groups, rate)
+        case "adagrad":
+            return torch.optim.Adagrad(groups, rate)
+        case _:
+            return torch.optim.SGD(groups, rate)

@@ -1,0 +1,224 @@
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from heedful.statistics import (
+    Estimate,
+    bootstrap,
+    mean,
+    means,
+    moments,
+    over_seeds,
+    paired,
+    proportion,
+    quantile,
+    resampling_weights,
+    sign_test,
+)
+
+torch.set_num_threads(1)
+NAN = float("nan")
+
+
+def names(n):
+    return [f"document-{i}" for i in range(n)]
+
+
+def coverage(estimates, truth):
+    return np.mean([e.low <= truth <= e.high for e in estimates])
+
+
+DATA = {
+    "normal": (lambda rng, shape: rng.normal(3, 2, shape), 3.0),
+    "exponential": (lambda rng, shape: rng.exponential(1, shape), 1.0),
+    "bernoulli": (lambda rng, shape: (rng.random(shape) < 0.3).astype(float), 0.3),
+}
+
+
+@pytest.mark.parametrize("n", [100, 400])
+@pytest.mark.parametrize("kind", DATA)
+def test_intervals_of_means_cover_the_truth_19_times_in_20(kind, n):
+    draw, truth = DATA[kind]
+    found = means(draw(np.random.default_rng(n), (n, 2000)), names(n))
+    assert 0.93 <= coverage(found, truth) <= 0.97
+
+
+@pytest.mark.parametrize("n", [100, 400])
+def test_intervals_of_paired_differences_cover_the_truth(n):
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(400):
+        easy = rng.random(n)  # what both see, so that the two are correlated
+        found.append(paired(easy < 0.5, easy + rng.normal(0, 0.2, n) < 0.4, names(n)))
+    u = np.random.default_rng(0)
+    second = (u.random(1_000_000) + u.normal(0, 0.2, 1_000_000) < 0.4).mean()
+    assert 0.93 <= coverage(found, 0.5 - second) <= 0.97
+
+
+def test_wilson_covers_the_truth_by_the_exact_binomial_sum():
+    for n in (100, 400):
+        for p in (0.1, 0.3, 0.5):
+            chance = scipy.stats.binom.pmf(np.arange(n + 1), n, p)
+            inside = [proportion(k, n).low <= p <= proportion(k, n).high for k in range(n + 1)]
+            assert 0.93 <= chance @ np.array(inside) <= 0.97
+
+
+def test_wilson_equals_scipy():
+    for hits, n in [(0, 20), (3, 17), (17, 17), (250, 1000), (1, 1)]:
+        low, high = scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")
+        ours = proportion(hits, n)
+        assert (ours.low, ours.high) == pytest.approx((low, high), abs=1e-12)
+
+
+def test_bca_covers_better_than_percentile_on_a_skewed_ratio():
+    rng = np.random.default_rng(3)
+    hits = {"percentile": 0, "bca": 0}
+    for _ in range(300):
+        top, bottom = rng.lognormal(0, 1, 60), rng.lognormal(0, 0.5, 60)
+        for method in hits:
+            found = bootstrap(
+                lambda w, a=top, b=bottom: (w @ a) / (w @ b), names(60), 0, 1000, method
+            )
+            assert found.method == method
+            hits[method] += found.low <= np.exp(0.5) / np.exp(0.125) <= found.high
+    assert 0.90 <= hits["bca"] / 300 <= 0.97
+    assert hits["bca"] >= hits["percentile"]
+
+
+def test_bca_of_a_mean_agrees_with_scipy():
+    x = np.random.default_rng(5).exponential(1, 80)
+    theirs = scipy.stats.bootstrap((x,), np.mean, n_resamples=20_000, method="BCa", rng=1)
+    ours = bootstrap(lambda w: (w @ x) / w.sum(1), names(80), 0, 20_000, "bca")
+    width = theirs.confidence_interval.high - theirs.confidence_interval.low
+    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.03 * width)
+    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.03 * width)
+
+
+def test_grouped_jackknife_keeps_the_acceleration():
+    x = np.random.default_rng(6).exponential(1, 1000) ** 2
+    theirs = scipy.stats.bootstrap((x,), np.mean, n_resamples=5000, method="BCa", rng=1)
+    ours = bootstrap(lambda w: (w @ x) / w.sum(1), names(1000), 0, 5000, "bca")
+    width = theirs.confidence_interval.high - theirs.confidence_interval.low
+    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.06 * width)
+    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.06 * width)
+
+
+def test_weights_are_poisson_and_keyed_by_name_alone():
+    weights = resampling_weights(names(300), seed=4, replicates=500)
+    shuffled = resampling_weights(names(300)[::-1], seed=4, replicates=500)
+    more = resampling_weights(names(300)[:7], seed=4, replicates=600)
+    assert (weights == shuffled[:, ::-1]).all()
+    assert (weights[:, :7] == more[:500]).all()
+    assert (weights != resampling_weights(names(300), seed=5, replicates=500)).any()
+    seen = np.bincount(weights.ravel(), minlength=7)[:7]
+    expected = scipy.stats.poisson.pmf(np.arange(7), 1) * weights.size
+    assert scipy.stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > 0.001
+
+
+def test_shards_add_up_to_the_whole():
+    x = np.random.default_rng(1).normal(size=(2500, 2))
+    x[5, 1] = NAN
+    cut = 1100
+    whole = moments(x, names(2500))
+    shards = moments(x[:cut], names(2500)[:cut]) + moments(x[cut:], names(2500)[cut:])
+    np.testing.assert_allclose(shards.sums, whole.sums, atol=1e-9)
+    for ours, theirs in zip(shards.estimates(), whole.estimates(), strict=True):
+        assert ours.to_json() == pytest.approx(theirs.to_json())
+    assert whole.estimates()[1].undefined == 1
+
+
+def test_rows_of_one_instance_are_resampled_together():
+    x = np.random.default_rng(2).normal(size=200)
+    twice = mean(np.repeat(x, 2), [name for name in names(200) for _ in range(2)])
+    once = mean(x, names(200))
+    assert twice.high - twice.low == pytest.approx(once.high - once.low, rel=0.02)
+
+
+def test_degenerate_cases():
+    for none in (mean([], []), proportion(0, 0), over_seeds([]), quantile([], 0.5, [])):
+        assert np.isnan([none.value, none.low, none.high]).all()
+        assert none.n == 0
+    for one in (mean([2.0], ["a"]), over_seeds([2.0]), quantile([2.0], 0.5, ["a"])):
+        assert (one.value, one.n) == (2.0, 1)
+        assert np.isnan([one.low, one.high]).all()
+    for same in (
+        mean([0.1] * 7, names(7)),
+        over_seeds([0.1] * 7),
+        quantile([0.1] * 7, 0.5, names(7)),
+    ):
+        assert (same.value, same.low, same.high) == (0.1, 0.1, 0.1)
+    assert mean([NAN, NAN], names(2)).undefined == 2
+    left_out = mean([1.0, NAN, 2.0, 4.0], names(4))
+    assert (left_out.value, left_out.n, left_out.undefined) == (pytest.approx(7 / 3), 3, 1)
+
+
+def test_few_differing_values_get_a_finite_interval():
+    rare = np.zeros(100)
+    rare[[3, 50]] = [0.2, 0.7]
+    found = mean(rare, names(100))
+    assert found.method == "student-t"
+    assert found.low < found.value < found.high
+    tiny = mean([1.0, 2.0, 4.0], names(3))
+    low, high = scipy.stats.t.interval(0.95, 2, 7 / 3, scipy.stats.sem([1, 2, 4]))
+    assert (tiny.low, tiny.high) == pytest.approx((low, high))
+
+
+def test_booleans_are_a_proportion_even_when_all_alike():
+    never = mean(np.zeros(50, dtype=bool), names(50))
+    assert never == proportion(0, 50)
+    assert never.high > 0.05
+
+
+def test_two_wins_in_a_hundred_do_not_prove_a_paired_difference():
+    first = np.zeros(100)
+    first[:2] = 1
+    assert paired(first, np.zeros(100), names(100)).side(0.0) == "straddles"
+
+
+def test_medians_are_the_usual_ones_and_their_interval_covers():
+    rng = np.random.default_rng(8)
+    for n in (4, 5, 40, 41):
+        x = rng.normal(size=n)
+        assert quantile(x, 0.5, names(n)).value == pytest.approx(np.median(x))
+    found = [quantile(rng.exponential(1, 150), 0.5, names(150)) for _ in range(200)]
+    assert 0.91 <= coverage(found, np.log(2)) <= 0.99
+
+
+def test_over_seeds_equals_student():
+    x = [0.81, 0.84, 0.79, 0.83]
+    low, high = scipy.stats.t.interval(0.95, 3, np.mean(x), scipy.stats.sem(x))
+    assert (over_seeds(x).low, over_seeds(x).high) == pytest.approx((low, high))
+
+
+def test_sign_test_equals_the_binomial_test():
+    for wins, losses in [(0, 5), (9, 1), (4, 4), (120, 80)]:
+        exact = scipy.stats.binomtest(wins, wins + losses, 0.5).pvalue
+        assert sign_test(wins, losses) == pytest.approx(exact)
+    assert sign_test(0, 0) == 1.0
+
+
+def test_an_undefined_statistic_has_no_interval():
+    x = np.zeros(20)
+    x[0] = 1  # a third of the replicates do not draw the only instance with mass
+    with np.errstate(all="ignore"):
+        found = bootstrap(lambda w: (w @ x) / (w @ x), names(20))
+    assert (found.value, found.method) == (1.0, "none")
+
+
+def test_estimates_say_where_they_lie_and_print_meaningful_digits():
+    found = Estimate(0.4217, 0.3812, 0.4622, 500, "wilson")
+    assert str(found) == "0.42 [0.38, 0.46]"
+    assert str(Estimate(0.42, 0.3, 0.54, 9, "wilson")) == "0.42 [0.30, 0.54]"
+    assert str(Estimate(123.4, 101.2, 150.9, 9, "student-t")) == "123 [101, 151]"
+    assert str(Estimate(-0.001, -0.2, 0.2, 9, "student-t")) == "0.00 [-0.20, 0.20]"
+    assert str(Estimate(NAN, NAN, NAN, 0, "none")) == "undefined"
+    assert str(Estimate(1.0, NAN, NAN, 1, "none")) == "1 [no interval]"
+    assert [found.side(t) for t in (0.3, 0.5, 0.4)] == ["above", "below", "straddles"]
+    assert Estimate(1.0, NAN, NAN, 1, "none").side(0.0) == "straddles"
+    assert Estimate(1.0, NAN, NAN, 1, "none").to_json()["low"] is None
+
+
+def test_names_must_match_values():
+    with pytest.raises(ValueError, match="3 values and 2 names"):
+        mean([1.0, 2.0, 3.0], names(2))
