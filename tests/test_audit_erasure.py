@@ -264,3 +264,17 @@ def test_never_flips_count_as_one_so_that_rankings_share_their_instances() -> No
     assert values["fraction removed", "attention - random"] == (-0.25, 2)
     assert values["fraction removed, flipped only", "random"] == (0.5, 1)
     assert values["fraction removed, both flipped", "attention - random"] == (-0.25, 1)
+
+
+def test_efficiency_is_the_way_from_a_random_order_to_the_best_one() -> None:
+    table = pd.DataFrame(
+        {"random": [0.8, 0.6, 0.4], "attention": [0.4, 0.6, 0.9], "greedy": [0.2, 0.2, np.nan]},
+        index=["a", "b", "long"],
+    )
+    found = erasure.efficiency(Wide(table))
+    assert found["attention"].value == pytest.approx((0.7 - 0.5) / (0.7 - 0.2))
+    assert (found["random"].value, found["greedy"].value) == (0, 1)
+    assert found["attention"].n == 2
+    # Where no order beats chance there is no way to go.
+    stuck = erasure.efficiency(Wide(table.assign(greedy=table["random"])))
+    assert np.isnan(stuck["attention"].value)

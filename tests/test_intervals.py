@@ -222,3 +222,9 @@ def test_estimates_say_where_they_lie_and_print_meaningful_digits():
 def test_names_must_match_values():
     with pytest.raises(ValueError, match="3 values and 2 names"):
         mean([1.0, 2.0, 3.0], names(2))
+
+
+def test_estimates_come_back_from_json():
+    for found in (proportion(3, 17), over_seeds([1.0, 2.0, 4.0, NAN])):
+        assert Estimate.from_json(found.to_json()) == found
+    assert str(Estimate.from_json(over_seeds([1.0]).to_json())) == "1 [no interval]"

@@ -11,7 +11,9 @@ from heedful.errors import InputError
 
 
 def test_words_cut_contractions_hyphens_numbers_and_marks() -> None:
-    tokens = tokenise("It’s well-made, isn't it?! $3.50 or 1,000... at 5 o'clock; can't wait").tokens
+    tokens = tokenise(
+        "It’s well-made, isn't it?! $3.50 or 1,000... at 5 o'clock; can't wait"
+    ).tokens
     assert tokens == (
         "it", "'s", "well", "-", "made", ",", "is", "n't", "it", "?", "!", "$", "3.50", "or",
         "1,000", "...", "at", "5", "o'clock", ";", "ca", "n't", "wait",
@@ -71,7 +73,7 @@ def test_a_special_symbol_in_the_text_reads_as_unknown() -> None:
     [
         ("It was good. I liked it! Did you? Yes", 4),
         ("Dr. Smith met J. R. Jones at 3.50 p.m. on the way.", 1),
-        ("He said \"no.\" Then he left.", 2),
+        ('He said "no." Then he left.', 2),
         ("well... it was so slow. and then nothing", 2),
         ("a title\n\nThe text", 2),
         ("wrapped at\nthe margin. New", 2),

@@ -298,8 +298,8 @@ def _corpus(
         return found.corpus
     if Path(name).is_dir():
         return load_prepared(Path(name))
-    sizes: dict[str, Any] = QUICK_SIZES if quick and name.startswith("planted") else {}
-    return load_corpus(name, data_root=data_root, seed=seed, **sizes)
+    options = {"sizes": QUICK_SIZES} if quick and name.startswith("planted") else {}
+    return load_corpus(name, data_root, seed, **options)
 
 
 def _trained_on(run: Path) -> str | None:
@@ -308,7 +308,8 @@ def _trained_on(run: Path) -> str | None:
 
     if not (run / "run.json").is_file():
         return None
-    return RunFolder.open(run).configuration.get("corpus")
+    name: str | None = RunFolder.open(run).configuration.get("corpus")
+    return name
 
 
 def _settings(config: Path | None, quick: bool) -> Settings:

@@ -1,1 +1,33 @@
 """Whether the claim holds: every audit, in the order a reader wants."""
+
+from heedful.audits import (
+    adversary,
+    agreement,
+    concentration,
+    confidence,
+    erasure,
+    evidence,
+    input_erasure,
+    single_erasure,
+    substitution,
+)
+from heedful.audits.finding import Audit, Finding, Measure
+from heedful.audits.verdict import Verdict, judge
+
+AUDITS: dict[str, Audit] = {
+    "erasure": Audit(erasure.rows, erasure.summarise, "Erasing down a ranking"),
+    "single-erasure": Audit(single_erasure.rows, single_erasure.summarise, "Erasing one unit"),
+    "substitution": Audit(
+        substitution.rows, substitution.summarise, "Uniform and shuffled attention"
+    ),
+    "adversary": Audit(adversary.rows, adversary.summarise, "Attention far away"),
+    "confidence": Audit(confidence.rows, confidence.summarise, "One unit alone"),
+    "concentration": Audit(concentration.rows, concentration.summarise, "Concentration"),
+    "agreement": Audit(agreement.rows, agreement.summarise, "Agreement between methods"),
+    "evidence": Audit(
+        evidence.rows, evidence.summarise, "Agreement with known evidence", ("evidence",)
+    ),
+    "input-erasure": Audit(input_erasure.rows, input_erasure.summarise, "Deleting words"),
+}
+
+__all__ = ["AUDITS", "Audit", "Finding", "Measure", "Verdict", "judge"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from heedful.audits.finding import Finding, Measure, frame
 from heedful.audits.tables import counted
@@ -27,22 +28,25 @@ def rows(
     `top_10th` is the overlap of the top max(1, n // 10) units of both. τ is nan where a method
     gives all units the same importance.
     """
-    mask = reading.mask
-    tenth = (reading.units // 10).clamp_min(1)
-    first_tops = {name: top_units(scores, mask, 1) for name, scores in importance.items()}
-    tops = {name: top_units(scores, mask, tenth) for name, scores in importance.items()}
-    parts = []
-    for one, other in combinations(importance, 2):
-        overlap = (tops[one] & tops[other]).sum(-1) / tenth
-        part = frame(
-            reading.names,
-            units=reading.units.cpu().numpy(),
-            tau=kendall_tau_b(importance[one], importance[other], mask).cpu().numpy(),
-            top_1=(first_tops[one] & first_tops[other]).any(-1).cpu().numpy(),
-            top_10th=overlap.double().cpu().numpy(),
-        )
-        parts.append(part.assign(first=one, second=other))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    pairs = list(combinations(importance, 2))
+    if not pairs:
+        return pd.DataFrame()
+    # All pairs go through one call: [pair × document, unit].
+    first, second = (torch.cat([importance[pair[side]] for pair in pairs]) for side in (0, 1))
+    mask, units = reading.mask.repeat(len(pairs), 1), reading.units.repeat(len(pairs))
+    tenth = (units // 10).clamp_min(1)
+    same_top = (top_units(first, mask, 1) & top_units(second, mask, 1)).any(-1)
+    common = (top_units(first, mask, tenth) & top_units(second, mask, tenth)).sum(-1)
+    named = np.repeat(np.array(pairs), len(reading.names), axis=0)
+    return frame(
+        reading.names * len(pairs),
+        first=named[:, 0],
+        second=named[:, 1],
+        units=units.cpu().numpy(),
+        tau=kendall_tau_b(first, second, mask).cpu().numpy(),
+        top_1=same_top.cpu().numpy(),
+        top_10th=(common.double() / tenth).cpu().numpy(),
+    )
 
 
 def summarise(rows: pd.DataFrame) -> Finding:

@@ -52,8 +52,8 @@ def rows(
         units=units.cpu().numpy(),
         probability=document[:, 0].cpu().numpy(),
         confidence=(said.sum(-1) / units).cpu().numpy(),
-        agreeing=(agreeing.sum(-1) / units).double().cpu().numpy(),
-        near=(near.sum(-1) / units).double().cpu().numpy(),
+        agreeing=(agreeing.sum(-1).double() / units).cpu().numpy(),
+        near=(near.sum(-1).double() / units).cpu().numpy(),
         bins=bins.to(torch.int32).cpu().numpy(),
     )
 
@@ -64,7 +64,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         nothing = "Nothing could be measured: there are no documents."
         return Finding("confidence", QUESTION, nothing, (), "confidence")
     overall = _estimates(rows)
-    measures = [Measure(name, estimate, "all") for name, estimate in overall.items()]
+    measures = [Measure(name, estimate) for name, estimate in overall.items()]
     notes: tuple[str, ...] = ()
     correct = rows[rows["label"] == rows["decision"]]
     unknown = int((rows["label"] < 0).sum())

@@ -17,7 +17,8 @@ from heedful.audits.tables import Wide, counted, per_ranking, percent, wide
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, curve, ranked
-from heedful.statistics.intervals import mean, proportion
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import bootstraps, mean, proportion
 
 QUESTION = "How much of a text must be erased, most important first, before the decision changes?"
 
@@ -48,7 +49,7 @@ def rows(
         decision=decision,
         empty_decision=logits[:, :1, -1].argmax(-1),
         removed=flip.removed,
-        fraction=(flip.removed / units).masked_fill(flip.removed < 0, torch.nan),
+        fraction=(flip.removed.double() / units).masked_fill(flip.removed < 0, torch.nan),
         mass=flip.mass,
         area=area(probability, reading.units),
         at_end=flip.removed == units,
@@ -102,6 +103,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     measures = [Measure("fraction removed", e, m) for m, e in headline.items()]
     for baseline in ("random", "attention"):
         measures += [Measure("fraction removed", e, m) for m, e in whole.minus(baseline).items()]
+    measures += [Measure("efficiency", e, m) for m, e in efficiency(whole).items()]
     measures += [Measure("area", e, m) for m, e in wide(rows, "area").means().items()]
     measures += [
         Measure("fraction removed, flipped only", e, m) for m, e in flipped.means().items()
@@ -126,7 +128,33 @@ def summarise(rows: pd.DataFrame) -> Finding:
     )
 
 
-def _means_of_flipped(removed: Wide) -> dict[str, Any]:
+def efficiency(fraction: Wide) -> dict[str, Estimate]:
+    """How far each ranking comes from a random order (0) to the best one found (1).
+
+    (random - ranking) / (random - greedy), each the mean fraction removed over the documents that
+    have a greedy order; below 0 for a ranking worse than chance.
+    """
+    if "random" not in fraction or "greedy" not in fraction:
+        return {}
+    table = fraction.table.dropna()
+    values = table.to_numpy(dtype=np.float64)
+    random, greedy = (list(table.columns).index(name) for name in ("random", "greedy"))
+
+    def statistics(
+        weights: Float64[np.ndarray, "replicate instance"],
+    ) -> Float64[np.ndarray, "replicate ranking"]:
+        total = weights @ values
+        gained = total[:, [random]] - total
+        room = gained[:, [greedy]]
+        share = np.full((len(weights), values.shape[1]), np.nan)
+        np.divide(gained, room, out=share, where=room > 0)
+        return share
+
+    found = bootstraps(statistics, [str(name) for name in table.index], method="bca")
+    return dict(zip(fraction.rankings, found, strict=True))
+
+
+def _means_of_flipped(removed: Wide) -> dict[str, Estimate]:
     return Wide(removed.table.mask(removed.table < 0)).means()
 
 
@@ -182,7 +210,7 @@ def _drawn(whole: Wide, flipped: Wide) -> dict[str, Any]:
     }
 
 
-def _answer(removed: Wide, headline: dict[str, Any]) -> str:
+def _answer(removed: Wide, headline: dict[str, Estimate]) -> str:
     if bool((removed.table.isna() | (removed.table < 0)).to_numpy().all()):
         return "No decision ever changed, whatever was erased: attention does not decide here."
     first = "attention" if "attention" in headline else removed.rankings[0]

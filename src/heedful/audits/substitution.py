@@ -133,7 +133,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         "permuted": mean(rows["permuted_changes"].to_numpy(dtype=np.float64), names),
     }
     can_flip = proportion(int(rows["flippable"].sum()), len(rows))
-    measures = [Measure("decisions that change", e, m) for m, e in changed.items()]
+    measures = [Measure("decisions changed", e, m) for m, e in changed.items()]
     measures.append(Measure("decisions that some attention changes", can_flip))
     measures += [
         Measure("TVD to the trained output", _mean(rows, f"{edit}_tvd", names), edit)

@@ -149,7 +149,9 @@ def judge(findings: Mapping[str, Finding], documents: int) -> Verdict:
         _test(border, findings[border.audit]) for border in BORDERS if border.audit in findings
     )
     outcomes = [
-        test.outcome for test, border in zip(tests, _used(findings), strict=True) if border.is_essential
+        test.outcome
+        for test, border in zip(tests, _used(findings), strict=True)
+        if border.is_essential
     ]
     word: Word
     if documents < FEWEST_DOCUMENTS:

@@ -8,6 +8,7 @@ from heedful.corpora.files import FileReading, read_file, read_texts
 from heedful.corpora.lexicon import load_lexicon, read_lexicon
 from heedful.corpora.parallel import Parallel, load_parallel
 from heedful.corpora.planted import planted
+from heedful.corpora.prepared import load_prepared, prepare
 from heedful.corpora.sentences import sentence_numbers
 from heedful.corpora.splits import keyed_split
 from heedful.corpora.texts import document_of
@@ -40,8 +41,10 @@ __all__ = [
     "load_corpus",
     "load_lexicon",
     "load_parallel",
+    "load_prepared",
     "load_vectors",
     "planted",
+    "prepare",
     "read_file",
     "read_lexicon",
     "read_texts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from pathlib import Path
 
 from heedful.corpora.root import expect, find, root_of
@@ -17,8 +18,8 @@ COUNT = 13_915
 def read_lexicon(path: str | Path) -> dict[str, float]:
     """Words and values of a two-column file: commas or tabs, any line end, a header or none.
 
-    Words are lowercased; a word listed twice, a line without a number (but for a header) and a file
-    without any word are errors.
+    Words are lowercased unless that makes two of them one (`AIDS`, `aids`). A word listed twice, a
+    line without a number (but for a header) and a file without any word are errors.
     """
     path = Path(path)
     try:
@@ -38,12 +39,16 @@ def read_lexicon(path: str | Path) -> dict[str, float]:
             raise InputError(
                 f"{path}, line {number}: expected a word and a number, got {lines[number - 1]!r}."
             ) from None
-        if word.lower() in lexicon:
+        if word in lexicon:
             raise InputError(f"{path}, line {number}: {word!r} is listed twice.")
-        lexicon[word.lower()] = valence
+        lexicon[word] = valence
     if not lexicon:
         raise InputError(f"{path} has no words; expected lines of a word and a number.")
-    return lexicon
+    lowered = Counter(word.lower() for word in lexicon)
+    return {
+        word.lower() if lowered[word.lower()] == 1 else word: valence
+        for word, valence in lexicon.items()
+    }
 
 
 def load_lexicon(name: str = "warriner", data_root: str | Path | None = None) -> dict[str, float]:

@@ -41,10 +41,11 @@ def _ends(text: str, match: re.Match[str]) -> bool:
     if len(mark) > 1 or mark == "…":
         return not following.islower()
     before = _WORD_BEFORE.search(text, max(match.start() - 12, 0), match.start())
-    word = before.group().lower() if before else ""
-    if word in _TITLES or (len(word) == 1 and word.isalpha() and word != "i"):
+    word = before.group() if before else ""
+    is_initial = len(word) == 1 and word.isupper() and word != "I"
+    if is_initial or word.lower() in _TITLES:
         return False
-    return not (word in _SHORT and following.islower())
+    return not (word.lower() in _SHORT and following.islower())
 
 
 def sentence_numbers(text: str, spans: Int[np.ndarray, "token 2"]) -> Int[np.ndarray, "token"]:

@@ -90,7 +90,8 @@ def audit(
 
     >>> import heedful, tempfile
     >>> from heedful.jobs.settings import settings_of
-    >>> corpus = heedful.load_corpus("planted:2:short", train=200, dev=50, test=120)
+    >>> sizes = {"train": 200, "dev": 50, "test": 60}
+    >>> corpus = heedful.load_corpus("planted:2:short", sizes=sizes)
     >>> small = settings_of({"train": {"epochs": 2}})
     >>> with tempfile.TemporaryDirectory() as out:
     ...     result = heedful.audit(

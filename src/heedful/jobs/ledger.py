@@ -34,14 +34,12 @@ class Side:
         low, high = estimate.low, estimate.high
         if math.isnan(low) or math.isnan(high):
             return "undecided"
+        # An open side's own threshold lies outside it, but an interval that only touches the
+        # threshold contains it, so it straddles: refuted is the same for open and closed sides.
+        outside = high < self.low or low > self.high
+        inside = self.low < low and high < self.high
         if self.closed:
             inside = self.low <= low and high <= self.high
-            outside = high < self.low or low > self.high
-        else:
-            inside = self.low < low and high < self.high
-            # An open side's own threshold lies outside it; an interval that only touches it
-            # contains the threshold and straddles.
-            outside = high < self.low or low > self.high
         return "confirmed" if inside else "refuted" if outside else "undecided"
 
 
@@ -132,7 +130,7 @@ def _all_of(parts: Parts, sides: Sides) -> Judgement:
     for word in ("refuted", "not measurable", "undecided", "confirmed"):
         named = {name: one for name, one in judged.items() if one.word == word}
         if named:
-            name, shown = next(iter(named.items()))
+            shown = next(iter(named.values()))
             return Judgement(
                 shown.word,
                 shown.estimate,
@@ -181,9 +179,8 @@ def over_all(judged: Mapping[str, Judgement]) -> Judgement:
         told.append(f"exceptions: {', '.join(exceptions)}")
     if absent:
         told.append(f"not at hand: {', '.join(absent)}")
-    # The weakest corpus is the one an `all` stands or falls with; its number is shown.
-    weakest = next((at_hand[name] for name in words if words[name] == word), None)
-    estimate = weakest.estimate if weakest and len(at_hand) == 1 else None
+    # Several corpora have no common number: each one's stands among the parts.
+    estimate = next(iter(at_hand.values())).estimate if len(at_hand) == 1 else None
     parts = tuple(
         {"part": name, "verdict": one.word} | _numbers(one.estimate) for name, one in judged.items()
     )

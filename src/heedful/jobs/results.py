@@ -192,20 +192,17 @@ class Results:
     def _result(self, wanted: Step[T]) -> T:
         def compute() -> T:
             if not self.may_compute:
-                raise Skipped("not computed yet; run without the option to draw only")
+                raise Skipped("not computed yet, and only finished steps were asked for")
             started = time.perf_counter()
-            try:
-                value = wanted.compute(self)
-            except InputError as error:
-                raise Skipped(str(error)) from error
+            value = wanted.compute(self)
             self._note(wanted, time.perf_counter() - started)
             return value
 
         try:
             return step(self.folder, wanted.name, compute, inputs=wanted.key, form=wanted.form)
-        except Skipped as skipped:
-            self.skipped[wanted.name] = skipped.reason
-            raise
+        except (InputError, Skipped) as error:
+            self.skipped[wanted.name] = str(error)
+            raise Skipped(str(error)) from error
 
     def _note(self, wanted: Step[Any], seconds: float) -> None:
         entry = {"step": wanted.name, "device": described(self.device), "commit": commit()}

@@ -33,7 +33,7 @@ def train(
 
     >>> import heedful
     >>> from heedful.jobs.settings import settings_of
-    >>> corpus = heedful.load_corpus("planted:2:short", train=200, dev=50, test=50)
+    >>> corpus = heedful.load_corpus("planted:2:short", sizes={"train": 200, "dev": 50})
     >>> small = settings_of({"train": {"epochs": 1}})
     >>> model = heedful.train("none+additive", corpus, settings=small)
     >>> model.classes

@@ -199,7 +199,7 @@ def _curve_by_answers(
         step = torch.arange(start, min(start + per_call, units + 1), device=order.device)
         kept = place[:, :, None] >= step[:, None]
         logits = decide(model, reading, Scale(kept.flatten(1, 2).double()))
-        steps.append(logits.unflatten(1, (rankings, len(step))))
+        steps.append(logits.reshape(len(order), rankings, len(step), -1))
     return torch.cat(steps, 2)
 
 
@@ -213,6 +213,6 @@ def _each(
     eye = torch.eye(units, dtype=torch.bool, device=reading.mask.device)
     parts = [
         decide(model, reading, edit_of(chunk.expand(len(reading.mask), -1, -1)))
-        for chunk in eye.split(CHUNK)
+        for chunk in torch.split(eye, CHUNK)
     ]
     return torch.cat(parts, 1)

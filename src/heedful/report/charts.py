@@ -21,7 +21,6 @@ from heedful.report.drawing import (
     HUSH,
     INK,
     LINE,
-    PAPER,
     RASTER,
     SERIES,
     SOFT,
@@ -94,7 +93,7 @@ def erasure(finding: Finding) -> Figure:
     _lines(axes, list(boxes))
     axes.set_xlim(-0.01, 1.01)
     _as_percent(axes.xaxis)
-    axes.set_xlabel("of the text erased when the decision changes (1 = never changes)")
+    axes.set_xlabel("of the text erased when the decision changes (100 % = never)")
     return figure
 
 
@@ -169,7 +168,7 @@ def agreement(finding: Finding) -> Figure:
             axes.add_patch(_cell(j, i, HUSH, 1.0))
             continue
         axes.add_patch(_cell(j, i, ACCENT if value >= 0 else WARM, 0.06 + 0.64 * abs(value)))
-        axes.text(j, i, f"{value:.2f}".replace("-", "−"), ha="center", va="center", fontsize=8)
+        axes.text(j, i, f"{round(value, 2) + 0.0:.2f}".replace("-", "−"), ha="center", va="center", fontsize=8)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
     axes.set_xticks(range(len(names)), [plain_text(n, 14) for n in names], rotation=35, ha="right")
     axes.set_yticks(range(len(names)), [plain_text(n, 18) for n in names])
@@ -193,6 +192,67 @@ def evidence(finding: Finding) -> Figure:
     return figure
 
 
+def adversary(finding: Finding) -> Figure:
+    """How far attention can move while the decision stays, and what a search finds of it."""
+    drawn = finding.drawn
+    has_search = bool(drawn["searched"])
+    figure, panels = canvas(190, 1 + has_search)
+    _histogram(panels[0], drawn["exact_jsd"], "farthest attention, same decision (JSD)")
+    panels[0].set_title("documents", color=SOFT)
+    panels[0].axvline(drawn["largest"], color=SOFT, lw=1, ls=(0, (2, 2)))
+    if has_search:
+        is_dense = len(drawn["exact"]) > DENSE
+        right, top = panels[1], drawn["largest"]
+        right.plot([0, top], [0, top], color=LINE, lw=1)
+        right.scatter(
+            drawn["exact"],
+            drawn["searched"],
+            s=9,
+            alpha=0.5,
+            lw=0,
+            color=RASTER if is_dense else ACCENT,
+            rasterized=is_dense,
+        )
+        right.set_xlabel("exact")
+        right.set_title("found by gradient search", color=SOFT)
+    return figure
+
+
+def input_erasure(finding: Finding) -> Figure:
+    """What removing the top words, and keeping only them, costs the decision, by method."""
+    drawn = finding.drawn
+    mode = next(name for name in drawn if name not in ("methods", "shares"))
+    kinds = [kind for kind in ("comprehensiveness", "sufficiency", "flips") if kind in drawn[mode]]
+    figure, panels = canvas(250, len(kinds))
+    shares = [100 * share for share in drawn["shares"]]
+    others = iter(SERIES[1:] * 3)
+    colours = {
+        name: ACCENT if name == EMPHASISED else GREY if name == "random" else next(others)
+        for name in drawn["methods"]
+    }
+    for axes, kind in zip(panels, kinds, strict=True):
+        for name, found in drawn[mode][kind].items():
+            values = [_ends(estimate)[0] for estimate in found]
+            is_first = name == EMPHASISED
+            dashes = (0, (3, 2)) if name == "random" else "-"
+            axes.plot(
+                shares,
+                values,
+                color=colours[name],
+                lw=2.4 if is_first else 1.2,
+                ls=dashes,
+                zorder=3 if is_first else 2,
+                label=plain_text(name, 16) if axes is panels[0] else None,
+            )
+        axes.set_title(kind, color=SOFT)
+        axes.set_xlabel("% of words")
+        axes.yaxis.grid(True, color=LINE, lw=0.7)
+        axes.tick_params(axis="y", labelcolor=SOFT)
+        axes.spines["left"].set_visible(False)
+    figure.legend(loc="outside lower left", ncols=4, handlelength=1.4, columnspacing=1.2)
+    return figure
+
+
 def training(history: Sequence[Mapping[str, Any]]) -> Figure:
     """Loss on the training and dev documents, and the dev score, over epochs."""
     figure, (left, right) = canvas(180, 2)
@@ -202,7 +262,7 @@ def training(history: Sequence[Mapping[str, Any]]) -> Figure:
         for key, colour in zip(keys, SERIES, strict=False):
             if key in history[0]:
                 values = [math.nan if e.get(key) is None else e[key] for e in history]
-                label = {"loss": "train"}.get(key, key.replace("_", " "))
+                label = {"loss": "train"}.get(key, key.replace("_", " ").replace(" f1", " F1"))
                 axes.plot(epoch, values, color=colour, lw=1.8, label=label)
         axes.set_xlabel("epoch")
         axes.legend()
@@ -253,7 +313,7 @@ def _contingency(axes: Axes, table: Mapping[str, int]) -> None:
     for name, (x, y) in cells.items():
         share = table[name] / total
         colour = WARM if name == "only_random" else ACCENT if name != "neither" else GREY
-        axes.add_patch(_cell(x, y, colour, 0.12 + 0.5 * share))
+        axes.add_patch(_cell(x, y, colour, 0.14 + 0.36 * share))
         axes.text(x, y, f"{100 * share:.1f} %", ha="center", va="center", weight="bold")
     axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))
     axes.set_xticks([0, 1], ["flips", "stays"])
@@ -294,11 +354,13 @@ def _told(history: Sequence[Mapping[str, Any]]) -> str:
 
 
 CHARTS: dict[str, Callable[[Finding], Figure]] = {
+    "adversary": adversary,
     "agreement": agreement,
     "concentration": concentration,
     "confidence": confidence,
     "erasure": erasure,
     "evidence": evidence,
+    "input_erasure": input_erasure,
     "single_erasure": single_erasure,
     "substitution": substitution,
 }

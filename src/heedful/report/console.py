@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heedful.corpora.catalogue import Availability
 
 OUTCOMES = {
     "supports": ("✓", "green"),
@@ -69,7 +72,7 @@ def _shade(strength: float) -> str:
     return f"bold white on rgb({red},{green},{dark})"
 
 
-def print_corpora(rows: Sequence[Mapping[str, Any]]) -> None:
+def print_corpora(rows: Sequence[Availability]) -> None:
     """Prints which corpora are present, and for the rest which files to put where."""
     from rich.console import Console
     from rich.table import Table
@@ -80,7 +83,8 @@ def print_corpora(rows: Sequence[Mapping[str, Any]]) -> None:
     for column in ("corpus", "here", "what", "where from and where to"):
         table.add_column(column, overflow="fold")
     for row in rows:
-        here = Text("yes", "green") if row["present"] else Text("no", "red")
-        where = "" if row["present"] else f"put {', '.join(row['files'])}; from {row['source']}"
-        table.add_row(Text(str(row["name"]), "bold"), here, Text(str(row["what"])), Text(where))
+        here = Text("yes", "green") if row.is_present else Text("no", "red")
+        where = "" if row.is_present else f"put {', '.join(row.missing)}; from {row.source}"
+        variants = f" Variants: {', '.join(row.variants)}." if row.variants else ""
+        table.add_row(Text(row.name, "bold"), here, Text(row.what + variants), Text(where))
     console.print(table)

@@ -17,7 +17,7 @@ from heedful.corpora.encoded import EncodedCorpus
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.recipe import Penalties
-from heedful.runs.atomic import write_text
+from heedful.runs.atomic import plain, write_text
 from heedful.runs.progress import Ticker, ticking
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.runs.steps import fingerprint
@@ -178,8 +178,8 @@ class _Run:
                 self._set_rate()
             done.stopped = 0 < config.patience <= done.without_gain
         loss = float(self.loss) / max(done.batch, 1)
-        entry = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
-        entry |= {f"dev_{name}": number for name, number in asdict(metrics).items()}
+        entry: dict[str, Any] = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
+        entry |= {f"dev_{name}": plain(number) for name, number in asdict(metrics).items()}
         done.history.append(entry | {"learning_rate": done.learning_rate})
         if self.folder is not None:
             lines = "".join(json.dumps(line) + "\n" for line in done.history)
@@ -217,7 +217,8 @@ def _copied(model: nn.Module) -> dict[str, Tensor]:
 
 def _optimiser(model: AttentionClassifier, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimiser, with weight decay on the parameters the configuration names."""
-    decayed, plain = [], []
+    decayed: list[nn.Parameter] = []
+    free: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
@@ -226,10 +227,10 @@ def _optimiser(model: AttentionClassifier, config: TrainConfig) -> torch.optim.O
             "all but attention": ".attention." not in name,
             "encoder": ".encoder." in name,
         }[config.decay]
-        (decayed if is_decayed else plain).append(parameter)
+        (decayed if is_decayed else free).append(parameter)
     groups = [
         {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": plain, "weight_decay": 0.0},
+        {"params": free, "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
     rate = config.learning_rate

@@ -1,0 +1,299 @@
+"""The words themselves taken away, and the model read again.
+
+Erasing attention leaves a word's traces in the other states; erasing the word does not. For each
+ranking the top 5, 10, 20 and 50 % of a document's tokens are removed, or replaced by `<unk>`:
+
+    comprehensiveness = p(y | text) - p(y | text without them)      high: they were needed
+    sufficiency       = p(y | text) - p(y | them alone)             low: they were enough
+
+with y the decision on the whole text (DeYoung et al. 2020, §5.2), averaged over the shares.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.tables import Wide, counted, percent
+from heedful.corpora.batches import Batch
+from heedful.corpora.vocabulary import UNKNOWN
+from heedful.importance import Importance
+from heedful.models.classifier import AttentionClassifier
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel, evaluating, ranked
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import means
+
+QUESTION = "If the words that a ranking puts first are deleted, does the decision suffer?"
+SHARES = (0.05, 0.1, 0.2, 0.5)
+MODES = ("removed", "replaced")
+QUANTITIES = ("comprehensiveness", "sufficiency", "flip")
+PASS_TOKENS = 2**14
+"""Tokens, padding included, in one forward pass."""
+
+
+def rows(
+    model: AttentiveModel,
+    reading: Reading,
+    importance: Importance,
+    seed: int,
+    shares: Sequence[float] = SHARES,
+    modes: Sequence[str] = MODES,
+    symbol: int = UNKNOWN,
+) -> pd.DataFrame:
+    """What each ranking's top tokens cost the decision, by method, share and mode.
+
+    `flip` says whether the decision changed without them. `symbol` takes a token's place in mode
+    `replaced`. A text without any token left reads as one `<unk>`.
+    """
+    if not importance:
+        return pd.DataFrame()
+    top = top_tokens(reading, importance, shares)
+    edited = torch.stack([reading.batch.mask[:, None, None] & ~top, top], 1)
+    before = _probability(reading.logits[:, None], reading)
+    parts = []
+    for mode in modes:
+        logits = read_again(model, reading.batch, edited.flatten(1, 3), mode, symbol)
+        after = _probability(logits, reading).view(edited.shape[:4])
+        flip = (logits.argmax(-1) != reading.decision[:, None]).view(edited.shape[:4])
+        parts.append(
+            _tidy(
+                reading,
+                list(importance),
+                shares,
+                mode,
+                comprehensiveness=before[..., None] - after[:, 0],
+                sufficiency=before[..., None] - after[:, 1],
+                flip=flip[:, 0],
+                taken=top.sum(-1),
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def top_tokens(
+    reading: Reading, importance: Importance, shares: Sequence[float] = SHARES
+) -> Bool[Tensor, "batch method share token"]:
+    """The tokens of the first units of each ranking that together reach a share of the document.
+
+    At least one unit; the last one may go beyond the share, which with sentences can be a lot.
+    """
+    order = torch.stack([ranked(scores, reading) for scores in importance.values()], 1)
+    size = reading.per_unit(reading.batch.mask.double())[:, None].expand(order.shape)
+    before = size.gather(2, order).cumsum(2) - size.gather(2, order)
+    share = torch.tensor(shares, dtype=size.dtype, device=size.device)
+    wanted = reading.batch.lengths[:, None] * share
+    # A hair less, so that a twentieth of 40 tokens is 2 of them whatever the rounding.
+    is_top = before[:, :, None] < (wanted - 1e-9)[:, None, :, None]
+    is_top &= reading.mask.gather(1, order.flatten(1)).view(order.shape)[:, :, None]
+    index = order[:, :, None].expand(is_top.shape)
+    by_unit = torch.zeros_like(is_top).scatter(3, index, is_top)
+    of_token = reading.unit_of_token[:, None, None].expand(*by_unit.shape[:3], -1)
+    return by_unit.gather(3, of_token) & reading.batch.mask[:, None, None]
+
+
+def read_again(
+    model: AttentiveModel,
+    batch: Batch,
+    kept: Bool[Tensor, "batch edit token"],
+    mode: str,
+    symbol: int = UNKNOWN,
+) -> Float[Tensor, "batch edit class"]:
+    """Logits with only the kept tokens, the others removed or replaced.
+
+    Rankings often agree, so equal edits of a document are read once; what is left is read in
+    passes of bounded size, by length.
+    """
+    kept = kept & batch.mask[:, None]
+    document, edit, answer = _distinct(kept)
+    tokens = kept[document, edit]
+    length = tokens.sum(-1).clamp_min(1) if mode == "removed" else batch.lengths[document]
+    order = length.argsort(stable=True)
+    parts = []
+    for some in _passes(order, length):
+        part = _chosen(batch, document[some])
+        here = tokens[some, : part.mask.shape[1]]
+        part = part.keeping(here) if mode == "removed" else part.replacing(~here, symbol)
+        parts.append(_logits(model, part))
+    logits = torch.cat(parts)
+    logits = torch.empty_like(logits).index_copy(0, order, logits)
+    return logits[answer].view(*kept.shape[:2], -1)
+
+
+def _distinct(
+    kept: Bool[Tensor, "batch edit token"],
+) -> tuple[Int[Tensor, "distinct"], Int[Tensor, "distinct"], Int[Tensor, "batch*edit"]]:
+    """Document and edit of each distinct edited text, and which of them each edit is."""
+    bits = np.packbits(kept.flatten(0, 1).cpu().numpy(), axis=1)
+    owner = np.repeat(np.arange(len(kept), dtype=np.int32), kept.shape[1])
+    coded = np.hstack([owner[:, None].view(np.uint8), bits])
+    _, first, answer = np.unique(coded, axis=0, return_index=True, return_inverse=True)
+    place = torch.from_numpy(first).to(kept.device)
+    count = kept.shape[1]
+    return place // count, place % count, torch.from_numpy(answer.reshape(-1)).to(kept.device)
+
+
+def _passes(
+    order: Int[Tensor, "distinct"], length: Int[Tensor, "distinct"]
+) -> list[Int[Tensor, "pass"]]:
+    """The edited texts in passes of similar length, each of at most `PASS_TOKENS` tokens."""
+    lengths, start, found = length[order].tolist(), 0, []
+    for stop in range(1, len(lengths) + 1):
+        if stop == len(lengths) or (stop + 1 - start) * lengths[stop] > PASS_TOKENS:
+            found.append(order[start:stop])
+            start = stop
+    return found
+
+
+def _chosen(batch: Batch, document: Int[Tensor, "pass"]) -> Batch:
+    longest = int(batch.lengths[document].max())
+    return replace(
+        batch,
+        ids=batch.ids[document, :longest],
+        mask=batch.mask[document, :longest],
+        labels=batch.labels[document],
+        sentence=batch.sentence[document, :longest],
+        names=tuple(batch.names[row] for row in document.tolist()),
+        evidence=None,
+        documents=None,
+    )
+
+
+def _logits(model: AttentiveModel, batch: Batch) -> Float[Tensor, "batch class"]:
+    """The decision alone: a whole reading also keeps the words, which nobody asks for here."""
+    with evaluating(model):
+        if isinstance(model, AttentionClassifier):
+            logits: Tensor = model(batch).logits
+        else:
+            logits = model.read(batch).logits
+    return logits.double()
+
+
+def _probability(
+    logits: Float[Tensor, "batch edit class"], reading: Reading
+) -> Float[Tensor, "batch edit"]:
+    index = reading.decision[:, None, None].expand(-1, logits.shape[1], 1)
+    return logits.softmax(-1).gather(2, index)[..., 0]
+
+
+def _tidy(
+    reading: Reading,
+    methods: list[str],
+    shares: Sequence[float],
+    mode: str,
+    **columns: Tensor,
+) -> pd.DataFrame:
+    """One row per instance, method and share."""
+    count = len(methods) * len(shares)
+    flat = {name: column.cpu().numpy().ravel() for name, column in columns.items()}
+    return frame(
+        np.repeat(np.asarray(reading.names, dtype=object), count).tolist(),
+        method=np.tile(
+            np.repeat(np.asarray(methods, dtype=object), len(shares)), len(reading.names)
+        ),
+        share=np.tile(np.asarray(shares), len(methods) * len(reading.names)),
+        mode=np.full(count * len(reading.names), mode, dtype=object),
+        units=np.repeat(reading.units.cpu().numpy(), count),
+        tokens=np.repeat(reading.batch.lengths.cpu().numpy(), count),
+        **flat,
+    )
+
+
+def summarise(rows: pd.DataFrame) -> Finding:
+    """The finding over all rows; documents with one unit leave nothing to rank.
+
+    The measures without a suffix are those of removed words; `, replaced` marks the others.
+    """
+    every = int(rows["instance"].nunique()) if len(rows) else 0
+    rows = rows[rows["units"] > 1] if len(rows) else rows
+    left_out = "have one unit and are left out."
+    if not len(rows):
+        nothing = "Nothing could be measured: no document has more than one unit."
+        notes = counted(every, every, left_out)
+        return Finding("input-erasure", QUESTION, nothing, (), "input_erasure", {}, notes)
+    modes = [mode for mode in MODES if mode in set(rows["mode"])]
+    measures, headline = [], {}
+    for mode in modes:
+        for quantity in QUANTITIES:
+            over_shares = _over_shares(rows[rows["mode"] == mode], quantity)
+            name = _name(quantity) + ("" if mode == "removed" else f", {mode}")
+            found = over_shares.means()
+            headline[name] = found
+            measures += [Measure(name, e, method) for method, e in found.items()]
+            measures += [Measure(name, e, m) for m, e in over_shares.minus("random").items()]
+    instances = int(rows["instance"].nunique())
+    return Finding(
+        audit="input-erasure",
+        question=QUESTION,
+        answer=_answer(headline),
+        measures=tuple(measures),
+        chart="input_erasure",
+        drawn=_drawn(rows, modes),
+        notes=(_policy(rows), *counted(every - instances, every, left_out)),
+    )
+
+
+def _name(quantity: str) -> str:
+    return "flips" if quantity == "flip" else quantity
+
+
+def _over_shares(rows: pd.DataFrame, quantity: str) -> Wide:
+    """The mean over shares, by instance and method."""
+    order = list(dict.fromkeys(rows["method"]))
+    values = rows.assign(value=rows[quantity].astype(np.float64))
+    table = values.groupby(["instance", "method"], sort=False)["value"].mean().unstack("method")
+    return Wide(table[order])
+
+
+def _answer(headline: dict[str, dict[str, Estimate]]) -> str:
+    name = "comprehensiveness"
+    if name not in headline:
+        name = f"{name}, replaced"
+    found = headline[name]
+    first = "attention" if "attention" in found else next(iter(found))
+    answer = (
+        f"Deleting the words that {first} puts first costs the decision {percent(found[first])}"
+    )
+    answer += " of probability on average"
+    if "random" in found and first != "random":
+        answer += f", deleting random words {percent(found['random'])}"
+    best = max(found, key=lambda method: np.nan_to_num(found[method].value, nan=-np.inf))
+    if best not in (first, "random"):
+        answer += f", and by the best ranking, {best}, {percent(found[best])}"
+    return f"{answer}."
+
+
+def _drawn(rows: pd.DataFrame, modes: list[str]) -> dict[str, Any]:
+    """Per mode and quantity, for each method one estimate per share."""
+    methods = list(dict.fromkeys(rows["method"]))
+    shares = sorted(set(rows["share"]))
+    drawn: dict[str, Any] = {"methods": methods, "shares": shares}
+    for mode in modes:
+        here = rows[rows["mode"] == mode]
+        drawn[mode] = {}
+        for quantity in QUANTITIES:
+            table = here.assign(value=here[quantity].astype(np.float64)).pivot(
+                index="instance", columns=["method", "share"], values="value"
+            )
+            columns = [(method, share) for method in methods for share in shares]
+            names = [str(name) for name in table.index]
+            found = [e.to_json() for e in means(table[columns].to_numpy(np.float64), names)]
+            drawn[mode][_name(quantity)] = {
+                method: found[place * len(shares) : (place + 1) * len(shares)]
+                for place, method in enumerate(methods)
+            }
+    return drawn
+
+
+def _policy(rows: pd.DataFrame) -> str:
+    shares = ", ".join(f"{100 * share:g}" for share in sorted(set(rows["share"])))
+    return (
+        f"The top {shares} % of a text's tokens, at least one unit, averaged over these shares; "
+        "where units are sentences, whole ones until the share is reached."
+    )

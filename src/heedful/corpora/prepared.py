@@ -1,0 +1,192 @@
+"""A corpus as compact files that training elsewhere can start from without the raw text.
+
+    header.json                  name, classes, fingerprint, notes, sizes, checksums
+    vocabulary.json              words by id
+    tokens.safetensors.gz        per split: ids, starts, labels, sentence, names, evidence
+    vectors.safetensors          vectors of the vocabulary, if asked for
+
+Numbers are stored in the fewest bytes that hold them. Word ids are stored as planes (all low bytes,
+then all next bytes): frequent words have small ids, so the high planes compress to little.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from heedful.corpora.documents import Corpus
+from heedful.corpora.encoded import MAX_TOKENS, Encoded, EncodedCorpus, encode
+from heedful.corpora.vectors import load_vectors
+from heedful.corpora.vocabulary import Vocabulary
+from heedful.errors import InputError
+from heedful.runs.atomic import read_json, write_json, writing_folder
+
+FORMAT = 1
+_TOKENS, _VECTORS, _WORDS, _HEADER = (
+    "tokens.safetensors.gz",
+    "vectors.safetensors",
+    "vocabulary.json",
+    "header.json",
+)
+
+
+def _planes(values: Int[np.ndarray, "n"]) -> UInt8[np.ndarray, "byte n"]:
+    """The values' bytes, lowest first, as many as the largest needs; values are not negative."""
+    size = max(np.min_scalar_type(int(values.max(initial=0))).itemsize, 1)
+    whole = values.astype("<u8")
+    return np.stack([(whole >> (8 * byte)).astype(np.uint8) for byte in range(size)])
+
+
+def _joined(planes: UInt8[np.ndarray, "byte n"]) -> Int[np.ndarray, "n"]:
+    """The inverse of `_planes`."""
+    return sum(
+        (plane.astype(np.int64) << (8 * byte) for byte, plane in enumerate(planes)),
+        start=np.zeros(planes.shape[1], dtype=np.int64),
+    )
+
+
+def _packed(encoded: Encoded) -> dict[str, np.ndarray]:
+    """A split's arrays in few bytes: starts as lengths, sentences as steps, flags as bits."""
+    steps = np.diff(encoded.sentence, prepend=np.int32(0))
+    first = encoded.starts[:-1]
+    steps[first] = encoded.sentence[first]
+    arrays = {
+        "ids": _planes(encoded.ids),
+        "lengths": _planes(encoded.lengths),
+        "labels": _planes(encoded.labels + 1),  # -1, unknown, becomes 0
+        "steps": _planes(steps),
+        "names": np.frombuffer(
+            "\0".join(encoded.names).encode("utf-8", "surrogatepass"), dtype=np.uint8
+        ),
+    }
+    if encoded.evidence is not None:
+        arrays["evidence"] = np.packbits(encoded.evidence)
+    return arrays
+
+
+def _unpacked(arrays: dict[str, np.ndarray]) -> Encoded:
+    """The inverse of `_packed`."""
+    ids = _joined(arrays["ids"]).astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(_joined(arrays["lengths"]))])
+    total = np.cumsum(_joined(arrays["steps"]))
+    first = starts[:-1]
+    # The running sum goes on over document borders: take off what had been reached before each.
+    before = np.concatenate([[0], total])[first]
+    sentence = total - np.repeat(before, np.diff(starts))
+    names = arrays["names"].tobytes().decode("utf-8", "surrogatepass")
+    evidence = None
+    if "evidence" in arrays:
+        evidence = np.unpackbits(arrays["evidence"], count=len(ids)).astype(bool)
+    return Encoded(
+        ids=ids,
+        starts=starts,
+        labels=_joined(arrays["labels"]) - 1,
+        sentence=sentence.astype(np.int32),
+        names=tuple(names.split("\0")) if len(first) else (),
+        evidence=evidence,
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def prepare(
+    corpus: Corpus,
+    out: str | Path,
+    vectors: str | Path | None = None,
+    min_count: int = 1,
+    max_size: int | None = None,
+    max_tokens: int = MAX_TOKENS,
+) -> EncodedCorpus:
+    """The corpus as ids, written to the folder `out` as a whole or not at all.
+
+    `vectors` is a file of word vectors; those of the vocabulary are stored as 16-bit floats.
+    """
+    from safetensors.numpy import save, save_file
+
+    encoded = encode(corpus, min_count=min_count, max_size=max_size, max_tokens=max_tokens)
+    matrix = None if vectors is None else load_vectors(vectors, encoded.vocabulary).matrix
+    arrays = {
+        f"{split}.{name}": np.ascontiguousarray(values)
+        for split, part in encoded.splits.items()
+        for name, values in _packed(part).items()
+    }
+    with writing_folder(out) as folder:
+        (folder / _TOKENS).write_bytes(gzip.compress(save(arrays), compresslevel=6, mtime=0))
+        write_json(folder / _WORDS, list(encoded.vocabulary.words))
+        if matrix is not None:
+            save_file({"vectors": matrix.astype(np.float16)}, str(folder / _VECTORS))
+        header = {
+            "format": FORMAT,
+            "name": encoded.name,
+            "classes": list(encoded.classes),
+            "fingerprint": encoded.fingerprint,
+            "notes": dict(encoded.notes),
+            "splits": {split: len(part) for split, part in encoded.splits.items()},
+            "sha256": {file.name: _digest(file) for file in sorted(folder.iterdir())},
+        }
+        write_json(folder / _HEADER, header)
+    return EncodedCorpus(
+        encoded.name,
+        encoded.classes,
+        encoded.vocabulary,
+        encoded.splits,
+        encoded.fingerprint,
+        encoded.notes,
+        matrix,
+    )
+
+
+def _checked_header(folder: Path) -> dict[str, Any]:
+    """The header, after checking that every file it names is whole."""
+    if not (folder / _HEADER).is_file():
+        raise InputError(
+            f"{folder} holds no prepared corpus (no {_HEADER}); make one with heedful prepare."
+        )
+    header = read_json(folder / _HEADER)
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise InputError(
+            f"{folder / _HEADER} is not a header of format {FORMAT}; prepare the corpus again."
+        )
+    for name, digest in header["sha256"].items():
+        if not (folder / name).is_file() or _digest(folder / name) != digest:
+            raise InputError(f"{folder / name} is missing or damaged; prepare the corpus again.")
+    return header
+
+
+def load_prepared(path: str | Path) -> EncodedCorpus:
+    """The prepared corpus of a folder; its splits have no raw documents."""
+    from safetensors.numpy import load, load_file
+
+    folder = Path(path)
+    header = _checked_header(folder)
+    try:
+        stored = load(gzip.decompress((folder / _TOKENS).read_bytes()))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{folder / _TOKENS} cannot be read ({error}).") from error
+    splits = {}
+    for split in header["splits"]:
+        prefix = f"{split}."
+        splits[split] = _unpacked(
+            {k.removeprefix(prefix): v for k, v in stored.items() if k.startswith(prefix)}
+        )
+    vectors = None
+    if _VECTORS in header["sha256"]:
+        vectors = load_file(str(folder / _VECTORS))["vectors"].astype(np.float32)
+    return EncodedCorpus(
+        name=header["name"],
+        classes=tuple(header["classes"]),
+        vocabulary=Vocabulary(tuple(read_json(folder / _WORDS))),
+        splits=splits,
+        fingerprint=header["fingerprint"],
+        notes=header["notes"],
+        vectors=vectors,
+    )

@@ -1,0 +1,80 @@
+"""The studies: every table, figure and claim as data, and the function that rebuilds them.
+
+from heedful.papers import reproduce
+
+reproduce("quicklook", out="runs/reproduce").lines()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heedful.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from heedful.jobs.reproduce import Reproduced
+    from heedful.jobs.study import Study
+
+STUDIES: dict[str, str] = {
+    "quicklook": "heedful.papers.quicklook",
+}
+"""The module of each study, which calls it STUDY; imported when it is asked for."""
+
+
+def study_of(name: str) -> Study:
+    """The study of that name."""
+    if name not in STUDIES:
+        raise unknown("study", name, [*STUDIES, "all"])
+    found: Study = import_module(STUDIES[name]).STUDY
+    return found
+
+
+def reproduce(
+    study: str,
+    *,
+    only: Iterable[str] = (),
+    scale: str = "smoke",
+    corpora: Iterable[str] = (),
+    seeds: int | None = None,
+    out: Path | str = "runs/reproduce",
+    data_root: Path | str | None = None,
+    device: str = "cpu",
+    show: bool = False,
+    figures: bool = True,
+    compute: bool = True,
+) -> Reproduced:
+    """The artifacts and claims of a study, or of `all`, rebuilt under `<out>/<study>/`.
+
+    See `heedful.jobs.reproduce.reproduce_study` for the options.
+    """
+    from heedful.jobs.reproduce import Reproduced, reproduce_study
+
+    only, corpora = tuple(only), tuple(corpora)
+    if study == "all" and (only or corpora):
+        raise InputError("--only and --corpora name parts of one study; give its name, not all.")
+    names = list(STUDIES) if study == "all" else [study]
+    chosen = [study_of(name) for name in names]
+    return Reproduced(
+        tuple(
+            reproduce_study(
+                one,
+                only=only,
+                scale=scale,
+                corpora=corpora,
+                seeds=seeds,
+                out=out,
+                data_root=data_root,
+                device=device,
+                show=show,
+                figures=figures,
+                compute=compute,
+            )
+            for one in chosen
+        )
+    )
+
+
+__all__ = ["STUDIES", "reproduce", "study_of"]

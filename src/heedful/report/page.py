@@ -1,0 +1,247 @@
+"""The page: `report.html` and `figures/` from a run's files alone, without its model."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from heedful.audits.finding import Finding
+from heedful.errors import InputError
+from heedful.report.charts import draw, draw_training
+from heedful.report.drawing import standalone
+from heedful.report.scales import scales_of
+from heedful.runs.atomic import read_json, write_text
+from heedful.runs.folder import RunFolder
+
+SCRIPTS = ("decision.js", "words.js", "panel.js", "list.js", "start.js")
+ORDER = (
+    "substitution",
+    "erasure",
+    "single-erasure",
+    "input-erasure",
+    "adversary",
+    "confidence",
+    "concentration",
+    "agreement",
+    "evidence",
+)
+"""The audits in the order a reader wants; others follow by name."""
+OUTCOMES = ("supports", "mixed", "contradicts", "unknown")
+WORDS = ("yes", "partly", "no", "cannot tell")
+_NO_VERDICT = {"word": "cannot tell", "sentence": "This run has no verdict yet: audit it first."}
+
+
+def render(run_folder: Path | str) -> Path:
+    """The path of the run's page, written anew with its figures from what the folder holds."""
+    run = RunFolder.open(run_folder)
+    record = run.record
+    findings = _findings(run.findings)
+    charts = {name: draw(finding) for name, finding in findings.items()}
+    training = draw_training(run.metrics)
+    verdict = _verdict(run.findings / "verdict.json")
+    shown = _instances(run.findings / "instances.json")
+    facts = _facts(record, findings, shown)
+    script = _script()
+    page = _template().render(
+        verdict=verdict,
+        tests=[_test(test, findings) for test in verdict["tests"]],
+        facts=list(facts.items()),
+        model=facts.get("Model", "a model"),
+        findings=[_section(finding, charts[name]) for name, finding in findings.items()],
+        training=Markup(training),
+        instances=Markup(embedded(shown)) if shown["instances"] else "",
+        shown=len(shown["instances"]),
+        documents=shown["documents"],
+        linear=shown["linear"],
+        has_evidence=any(entry.get("evidence") for entry in shown["instances"]),
+        version=record.get("versions", {}).get("heedful", ""),
+        date=str(record.get("created", ""))[:10],
+        style=Markup(_read("page.css")),
+        script=Markup(script),
+        script_hash=_hash(script),
+    )
+    pictures = charts | ({"training": training} if training else {})
+    for name, picture in pictures.items():
+        write_text(run.figures / f"{name}.svg", _encodable(standalone(picture)))
+    write_text(run.report, _encodable(page))
+    return run.report
+
+
+def embedded(value: Any) -> str:
+    """The value as JSON that can stand inside a script element: no <, > or &, ASCII only."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def anchor(audit: str) -> str:
+    """The id of a test's section."""
+    return "test-" + re.sub(r"[^a-z0-9]+", "-", audit.lower()).strip("-")
+
+
+def _findings(folder: Path) -> dict[str, Finding]:
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        if path.stem in ("verdict", "instances") or path.name.endswith(".step.json"):
+            continue
+        stored = read_json(path)
+        try:
+            found[path.stem] = Finding.from_json(stored)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{path} is not a finding this heedful reads ({error!r}); audit the run again."
+            ) from error
+    places = {name: place for place, name in enumerate(ORDER)}
+    return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(ORDER)), item[0])))
+
+
+def _verdict(path: Path) -> dict[str, Any]:
+    stored = read_json(path) if path.is_file() else _NO_VERDICT
+    if not isinstance(stored, dict) or stored.get("word") not in WORDS:
+        raise InputError(f"{path} holds no verdict ({', '.join(WORDS)}); audit the run again.")
+    empty = {"sentence": "", "provisional": False, "tests": [], "advice": [], "calibration": None}
+    return empty | stored
+
+
+def _instances(path: Path) -> dict[str, Any]:
+    empty = {"classes": [], "methods": [], "linear": True, "documents": 0, "instances": []}
+    return empty | (read_json(path) if path.is_file() else {})
+
+
+def _facts(
+    record: Mapping[str, Any], findings: Mapping[str, Finding], shown: Mapping[str, Any]
+) -> dict[str, str]:
+    """What was audited, in a line: only what the run's files say."""
+    configuration, audited = record["configuration"], record.get("audited", {})
+    documents, of = audited.get("documents", shown["documents"]), audited.get("of")
+    substitution = findings.get("substitution")
+    accuracy = substitution.get("accuracy", "trained") if substitution else None
+    known = {
+        "Model": configuration.get("recipe") or configuration.get("model"),
+        "Corpus": audited.get("corpus") or configuration.get("corpus"),
+        "Documents": f"{documents:,} of {of:,}" if of and of > documents else f"{documents:,}",
+        "Accuracy": f"{100 * accuracy.value:.1f} %" if accuracy else None,
+        "Seed": configuration.get("seed"),
+        "Date": str(record.get("created", ""))[:10],
+        "Commit": str(record.get("commit") or "")[:10],
+    }
+    return {n: str(v) for n, v in known.items() if isinstance(v, str | int) and str(v) not in "0"}
+
+
+def _test(test: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
+    """One line of the tests behind the verdict, with where its numbers lie on the strip."""
+    outcome = test.get("outcome")
+    numbers = {name: test.get(name) for name in ("value", "low", "high", "threshold")}
+    return {
+        "name": test.get("name", ""),
+        "sentence": test.get("sentence", ""),
+        "outcome": outcome if outcome in OUTCOMES else "unknown",
+        "anchor": anchor(test["audit"]) if test.get("audit") in findings else None,
+        "strip": _strip(**numbers) if numbers["value"] is not None else None,
+        "shown": _shown(**numbers),
+    }
+
+
+def _shown(value: float | None, low: float | None, high: float | None, **_: Any) -> str:
+    if value is None:
+        return "not measured"
+    if low is None or high is None:
+        return f"{value:.2f}"
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]".replace("-", "−")
+
+
+def _strip(
+    value: float, low: float | None, high: float | None, threshold: float | None
+) -> dict[str, Any]:
+    """Places in per cent on an axis from 0 to 1, longer where a number lies outside."""
+    low, high = value if low is None else low, value if high is None else high
+    numbers = [value, low, high] + ([] if threshold is None else [threshold])
+    start, end = min(0.0, *numbers), max(1.0, *numbers)
+
+    def place(number: float) -> float:
+        return round(100 * (number - start) / (end - start), 2)
+
+    words = f"{value:.3f}, 95 % interval {low:.3f} to {high:.3f}"
+    if threshold is not None:
+        words += f", threshold {threshold:g}"
+    return {
+        "value": place(value),
+        "low": place(low),
+        "width": round(place(high) - place(low), 2),
+        "threshold": None if threshold is None else place(threshold),
+        "words": words,
+    }
+
+
+def _section(finding: Finding, chart: str) -> dict[str, Any]:
+    rows = []
+    for measure in finding.measures:
+        value, _, interval = str(measure.estimate).partition(" [")
+        rows.append(
+            {
+                "name": measure.name,
+                "method": measure.method,
+                "value": value,
+                "interval": interval.rstrip("]") if math.isfinite(measure.estimate.low) else "–",
+                "n": measure.estimate.n,
+                "undefined": measure.estimate.undefined or "",
+            }
+        )
+    return {
+        "anchor": anchor(finding.audit),
+        "title": _title(finding.audit),
+        "question": finding.question,
+        "answer": finding.answer,
+        "chart": Markup(chart),
+        "caption": "",
+        "scales": scales_of(finding),
+        "measures": rows,
+        "notes": finding.notes,
+    }
+
+
+def _title(audit: str) -> str:
+    from heedful.audits import AUDITS
+
+    return AUDITS[audit].title if audit in AUDITS else audit.replace("-", " ").capitalize()
+
+
+def _template() -> Any:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["code"] = _with_code
+    environment.filters["plain"] = lambda x: f"{x:.3g}" if isinstance(x, float) else x
+    return environment.from_string(_read("page.html.j2"))
+
+
+def _with_code(text: str) -> Markup:
+    """The text, escaped, with what stands between backticks marked as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def _script() -> str:
+    """All scripts as one, with names of their own."""
+    return '(() => {\n"use strict";\n' + "\n".join(map(_read, SCRIPTS)) + "})();\n"
+
+
+def _hash(script: str) -> str:
+    """What the page's policy admits: this script and no other."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _read(name: str) -> str:
+    return (files("heedful.report") / "templates" / name).read_text("utf-8")
+
+
+def _encodable(text: str) -> str:
+    """The text with a mark in place of half surrogate pairs, which no UTF-8 file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")

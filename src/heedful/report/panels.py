@@ -1,0 +1,217 @@
+"""Figures of a study from its tidy tables: small panels side by side, one column names the panel.
+
+Every function takes the table of the CSV and the names of its columns, so that the picture can be
+drawn again from the CSV alone. Give the columns by `functools.partial`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from heedful.report.drawing import GREY, HUSH, INK, SERIES, SOFT, WIDTH, plain_text
+
+BOX = ("low", "q1", "median", "q3", "high")
+"""Columns of a box: whiskers, quartiles and median."""
+
+
+def boxes(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    hue: str,
+    panel: str | None = None,
+    label: str = "",
+    limits: tuple[float, float] | None = (0.0, 1.0),
+) -> Figure:
+    """Box plots from five-number rows (`low q1 median q3 high`): groups of boxes along x."""
+
+    def one(axes: Axes, part: pd.DataFrame) -> None:
+        groups, hues = _levels(part, x), _levels(table, hue)
+        for number, name in enumerate(hues):
+            rows = part[(part[hue] == name) & part["median"].notna()]
+            stats = [
+                {"whislo": r.low, "q1": r.q1, "med": r.median, "q3": r.q3, "whishi": r.high}
+                for r in rows[list(BOX)].itertuples()
+            ]
+            shift = 0.8 * ((number + 0.5) / len(hues) - 0.5)
+            axes.bxp(
+                stats,
+                positions=[groups.index(value) + shift for value in rows[x]],
+                widths=0.8 * 0.7 / len(hues),
+                showfliers=False,
+                patch_artist=True,
+                manage_ticks=False,
+                boxprops={"facecolor": SERIES[number % len(SERIES)], "linewidth": 0},
+                medianprops={"color": INK, "linewidth": 1.4},
+                whiskerprops={"color": SOFT, "linewidth": 0.8},
+                capprops={"color": SOFT, "linewidth": 0.8},
+            )
+            axes.plot([], [], "s", color=SERIES[number % len(SERIES)], label=plain_text(name))
+        axes.set_xticks(range(len(groups)), [plain_text(value, 14) for value in groups])
+        axes.set_xlim(-0.6, len(groups) - 0.4)
+        axes.set_ylabel(label)
+        if limits:
+            axes.set_ylim(limits[0] - 0.02, limits[1] + 0.02)
+
+    return _panels(table, panel, one, legend=True)
+
+
+def scatter(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    hue: str | None = None,
+    panel: str | None = None,
+    zero: bool = False,
+) -> Figure:
+    """One point per row, painted as a picture where there are many; `zero` draws y = 0."""
+
+    def one(axes: Axes, part: pd.DataFrame) -> None:
+        for number, name in enumerate(_levels(table, hue)):
+            rows = part if hue is None else part[part[hue] == name]
+            axes.plot(
+                rows[x],
+                rows[y],
+                ".",
+                markersize=3,
+                alpha=0.6,
+                color=SERIES[number % len(SERIES)],
+                rasterized=len(part) > 2_000,
+                label=None if hue is None else plain_text(name),
+            )
+        if zero:
+            axes.axhline(0, color=SOFT, linewidth=0.6)
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+
+    return _panels(table, panel, one, legend=hue is not None)
+
+
+def lines(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    hue: str | None = None,
+    each: str | None = None,
+    panel: str | None = None,
+    log: bool = False,
+) -> Figure:
+    """Curves by hue, one line per value of `each` (seeds); `y low` and `y high` make a band."""
+
+    def one(axes: Axes, part: pd.DataFrame) -> None:
+        for number, name in enumerate(_levels(table, hue)):
+            rows = part if hue is None else part[part[hue] == name]
+            colour = SERIES[number % len(SERIES)]
+            runs = [rows] if each is None else [run for _, run in rows.groupby(each, sort=False)]
+            for run in runs:
+                axes.plot(run[x], run[y], color=colour, linewidth=1.4 if each is None else 0.8)
+                if f"{y} low" in run:
+                    ends = run[f"{y} low"], run[f"{y} high"]
+                    axes.fill_between(run[x], *ends, color=colour, alpha=0.18, linewidth=0)
+            if hue is not None:
+                axes.plot([], [], color=colour, label=plain_text(name))
+        if log:
+            axes.set_xscale("log")
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+
+    return _panels(table, panel, one, legend=hue is not None)
+
+
+def histogram(
+    table: pd.DataFrame,
+    *,
+    left: str = "left",
+    right: str = "right",
+    count: str = "count",
+    label: str = "",
+    panel: str | None = None,
+) -> Figure:
+    """Bars from binned rows: left edge, right edge, count; each panel has its own height."""
+
+    def one(axes: Axes, part: pd.DataFrame) -> None:
+        widths = part[right] - part[left]
+        axes.bar(part[left], part[count], widths, align="edge", color=SERIES[0], linewidth=0)
+        axes.set_xlabel(label)
+        axes.set_ylabel(count)
+
+    return _panels(table, panel, one, legend=False, share=False)
+
+
+def heatmap(
+    table: pd.DataFrame, *, x: str, y: str, value: str, panel: str | None = None, digits: int = 2
+) -> Figure:
+    """A cell per row, darker for larger values, with the number written in it."""
+
+    def one(axes: Axes, part: pd.DataFrame) -> None:
+        columns, rows = _levels(part, x), _levels(part, y)
+        most = float(table[value].abs().max()) or 1.0
+        for cell in part[[x, y, value]].itertuples(index=False):
+            place = columns.index(cell[0]), rows.index(cell[1])
+            strength = 0.0 if pd.isna(cell[2]) else min(abs(float(cell[2])) / most, 1.0)
+            square = {"width": 0.96, "height": 0.96, "linewidth": 0}
+            corner = place[0] - 0.48, place[1] - 0.48
+            axes.add_patch(_rectangle(corner, facecolor=HUSH, **square))
+            colour = SERIES[0] if cell[2] >= 0 else SERIES[1]
+            axes.add_patch(_rectangle(corner, facecolor=colour, alpha=0.75 * strength, **square))
+            text = "–" if pd.isna(cell[2]) else f"{cell[2]:.{digits}f}"
+            axes.text(*place, text, ha="center", va="center", fontsize=8)
+        axes.set_xticks(range(len(columns)), [plain_text(name, 10) for name in columns])
+        axes.set_yticks(range(len(rows)), [plain_text(name, 16) for name in rows])
+        axes.set_xlim(-0.5, len(columns) - 0.5)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.spines[:].set_visible(False)
+
+    return _panels(table, panel, one, legend=False)
+
+
+def _panels(
+    table: pd.DataFrame,
+    panel: str | None,
+    one: Callable[[Axes, pd.DataFrame], None],
+    legend: bool,
+    share: bool = True,
+) -> Figure:
+    """A grid of panels, at most three in a row, in the order of the table."""
+    names = _levels(table, panel)
+    columns = min(len(names), 3 if len(names) != 4 else 2)
+    rows = -(-len(names) // columns)
+    height = (190 if columns == 1 else 150) * rows + 24 * legend
+    figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=share)
+    flat: Sequence[Any] = list(grid.flat)
+    for axes, name in zip(flat, names, strict=False):
+        part = table if panel is None else table[table[panel] == name]
+        one(axes, part)
+        if panel is not None:
+            axes.set_title(plain_text(name, 60 // columns))
+        axes.label_outer(remove_inner_ticks=False) if share else None
+    for axes in flat[len(names) :]:
+        axes.set_visible(False)
+    if legend and names:
+        handles, labels = flat[0].get_legend_handles_labels()
+        if labels:
+            places = {"loc": "outside upper left", "ncols": min(len(labels), 4)}
+            figure.legend(handles, labels, fontsize=8.5, handlelength=1.2, **places)
+    return figure
+
+
+def _levels(table: pd.DataFrame, column: str | None) -> list[Any]:
+    """The values of a column in the order in which they appear."""
+    return [""] if column is None else list(dict.fromkeys(table[column]))
+
+
+def _rectangle(corner: tuple[float, float], **settings: Any) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(corner, **settings)
+
+
+__all__ = ["BOX", "GREY", "boxes", "heatmap", "histogram", "lines", "scatter"]

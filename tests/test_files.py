@@ -1,0 +1,292 @@
+import csv
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.corpora import FileReading, keyed_split, read_file, read_texts
+from heedful.corpora.splits import draw
+from heedful.errors import InputError
+
+ROWS = [
+    {"review": f"Review number {i} is {'good' if i % 2 else 'bad'}, she said.", "stars": 1 + i % 2}
+    for i in range(40)
+]
+Records = list[dict[str, Any]]
+
+
+def csv_of(path: Path, rows: Records, separator: str = ",") -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=separator)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def jsonl_of(path: Path, rows: Records) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def json_of(path: Path, rows: Records) -> Path:
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return path
+
+
+def parquet_of(path: Path, rows: Records) -> Path:
+    pd.DataFrame(rows).to_parquet(path)
+    return path
+
+
+WRITERS: dict[str, Callable[[Path, Records], Path]] = {
+    "reviews.csv": csv_of,
+    "reviews.tsv": lambda path, rows: csv_of(path, rows, "\t"),
+    "reviews.jsonl": jsonl_of,
+    "reviews.json": json_of,
+    "reviews.parquet": parquet_of,
+}
+
+
+def all_documents(reading: FileReading) -> dict[str, tuple[str, str, int]]:
+    return {
+        document.id: (split, document.text, document.label)
+        for split, documents in reading.corpus.splits.items()
+        for document in documents
+    }
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_corpus(tmp_path: Path, name: str) -> None:
+    reading = read_file(WRITERS[name](tmp_path / name, ROWS))
+    plain = read_file(csv_of(tmp_path / "other.csv", ROWS))
+    assert reading.corpus.classes == ("1", "2")
+    assert reading.corpus.fingerprint == plain.corpus.fingerprint
+    assert {split: len(d) for split, d in reading.corpus.splits.items()} == {
+        "train": 28, "dev": 6, "test": 6,
+    }  # fmt: skip
+    assert "text column: review (guessed)" in reading.said
+    assert "label column: stars (guessed)" in reading.said
+
+
+def test_text_formats_may_be_gzipped(tmp_path: Path) -> None:
+    plain = csv_of(tmp_path / "a.csv", ROWS)
+    packed = tmp_path / "b.csv.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read_file(packed).corpus.fingerprint == read_file(plain).corpus.fingerprint
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(InputError, match="not a whole gzip file"):
+        read_file(packed)
+
+
+def test_columns_can_be_named_and_are_then_not_guessed(tmp_path: Path) -> None:
+    rows = [{"text": "x", "label": 1, "body": f"body {i}", "kind": "ab"[i % 2]} for i in range(12)]
+    reading = read_file(csv_of(tmp_path / "a.csv", rows), text="body", label="kind")
+    assert reading.said[:2] == ("text column: body", "label column: kind")
+    assert reading.corpus.classes == ("a", "b")
+    assert all(d.text.startswith("body") for d in reading.corpus.splits["train"])
+
+
+def test_columns_without_usual_names_are_guessed_by_content(tmp_path: Path) -> None:
+    rows = [{"when": f"day {i}", "q": f"a longer text {i}", "k": "ab"[i % 2]} for i in range(12)]
+    columns = read_file(csv_of(tmp_path / "a.csv", rows)).columns
+    assert (columns.text, columns.label, columns.id) == ("q", "k", None)
+    assert set(columns.guessed) == {"text", "label"}
+
+
+def test_numeric_labels_are_ordered_by_number_and_others_by_letter(tmp_path: Path) -> None:
+    numbers = [{"text": f"t{i}", "label": [10, 9, 1.0, 2][i % 4]} for i in range(24)]
+    assert read_file(jsonl_of(tmp_path / "a.jsonl", numbers)).corpus.classes == (
+        "1", "2", "9", "10",
+    )  # fmt: skip
+    words = [{"text": f"t{i}", "label": ["b", "10", "a"][i % 3]} for i in range(24)]
+    assert read_file(jsonl_of(tmp_path / "b.jsonl", words)).corpus.classes == ("10", "a", "b")
+    truths = [{"text": f"t{i}", "label": bool(i % 2)} for i in range(24)]
+    assert read_file(parquet_of(tmp_path / "c.parquet", truths)).corpus.classes == (
+        "False", "True",
+    )  # fmt: skip
+
+
+def test_the_split_does_not_depend_on_the_order_of_rows_but_on_the_seed(tmp_path: Path) -> None:
+    forward = read_file(csv_of(tmp_path / "a.csv", ROWS), seed=3)
+    backward = read_file(csv_of(tmp_path / "b.csv", ROWS[::-1]), seed=3)
+    other = read_file(tmp_path / "a.csv", seed=4)
+    assert all_documents(forward) == all_documents(backward)
+    assert all_documents(forward) != all_documents(other)
+
+
+def test_a_split_column_is_followed_and_missing_parts_are_drawn_from_train(tmp_path: Path) -> None:
+    named = ["train", "Validation", "test"]
+    rows = [row | {"split": named[(i // 2) % 3]} for i, row in enumerate(ROWS)]
+    reading = read_file(csv_of(tmp_path / "a.csv", rows))
+    assert "split column: split (guessed)" in reading.said
+    texts = {d.text for d in reading.corpus.splits["dev"]}
+    assert texts == {row["review"] for row in rows if row["split"] == "Validation"}
+    rows = [row | {"split": "test" if i >= 30 else "train"} for i, row in enumerate(ROWS)]
+    reading = read_file(csv_of(tmp_path / "b.csv", rows))
+    assert len(reading.corpus.splits["test"]) == 10
+    assert len(reading.corpus.splits["train"]) + len(reading.corpus.splits["dev"]) == 30
+    assert len(reading.corpus.splits["dev"]) == 6
+    assert reading.said[-1].endswith("(dev drawn by seed 0)")
+
+
+def test_ids_come_from_a_unique_id_column_or_from_the_text(tmp_path: Path) -> None:
+    rows = [row | {"id": 100 + i} for i, row in enumerate(ROWS)]
+    reading = read_file(csv_of(tmp_path / "a.csv", rows))
+    assert set(all_documents(reading)) == {str(100 + i) for i in range(40)}
+    twice = read_file(csv_of(tmp_path / "b.csv", [*ROWS, ROWS[0], ROWS[0]]))
+    assert len(all_documents(twice)) == 42
+    assert twice.corpus.notes["the same text as an earlier one, kept"] == 2
+    with pytest.raises(InputError, match="the id '7' occurs more than once"):
+        read_file(csv_of(tmp_path / "c.csv", [row | {"n": 7} for row in ROWS]), id="n")
+
+
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
+    path = csv_of(tmp_path / "a.csv", ROWS)
+    plain = read_file(path).corpus.fingerprint
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_file(path).corpus.fingerprint == plain
+
+
+def test_odd_documents_are_kept_and_counted(tmp_path: Path) -> None:
+    rows: Records = [dict(row) for row in ROWS]
+    rows[0]["review"], rows[1]["review"], rows[2]["review"] = None, "", "Wow"
+    rows[3]["review"], rows[4]["review"] = "word " * 100_000, "!"
+    rows[5]["review"] = 'comma, "quote"\nand line'
+    reading = read_file(jsonl_of(tmp_path / "a.jsonl", rows))
+    documents = all_documents(reading)
+    assert len(documents) == 40
+    assert dict(reading.corpus.notes) == {
+        "missing text, read as empty": 1,
+        "without any token, kept": 2,
+        "of one token, kept": 2,
+        "the same text as an earlier one, kept": 1,
+    }
+    longest = max(len(d.tokens) for s in reading.corpus.splits.values() for d in s)
+    assert longest == 100_000
+
+
+def test_a_stray_byte_is_replaced_and_counted(tmp_path: Path) -> None:
+    path = csv_of(tmp_path / "a.csv", ROWS)
+    path.write_bytes(path.read_bytes().replace(b"number 7", b"number \xff7"))
+    notes = read_file(path).corpus.notes
+    assert dict(notes) == {"with an undecodable character, replaced": 1}
+
+
+def faulty(path: Path, content: bytes | str) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "", "is empty"),
+        ("a.csv", " \n\n", "is empty"),
+        ("a.csv", "text,label\n", "no rows below its header"),
+        ("a.jsonl", "\n", "is empty"),
+        ("a.json", "[]", "no rows"),
+        ("a.csv", "text,text,label\na,b,1\n", "more than one column named 'text'"),
+        ("a.csv", 'text,label\n"a,1\nb,2\n', "not a well-formed table"),
+        ("a.csv", "text,label\na,1,2\n", "not a well-formed table"),
+        ("a.jsonl", '{"text": "a"\n', "line 1: not well-formed JSON"),
+        ("a.jsonl", '{"text": "a", "text": "b"}\n', "'text' occurs twice"),
+        ("a.jsonl", "[1, 2]\n", "record 1: expected a JSON object, got int"),
+        ("a.csv", "text,label\n" + "a,1\n" * 5, "one class only"),
+        ("a.csv", "text,label\na,1\nb,\nc,NaN\nd,2\n", r"2 missing label.*row 2, 3"),
+        ("a.csv", "text,label\n" + "a,1\nb,2\n" * 5 + "c,3\n", "class '3' has 1 document"),
+        ("a.csv", "text,label\na,1\nb,2\n".encode("utf-16"), "UTF-16 text, expected UTF-8"),
+        ("a.csv", b"text,label\na\0b,1\n", "binary data"),
+        ("a.csv", b"text,label\n" + bytes(range(128, 256)) * 9, "not UTF-8 text"),
+        ("a.txt", "hello", r"suffix '.txt'; expected one of .csv"),
+        ("a.parquet", "hello", "not a readable Parquet file"),
+        ("a.csv", "n,m\n1,2\n3,4\n", "no column that looks like a label"),
+    ],
+)  # fmt: skip
+def test_faulty_files_are_refused_in_one_sentence(
+    tmp_path: Path, name: str, content: bytes | str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as refused:
+        read_file(faulty(tmp_path / name, content))
+    assert str(tmp_path / name) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_column_is_refused_with_those_present_and_the_closest(tmp_path: Path) -> None:
+    path = csv_of(tmp_path / "a.csv", ROWS)
+    with pytest.raises(InputError, match=r"review, stars. Did you mean 'review'\?"):
+        read_file(path, text="reviews")
+
+
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        read_file(tmp_path / "absent.csv")
+    with pytest.raises(InputError, match="is a folder"):
+        read_file(tmp_path)
+
+
+def test_a_bad_split_column_is_refused(tmp_path: Path) -> None:
+    rows = [row | {"part": "train" if i else "tarin"} for i, row in enumerate(ROWS)]
+    with pytest.raises(InputError, match="row 1: split column 'part' says 'tarin'"):
+        read_file(csv_of(tmp_path / "a.csv", rows), split="part")
+    rows = [row | {"split": "test" if row["stars"] == 1 else "train"} for row in ROWS]
+    with pytest.raises(InputError, match="class '1' occurs in test but not in train"):
+        read_file(csv_of(tmp_path / "b.csv", rows))
+    rows = [row | {"split": "test"} for row in ROWS]
+    with pytest.raises(InputError, match="no train rows"):
+        read_file(csv_of(tmp_path / "c.csv", rows))
+
+
+def test_texts_for_a_trained_model_keep_its_class_order(tmp_path: Path) -> None:
+    rows: Records = [{"text": "one", "label": "no"}, {"text": "two", "label": "yes"}]
+    rows.append({"text": "three", "label": None})
+    reading = read_texts(jsonl_of(tmp_path / "a.jsonl", rows), ("yes", "no"))
+    assert [d.label for d in reading.corpus.splits["test"]] == [1, 0, -1]
+    assert reading.corpus.notes["without a label"] == 1
+    with pytest.raises(InputError, match="does not know: 'no'; it knows 'yes', 'maybe'"):
+        read_texts(tmp_path / "a.jsonl", ("yes", "maybe"))
+    unlabelled = csv_of(tmp_path / "b.csv", [{"text": "alone"}, {"text": "again"}])
+    assert [d.label for d in read_texts(unlabelled, ("yes", "no")).corpus.splits["test"]] == [
+        -1,
+        -1,
+    ]
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    st.integers(0, 5),
+    st.permutations(range(60)),
+)
+def test_keyed_split_is_a_stratified_partition_whatever_the_order(
+    labels: list[int], seed: int, order: list[int]
+) -> None:
+    ids = [f"id{i}" for i in range(len(labels))]
+    parts = keyed_split(ids, labels, seed=seed)
+    assert sorted(row for rows in parts.values() for row in rows) == list(range(len(labels)))
+    for label, count in Counter(labels).items():
+        sizes = [sum(labels[row] == label for row in rows) for rows in parts.values()]
+        if count >= 3:
+            assert min(sizes) >= 1
+        if count >= 10:
+            assert all(
+                abs(size - share * count) <= 1
+                for size, share in zip(sizes, (0.7, 0.15, 0.15), strict=True)
+            )
+    shuffled = [i for i in order if i < len(labels)]
+    again = keyed_split([ids[i] for i in shuffled], [labels[i] for i in shuffled], seed=seed)
+    for split in parts:
+        assert {ids[row] for row in parts[split]} == {ids[shuffled[row]] for row in again[split]}
+
+
+def test_draw_takes_a_seeded_sample_in_file_order() -> None:
+    ids = [f"id{i}" for i in range(100)]
+    assert draw(ids, 10, seed=1) == sorted(draw(ids, 10, seed=1))
+    assert draw(ids, 10, seed=1) != draw(ids, 10, seed=2)
+    assert set(draw(ids, 10, seed=1)) < set(draw(ids, 20, seed=1))
+    assert draw(ids, 1_000) == list(range(100))
