@@ -71,7 +71,7 @@ def test_a_head_that_is_not_linear_is_audited_too(name: str) -> None:
     bent = NonLinear(inner, nn.Tanh())
     straight = NonLinear(inner, nn.Identity())
     finding = AUDITS[name].summarise(rows_of(name, bent, BATCH))
-    if name == "adversary":  # its geometry needs logits that are linear in attention, and it says so
+    if name == "adversary":  # its geometry needs logits linear in attention, and it says so
         assert "linear head" in finding.answer
         return
     assert finding.measures

@@ -75,6 +75,16 @@ class Batch:
         sentence = self.sentence.gather(1, order)[:, :length]
         return replace(self, ids=ids, mask=mask, sentence=sentence, evidence=None, documents=None)
 
+    def repeated(self, times: int) -> Batch:
+        """The batch so many times over, one copy after the other."""
+        return Batch(
+            ids=self.ids.repeat(times, 1),
+            mask=self.mask.repeat(times, 1),
+            labels=self.labels.repeat(times),
+            sentence=self.sentence.repeat(times, 1),
+            names=self.names * times,
+        )
+
     def replacing(self, replaced: Bool[Tensor, "batch token"], symbol: int) -> Batch:
         """The batch with the marked tokens replaced by one symbol."""
         ids = self.ids.masked_fill(replaced & self.mask, symbol)

@@ -21,8 +21,8 @@ class Encoded:
 
     ids: Int[np.ndarray, "token"]
     """Word ids of all documents, one after the other."""
-    starts: Int[np.ndarray, "document+1"]
-    """Where each document begins in `ids`."""
+    starts: Int[np.ndarray, "start"]
+    """Where each document begins in `ids`, and the end: one more than there are documents."""
     labels: Int[np.ndarray, "document"]
     """Class of each document; -1 when unknown."""
     sentence: Int[np.ndarray, "token"]

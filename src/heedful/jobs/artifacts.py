@@ -24,12 +24,14 @@ def write_artifact(
     """
     name = named(artifact.id)
     record_file = folder / f"{name}.json"
+    plan = plan.only(artifact.corpora)
     with results.noting() as missing:
         try:
             made = artifact.make(results, plan)
             is_made = made.table is None or len(made.table) > 0
         except Skipped as skipped:
-            missing["all"] = skipped.reason
+            if not missing:
+                missing["all"] = skipped.reason
             made, is_made = Made(), False
         if not is_made and not results.may_compute and record_file.is_file():
             found: dict[str, Any] = read_json(record_file)

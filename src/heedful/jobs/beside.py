@@ -51,38 +51,25 @@ def numbers(text: str, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def beside(ours: pd.DataFrame, paper: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Our table with the paper's numbers and the differences beside each column that both have.
+    """Our table with the paper's number and the difference after each column that both have.
 
-    All rows of both are kept, ours first: a row the paper does not have, or that we could not
-    compute, shows as empty on one side.
+    All rows of both are kept, ours first: one that the paper does not have, or that we could not
+    compute, is empty on one side. `keys` are the columns that name a row.
     """
-    if not len(ours):
-        ours = pd.DataFrame(columns=[*keys, *ours.columns.difference(list(keys))])
-    shared = [name for name in paper.columns if name not in keys]
-    renamed = paper.rename(columns={name: f"{name}, paper" for name in shared})
-    for key in keys:
-        ours, renamed = ours.astype({key: object}), renamed.astype({key: object})
-    joined = ours.merge(renamed, on=list(keys), how="outer", sort=False)
-    places = {tuple(values): number for number, values in enumerate(_rows(ours, keys))}
-    places = {v: n for n, v in enumerate(dict.fromkeys([*places, *_rows(renamed, keys)]))}
-    joined = joined.iloc[sorted(range(len(joined)), key=lambda i: places[_rows(joined, keys)[i]])]
-    order = list(keys)
-    for name in (column for column in joined.columns if column not in keys):
-        if name.endswith(", paper"):
-            continue
-        order.append(name)
-        base = name.removesuffix(" n")
-        if base in shared and (name != base or f"{name} n" not in joined.columns):
-            joined[f"{base}, difference"] = joined[base].astype(float) - joined[f"{base}, paper"]
-            order += [f"{base}, paper", f"{base}, difference"]
-    order += [name for name in joined.columns if name not in order]
-    return joined[order].reset_index(drop=True)
+    ours = ours.set_index(list(keys))
+    theirs = paper.set_index(list(keys))
+    index = ours.index.append(theirs.index.difference(ours.index, sort=False))
+    ours, theirs = ours.reindex(index), theirs.reindex(index)
+    columns: dict[str, pd.Series[Any]] = {}
+    for name in ours.columns:
+        columns[name] = ours[name]
+        if name in theirs:
+            columns[f"{name}, paper"] = theirs[name]
+            columns[f"{name}, difference"] = ours[name].astype(float) - theirs[name]
+    columns |= {f"{name}, paper": theirs[name] for name in theirs if name not in ours}
+    return pd.DataFrame(columns, index=index).reset_index()
 
 
 def gathered(parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> pd.DataFrame:
     """One table from the rows of every corpus (what `results.each` gives)."""
     return pd.DataFrame([dict(one) for rows in parts.values() for one in rows])
-
-
-def _rows(table: pd.DataFrame, keys: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(table[list(keys)].itertuples(index=False, name=None))

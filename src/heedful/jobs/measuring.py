@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from heedful.jobs.results import Results, Step
@@ -76,12 +75,6 @@ def across_seeds(
 def exact(value: float, n: int) -> Estimate:
     """A number without uncertainty (an identity, a count): its interval has width 0."""
     return Estimate(value, value, value, n, "constant")
-
-
-def accuracy(table: pd.DataFrame, decision: str = "decision") -> float:
-    """The share of decisions that equal the label, among the labelled instances."""
-    known = table[table["label"] >= 0]
-    return float(np.mean(known[decision] == known["label"])) if len(known) else float("nan")
 
 
 def _names(values: pd.Series[float]) -> list[str]:

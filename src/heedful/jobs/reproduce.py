@@ -6,12 +6,16 @@ results under `steps/`. All of it is made again from the steps alone.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from heedful.errors import InputError
 from heedful.jobs.artifacts import load_artifacts, write_artifact
 from heedful.jobs.ledger import (
     EVERY,
@@ -22,10 +26,24 @@ from heedful.jobs.ledger import (
     judge,
     over_all,
 )
+from heedful.jobs.opening import device_of
 from heedful.jobs.results import Results, Skipped, Step
-from heedful.jobs.study import Claim, Plan, Study
-from heedful.runs import RunFolder, commit, locked, now, read_json, remove_leftovers, write_json
-from heedful.runs.atomic import write_text
+from heedful.jobs.study import Artifact, Claim, Plan, Study
+from heedful.runs import (
+    commit,
+    locked,
+    now,
+    read_json,
+    remove_leftovers,
+    versions,
+    write_json,
+    write_text,
+)
+
+STEPS = "steps"
+"""Folder of the steps' results."""
+RECORD = "study.json"
+"""What the folder holds, by which command and versions it was made."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +124,20 @@ def reproduce_study(
     `compute=False` takes what the steps have and computes nothing.
     """
     only, corpora = tuple(only), tuple(corpora)
+    device = str(device_of(device))
     plan = study.plan(scale, corpora, seeds, data_root, device)
     artifacts, claims = study.chosen(only)
     folder = Path(out) / study.name
     started = time.perf_counter()
     with locked(folder):
         remove_leftovers(folder)
-        run = RunFolder.create(
-            folder, {"kind": "reproduce", "study": study.name, "scale": plan.scale}, device=device
-        )
-        results = Results(folder / "steps", device, compute, show)
-        results.finish(_wanted(plan, [*artifacts, *claims]))
+        _claim_folder(folder, plan)
+        results = Results(folder / STEPS, device, compute, show)
+        with _threads(plan):
+            results.finish(_wanted(plan, [*artifacts, *claims]))
         for artifact in artifacts:
+            if show:
+                print(f"making {artifact.id}: {artifact.title}", file=sys.stderr, flush=True)
             write_artifact(folder, artifact, plan, results, figures)
         entries = _merged(
             folder / "claims.json",
@@ -129,11 +149,11 @@ def reproduce_study(
         write_json(folder / "claims.json", entries)
         seconds = time.perf_counter() - started
         command = _command(study, only, plan, corpora, seeds)
-        run.update(command=command, seeds=len(plan.seeds), corpora=list(plan.corpora))
+        facts = _facts(command, plan, results, seconds)
+        write_json(folder / RECORD, _record(plan, facts))
         index = None
         if figures:
             index = folder / "index.html"
-            facts = _facts(command, plan, results, seconds)
             write_text(index, _page(folder, plan, results, entries, facts))
         records = tuple(shown.record for shown in load_artifacts(folder, study, pictures=False))
     skipped = dict(results.skipped)
@@ -142,37 +162,84 @@ def reproduce_study(
     )
 
 
-def _wanted(plan: Plan, parts: Iterable[Any]) -> list[Step[Any]]:
-    """The steps that artifacts and claims ask for, in their order, each once."""
-    found: dict[str, Step[Any]] = {}
-    for part in parts:
-        for corpus in _in_use(plan, part.corpora):
-            for step in part.needs(plan, corpus):
-                found.setdefault(step.name, step)
-    return list(found.values())
+@contextmanager
+def _threads(plan: Plan) -> Iterator[None]:
+    """Lends torch one thread at smoke scale on the CPU, and gives back what it had.
+
+    Smoke models are too small to share: several threads mostly wait for each other, and the numbers
+    would depend on how many cores a machine has.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    if plan.scale == "smoke" and plan.device == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
-def _in_use(plan: Plan, corpora: tuple[str, ...] | None) -> tuple[str, ...]:
-    return tuple(name for name in plan.corpora if corpora is None or name in corpora)
+def _wanted(plan: Plan, parts: Iterable[Artifact | Claim]) -> list[Step[Any]]:
+    """The steps that artifacts and claims ask for, in their order."""
+    return [
+        step
+        for part in parts
+        for corpus in plan.only(part.corpora).corpora
+        for step in part.needs(plan, corpus)
+    ]
+
+
+def _claim_folder(folder: Path, plan: Plan) -> None:
+    """Refuses a folder that holds another scale or something else; steps alone are welcome.
+
+    Steps brought back from another machine come without the rest.
+    """
+    file = folder / RECORD
+    if file.is_file():
+        found = read_json(file)
+        scale = found.get("scale") if isinstance(found, dict) else None
+        if scale != plan.scale:
+            raise InputError(
+                f"{folder} holds the {scale} scale of this study, {plan.scale} was asked for; "
+                "choose another --out."
+            )
+        return
+    strangers = [p.name for p in folder.iterdir() if p.name[0] != "." and p.name != STEPS]
+    if strangers:
+        raise InputError(
+            f"{folder} holds other files ({', '.join(sorted(strangers)[:3])}) and no {RECORD}; "
+            "choose a new or empty folder for --out."
+        )
+    write_json(file, _record(plan, {}))
+
+
+def _record(plan: Plan, facts: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "study": plan.study.name,
+        "scale": plan.scale,
+        "seeds": len(plan.seeds),
+        "corpora": list(plan.corpora),
+        "versions": versions(),
+        **{name: value for name, value in facts.items() if name not in ("scale", "seeds")},
+    }
 
 
 def _judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
     """The objects of one claim: each corpus, then all of them where the claim says so."""
-    in_use = _in_use(plan, claim.corpora)
+    in_use = plan.only(claim.corpora).corpora
     judged: dict[str, Judgement] = {}
     if claim.measure is not None:
         measure = claim.measure
         for corpus in in_use:
-            judged[corpus] = judge(
-                _measured(lambda corpus=corpus: measure(results, plan, corpus)), claim.side
-            )
+            judged[corpus] = judge(_measured(partial(measure, results, plan, corpus)), claim.side)
         for corpus in () if in_use else claim.corpora or ():
             absent = NotMeasurable(f"{corpus} is not part of this run; see --corpora and --scale")
             judged[corpus] = judge(absent, claim.side)
     found = [_entry(claim, plan, corpus, one) for corpus, one in judged.items()]
     if claim.measure_all is not None:
         measure_all = claim.measure_all
-        whole = judge(_measured(lambda: measure_all(results, plan, in_use)), claim.side)
+        whole = judge(_measured(partial(measure_all, results, plan, in_use)), claim.side)
         told = f"{whole.reason}; over the corpora at hand: {', '.join(in_use) or 'none'}"
         found.append(_entry(claim, plan, EVERY, whole._replace(reason=told)))
     elif claim.over == "all":

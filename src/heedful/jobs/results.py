@@ -110,13 +110,19 @@ class Results:
         return is_done(self.folder, wanted.name, inputs=wanted.key, form=wanted.form)
 
     def each(self, corpora: Iterable[str], make: Callable[[str], T]) -> dict[str, T]:
-        """What `make` gives for each corpus; those it cannot be had for are noted as missing."""
+        """What `make` gives for each corpus; those it cannot be had for are noted as missing.
+
+        Skipped where there is none at all, so that tables are never made of nothing.
+        """
         found = {}
         for corpus in corpora:
             try:
                 found[corpus] = make(corpus)
             except Skipped as skipped:
                 self.missing[corpus] = skipped.reason
+        if not found:
+            reasons = list(dict.fromkeys(self.missing.values()))
+            raise Skipped("; ".join(reasons) or "no corpus at hand")
         return found
 
     @contextmanager
@@ -205,8 +211,8 @@ class Results:
             raise Skipped(str(error)) from error
 
     def _note(self, wanted: Step[Any], seconds: float) -> None:
-        entry = {"step": wanted.name, "device": described(self.device), "commit": commit()}
-        entry |= {"seconds": round(seconds, 3), "at": now()}
+        entry: dict[str, Any] = {"step": wanted.name, "device": described(self.device)}
+        entry |= {"commit": commit(), "seconds": round(seconds, 3), "at": now()}
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")

@@ -56,8 +56,13 @@ def prepared(
     def save(folder: Path, read: Corpus) -> None:
         prepare(read, folder, vectors, **settings)
 
-    inputs = {"corpus": corpus, "scale": plan.scale, "source": source.inputs, "prepare": settings}
-    inputs["vectors"] = None if vectors is None else Path(vectors).name
+    inputs = {
+        "corpus": corpus,
+        "scale": plan.scale,
+        "source": source.inputs,
+        "vectors": None if vectors is None else Path(vectors).name,
+        "prepare": settings,
+    }
     # What goes in is a corpus with its text, what comes back is its ids: hence Any.
     form: Form[Any] = Form("", save, load_prepared)
     return Step(named(corpus, "corpus"), compute, inputs, form)

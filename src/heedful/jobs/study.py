@@ -42,7 +42,7 @@ A missing corpus, or any InputError inside a step, skips what needs it with the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -97,6 +97,11 @@ class Plan:
         """The source of that name."""
         return self.study.source(corpus)
 
+    def only(self, corpora: tuple[str, ...] | None) -> Plan:
+        """The plan with those of its corpora that are named; all of them without names."""
+        named = self.corpora if corpora is None else corpora
+        return replace(self, corpora=tuple(name for name in self.corpora if name in named))
+
     def pick(self, smoke: T, paper: T) -> T:
         """The value of this scale."""
         return smoke if self.scale == "smoke" else paper
@@ -139,6 +144,7 @@ class Artifact:
     """Where the paper has it."""
     kind: Literal["table", "figure", "drawing"]
     make: Callable[[Results, Plan], Made]
+    """What it shows; the plan it gets has only the artifact's own corpora."""
     needs: Needs = nothing
     """The steps of one corpus that must be done first."""
     corpora: tuple[str, ...] | None = None
@@ -189,12 +195,17 @@ class Study:
     """Where the whole reproduction differs from the paper: sizes, vectors, epochs."""
 
     def __post_init__(self) -> None:
-        ids = [*(a.id for a in self.artifacts), *(c.id for c in self.claims)]
+        ids = [part.id for part in self.parts]
         if len(set(map(str.lower, ids))) < len(ids):
             raise ValueError(f"study {self.name}: artifact and claim ids must differ")
-        for part in (*self.artifacts, *self.claims):
+        for part in self.parts:
             for corpus in part.corpora or ():
                 self.source(corpus)
+
+    @property
+    def parts(self) -> tuple[Artifact | Claim, ...]:
+        """Everything that has an id."""
+        return (*self.artifacts, *self.claims)
 
     def source(self, name: str) -> Source:
         """The source of that name."""
@@ -216,9 +227,8 @@ class Study:
             raise unknown("scale", scale, SCALES)
         known: Scale = "smoke" if scale == "smoke" else "paper"
         asked = {self.source(name).name for name in corpora}
-        chosen = [
-            s.name for s in self.sources if s.name in asked or (not asked and known in s.scales)
-        ]
+        default = {source.name for source in self.sources if known in source.scales}
+        chosen = [source.name for source in self.sources if source.name in (asked or default)]
         count = self.seeds[known] if seeds is None else seeds
         if count < 1:
             raise InputError(f"--seeds must be at least 1, got {count}.")
@@ -227,7 +237,7 @@ class Study:
 
     def chosen(self, only: Iterable[str]) -> tuple[tuple[Artifact, ...], tuple[Claim, ...]]:
         """The artifacts and claims of those ids; all of them without ids."""
-        known = {part.id.lower(): part.id for part in (*self.artifacts, *self.claims)}
+        known = {part.id.lower(): part.id for part in self.parts}
         wanted = set()
         for id in only:
             if id.lower() not in known:

@@ -66,11 +66,18 @@ class AttentionClassifier(nn.Module):
         self.tokeniser = tokeniser
         self.embedding = nn.Embedding(len(vocabulary), config.embedding_dim, padding_idx=PAD)
         self.embedding.weight.requires_grad_(not config.freeze_embeddings)
-        self.words = Level(config, config.embedding_dim) if config.hierarchical else None
+        below_dropout = config.dropout if config.word_dropout is None else config.word_dropout
+        self.words = (
+            Level(config, config.embedding_dim, below_dropout) if config.hierarchical else None
+        )
         below = config.embedding_dim if self.words is None else self.words.dim
-        self.level = Level(config, below)
+        self.level = Level(config, below, config.dropout)
         outputs = 1 if config.one_logit else len(classes)
         self.head = nn.Linear(self.level.dim, outputs, bias=config.head_bias)
+        if config.start == "orthogonal":
+            nn.init.xavier_uniform_(self.head.weight)
+            if config.head_bias:
+                nn.init.zeros_(self.head.bias)
         self.head_dropout = nn.Dropout(config.head_dropout)
 
     def set_vectors(self, vectors: Float[np.ndarray, "word dim"]) -> None:

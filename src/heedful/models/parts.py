@@ -27,6 +27,14 @@ class Recurrent(nn.Module):
             bidirectional=directions == 2,
             batch_first=True,
         )
+        if config.start == "orthogonal":
+            for name, weight in self.cells.named_parameters():
+                if "bias" in name:
+                    nn.init.zeros_(weight)
+                elif "weight_ih" in name:
+                    nn.init.xavier_uniform_(weight)
+                else:
+                    nn.init.orthogonal_(weight)
 
     def forward(
         self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
@@ -46,12 +54,13 @@ class Convolution(nn.Module):
         super().__init__()
         self.narrow = nn.Conv1d(input_dim, config.width // 2, 3, padding=1)
         self.wide = nn.Conv1d(input_dim, config.width // 2, 5, padding=2)
+        self.dropout = nn.Dropout(config.window_dropout)
 
     def forward(
         self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
     ) -> Float[Tensor, "batch unit dim"]:
         """Features at every unit; zero at padding."""
-        x = (inputs * mask[..., None]).transpose(1, 2)
+        x = self.dropout(inputs * mask[..., None]).transpose(1, 2)
         features = torch.cat([self.narrow(x), self.wide(x)], 1).relu().transpose(1, 2)
         return features * mask[..., None]
 
@@ -138,9 +147,9 @@ class Attended(NamedTuple):
 class Level(nn.Module):
     """Dropout, encoder, join and attention over one sequence of units."""
 
-    def __init__(self, config: ModelConfig, input_dim: int) -> None:
+    def __init__(self, config: ModelConfig, input_dim: int, dropout: float) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(dropout)
         match config.encoder:
             case "none":
                 self.encoder: nn.Module = NoEncoder()

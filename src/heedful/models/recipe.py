@@ -49,10 +49,16 @@ class ModelConfig:
     """Keep the word vectors as they were loaded."""
     dropout: float = 0.0
     """Dropout on what an encoder reads."""
+    word_dropout: float | None = None
+    """The same below the sentences of a hierarchical model; none means the same as `dropout`."""
+    window_dropout: float = 0.0
+    """More dropout on what a convolution reads."""
     head_dropout: float = 0.0
     """Dropout on what the head reads."""
     head_dropout_on: str = "input"
     """Where head dropout acts: on the head's input, or on its logits (erasure.md §2.5)."""
+    start: str = "default"
+    """Random start of recurrent cells and head: the framework's default, or orthogonal."""
 
     def __post_init__(self) -> None:
         for kind, value, known in (
@@ -60,6 +66,7 @@ class ModelConfig:
             ("attention", self.attention, ATTENTIONS),
             ("join", self.join, JOINS),
             ("place for head dropout", self.head_dropout_on, ("input", "logits")),
+            ("random start", self.start, ("default", "orthogonal")),
         ):
             if value not in known:
                 raise unknown(kind, value, known)
@@ -81,9 +88,9 @@ class ModelConfig:
         for name in ("embedding_dim", "width", "attention_dim"):
             if (size := getattr(self, name)) is not None and size < 1:
                 raise InputError(f"{name} must be at least 1, got {size}.")
-        for name in ("dropout", "head_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} lies in [0, 1), got {getattr(self, name)}.")
+        for name in ("dropout", "word_dropout", "window_dropout", "head_dropout"):
+            if (share := getattr(self, name)) is not None and not 0 <= share < 1:
+                raise InputError(f"{name} lies in [0, 1), got {share}.")
 
 
 @dataclass(frozen=True)

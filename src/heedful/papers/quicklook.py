@@ -18,8 +18,6 @@ from heedful.jobs import stages
 from heedful.jobs.beside import gathered, row
 from heedful.jobs.ledger import Parts, above, below
 from heedful.jobs.measuring import (
-    accuracy,
-    across_seeds,
     average,
     contrast,
     difference,
@@ -35,12 +33,12 @@ if TYPE_CHECKING:
 
 RECIPES = ("none+additive", "bilstm+additive")
 RANKINGS = ("random", "attention", "gradient")
-SIZES: Mapping[Scale, Mapping[str, int]] = {
-    "smoke": {"train": 800, "dev": 100, "test": 200},
+SIZES: Mapping[str, Mapping[str, int]] = {
+    "smoke": {"train": 800, "dev": 80, "test": 160},
     "paper": {"train": 4_000, "dev": 500, "test": 2_000},
 }
 TRAIN: Mapping[Scale, TrainConfig] = {
-    "smoke": TrainConfig(epochs=5, learning_rate=3e-3),
+    "smoke": TrainConfig(epochs=6, learning_rate=5e-3),
     "paper": TrainConfig(epochs=12, learning_rate=1e-3),
 }
 
@@ -58,8 +56,9 @@ def _text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
 def _rows(plan: Plan, corpus: str, recipe: str, seed: int) -> Step[Rows]:
     text = _text(plan, corpus)
     width = plan.pick(32, 128)
-    sizes = {"embedding_dim": width, "width": width}
-    model = stages.trained(plan, text, recipe, seed, TRAIN[plan.scale], **sizes)
+    model = stages.trained(
+        plan, text, recipe, seed, TRAIN[plan.scale], embedding_dim=width, width=width
+    )
     return stages.audited(plan, text, model, ("erasure", "substitution"), RANKINGS)
 
 
@@ -83,19 +82,14 @@ def _table(results: Results, plan: Plan) -> Made:
         for recipe in RECIPES:
             erased = _tables(results, plan, corpus, recipe, "erasure")
             changed = _tables(results, plan, corpus, recipe, "substitution")
-            right = across_seeds(
-                results,
-                plan.seeds,
-                partial(_rows, plan, corpus, recipe),
-                lambda rows: accuracy(rows["substitution"]),
-            )
+            right = [t.assign(right=t["decision"] == t["label"]) for t in changed]
             measured: dict[str, Estimate] = {
                 f"removed by {ranking}": average(erased, "fraction", {"ranking": ranking})
                 for ranking in RANKINGS
             }
-            permuted = average(changed, "permuted_changes")
-            keys = {"corpus": corpus, "model": recipe}
-            found.append(row(keys, accuracy=right, permuted=permuted, **measured))
+            measured["accuracy"] = average(right, "right")
+            measured["changed by shuffling"] = average(changed, "permuted_changes")
+            found.append(row({"corpus": corpus, "model": recipe}, **measured))
         return found
 
     table = gathered(results.each(plan.corpora, of))
@@ -182,7 +176,7 @@ STUDY = Study(
         ),
         Claim(
             "QL-2",
-            "Shuffling attention changes decisions without an encoder, and more than with a BiLSTM.",
+            "Shuffled attention changes decisions without an encoder, more than with a BiLSTM.",
             "faithful study, 4.1",
             "share of decisions that shuffled attention changes",
             "not given",

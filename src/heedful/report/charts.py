@@ -168,7 +168,14 @@ def agreement(finding: Finding) -> Figure:
             axes.add_patch(_cell(j, i, HUSH, 1.0))
             continue
         axes.add_patch(_cell(j, i, ACCENT if value >= 0 else WARM, 0.06 + 0.64 * abs(value)))
-        axes.text(j, i, f"{round(value, 2) + 0.0:.2f}".replace("-", "−"), ha="center", va="center", fontsize=8)
+        axes.text(
+            j,
+            i,
+            f"{round(value, 2) + 0.0:.2f}".replace("-", "−"),
+            ha="center",
+            va="center",
+            fontsize=9,
+        )
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
     axes.set_xticks(range(len(names)), [plain_text(n, 14) for n in names], rotation=35, ha="right")
     axes.set_yticks(range(len(names)), [plain_text(n, 18) for n in names])
@@ -221,7 +228,7 @@ def adversary(finding: Finding) -> Figure:
 def input_erasure(finding: Finding) -> Figure:
     """What removing the top words, and keeping only them, costs the decision, by method."""
     drawn = finding.drawn
-    mode = next(name for name in drawn if name not in ("methods", "shares"))
+    mode = [name for name in drawn if name not in ("methods", "shares")][0]
     kinds = [kind for kind in ("comprehensiveness", "sufficiency", "flips") if kind in drawn[mode]]
     figure, panels = canvas(250, len(kinds))
     shares = [100 * share for share in drawn["shares"]]
@@ -265,15 +272,14 @@ def training(history: Sequence[Mapping[str, Any]]) -> Figure:
                 label = {"loss": "train"}.get(key, key.replace("_", " ").replace(" f1", " F1"))
                 axes.plot(epoch, values, color=colour, lw=1.8, label=label)
         axes.set_xlabel("epoch")
-        axes.legend()
+        if axes.get_lines():
+            axes.legend()
     left.set_title("loss", color=SOFT)
     right.set_title("score", color=SOFT)
     return figure
 
 
-def _points(
-    axes: Axes, names: Sequence[str], ends: Sequence[tuple[float, float, float]]
-) -> None:
+def _points(axes: Axes, names: Sequence[str], ends: Sequence[tuple[float, float, float]]) -> None:
     """One line per name: a point with its interval; attention stands out."""
     for line, (name, (value, low, high)) in enumerate(zip(names, ends, strict=True)):
         colour = ACCENT if name == EMPHASISED or EMPHASISED not in names else GREY
@@ -333,7 +339,9 @@ def _cell(x: float, y: float, colour: str, alpha: float) -> Any:
 def _ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
     """Value, low and high, with the value in place of an end that is missing."""
     value = math.nan if estimate["value"] is None else float(estimate["value"])
-    low, high = (value if estimate[end] is None else float(estimate[end]) for end in ("low", "high"))
+    low, high = (
+        value if estimate[end] is None else float(estimate[end]) for end in ("low", "high")
+    )
     return value, low, high
 
 

@@ -50,13 +50,13 @@ WIDTH = 460
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
-    "font.size": 9.5,
+    "font.size": 10.5,
     "axes.linewidth": 0.7,
     "axes.edgecolor": SOFT,
     "axes.facecolor": "none",
     "axes.labelcolor": SOFT,
     "axes.titlecolor": INK,
-    "axes.titlesize": 9.5,
+    "axes.titlesize": 10.5,
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -132,4 +132,3 @@ def standalone(element: str) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" font-family="Helvetica, Arial, sans-serif" ',
         1,
     )
-

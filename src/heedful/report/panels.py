@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.report.drawing import GREY, HUSH, INK, SERIES, SOFT, WIDTH, plain_text
+from heedful.report.drawing import HUSH, INK, SERIES, SOFT, WIDTH, plain_text
 
 BOX = ("low", "q1", "median", "q3", "high")
 """Columns of a box: whiskers, quartiles and median."""
@@ -192,14 +192,15 @@ def _panels(
         one(axes, part)
         if panel is not None:
             axes.set_title(plain_text(name, 60 // columns))
-        axes.label_outer(remove_inner_ticks=False) if share else None
+        if share:
+            axes.label_outer()
     for axes in flat[len(names) :]:
         axes.set_visible(False)
     if legend and names:
         handles, labels = flat[0].get_legend_handles_labels()
         if labels:
-            places = {"loc": "outside upper left", "ncols": min(len(labels), 4)}
-            figure.legend(handles, labels, fontsize=8.5, handlelength=1.2, **places)
+            columns = min(len(labels), 4)
+            figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=8.5)
     return figure
 
 
@@ -214,4 +215,4 @@ def _rectangle(corner: tuple[float, float], **settings: Any) -> Any:
     return Rectangle(corner, **settings)
 
 
-__all__ = ["BOX", "GREY", "boxes", "heatmap", "histogram", "lines", "scatter"]
+__all__ = ["BOX", "boxes", "heatmap", "histogram", "lines", "scatter"]

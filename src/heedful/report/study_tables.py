@@ -37,8 +37,8 @@ def readable(table: pd.DataFrame, most: int = MOST_ROWS) -> Readable:
         is_number = pd.api.types.is_numeric_dtype(shown[name]) and shown[name].dtype != bool
         numeric.append(is_number)
         if f"{name} low" in names and f"{name} high" in names:
-            ends = zip(shown[name], shown[f"{name} low"], shown[f"{name} high"], strict=True)
-            cells.append([_estimate(*values) for values in ends])
+            numbers = shown[[name, f"{name} low", f"{name} high"]].astype(float)
+            cells.append([_estimate(*row) for row in numbers.to_numpy().tolist()])
         else:
             cells.append([_cell(value) for value in shown[name]])
     rows = [list(row) for row in zip(*cells, strict=True)]
@@ -70,10 +70,9 @@ def picture(table: pd.DataFrame, title: str) -> str:
     parts.append(
         f'<line x1="4" x2="{width - 4:g}" y1="25" y2="25" style="stroke:var(--line, #e3dfd6)"/>'
     )
-    for line in note:
-        parts.append(
-            f'<text x="9" y="{20 * len(lines) + 18}" style="fill:var(--soft, #5f5c55)">{line}</text>'
-        )
+    below = 20 * len(lines) + 18
+    for words in note:
+        parts.append(f'<text x="9" y="{below}" style="fill:var(--soft, #5f5c55)">{words}</text>')
     return (
         f'<svg viewBox="0 0 {width:g} {height}" role="img" font-size="12.5">'
         f"<title>{html.escape(title)}</title>{''.join(parts)}</svg>"
@@ -81,13 +80,9 @@ def picture(table: pd.DataFrame, title: str) -> str:
 
 
 def _estimate(value: float, low: float, high: float) -> str:
-    if pd.isna(value):
-        return "–"
-    nan = float("nan")
-    ends = [nan if pd.isna(end) else float(end) for end in (low, high)]
-    if math.isnan(ends[0]):
+    if math.isnan(value) or math.isnan(low):
         return _cell(value)
-    return str(Estimate(float(value), ends[0], ends[1], 0, ""))
+    return str(Estimate(value, low, high, 0, ""))
 
 
 def _cell(value: object) -> str:

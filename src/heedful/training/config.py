@@ -30,6 +30,8 @@ class TrainConfig:
     """What weight decay acts on: all, all but attention, or encoder."""
     clip_norm: float = 5.0
     """Global gradient norm is clipped here; 0 switches it off."""
+    clip_value: float = 0.0
+    """Each gradient entry is clipped here before the norm; 0 switches it off."""
     halve_on_plateau: bool = False
     """Halve the learning rate after every evaluation without gain."""
     patience: int = 3

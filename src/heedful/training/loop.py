@@ -148,6 +148,8 @@ class _Run:
             loss = objectives.loss(self.model, batch.to(self.device), penalties)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
+            if self.config.clip_value:
+                nn.utils.clip_grad_value_(self.model.parameters(), self.config.clip_value)
             if self.config.clip_norm:
                 nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
             self.optimiser.step()

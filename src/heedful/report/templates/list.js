@@ -23,6 +23,7 @@ const showInstances = (report, section) => {
   fillOptions(controls.elements.tag, [...new Set(report.instances.flatMap((entry) => entry.tags))].map((t) => [t, t]));
   let found = [];
   let shown = 0;
+  let asked = "";
   const extend = () => {
     const next = found.slice(shown, shown + PER_PAGE);
     list.append(...next.map((entry) => instanceView(entry, report)));
@@ -32,6 +33,8 @@ const showInstances = (report, section) => {
   };
   const refresh = () => {
     const chosen = Object.fromEntries(new FormData(controls));
+    if (JSON.stringify(chosen) === asked) return; // leaving a field is a change event too
+    asked = JSON.stringify(chosen);
     const text = chosen.search.trim().toLocaleLowerCase();
     found = report.instances
       .filter((entry) => chosen.class === "" || entry.decision === Number(chosen.class))
@@ -45,6 +48,7 @@ const showInstances = (report, section) => {
     extend();
   };
   controls.addEventListener("input", refresh);
+  controls.addEventListener("change", refresh);
   controls.addEventListener("submit", (event) => event.preventDefault());
   more.addEventListener("click", () => {
     const at = list.children.length;

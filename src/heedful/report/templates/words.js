@@ -45,6 +45,7 @@ const colouredWords = (entry, values, isLive, limit = Infinity) => {
     const word = make("bdi", attributes, entry.units[unit]);
     shade(word, colours[unit]);
     if (entry.evidence?.[unit]) word.classList.add("evidence");
+    if (unit && TIGHT.test(entry.units[unit])) word.classList.add("tight");
     line.append(spaced(entry, unit), word);
   }
   if (count < entry.units.length) line.append(" …");

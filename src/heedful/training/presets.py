@@ -1,0 +1,81 @@
+"""The studies' exact models by name: recipe, sizes and training, one row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from heedful.training.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What a preset's name stands for."""
+
+    recipe: str
+    model: dict[str, Any] = field(default_factory=dict)
+    """Fields of ModelConfig beside the recipe."""
+    train: TrainConfig = TrainConfig()
+    words: dict[str, Any] = field(default_factory=dict)
+    """Fields of WordSettings."""
+    where: str = ""
+    """Section of the study's specification."""
+
+
+ERASURE_ENCODERS = {"rnn": "bigru", "conv": "conv", "noenc": "none"}
+ERASURE_CORPORA = {
+    # corpus: HAN word, sentence and head dropout; FLAN word and head dropout; rate; token bound
+    "yahoo": (0.4445, 0.2202, 0.3749, 0.4445, 0.4457, 4e-4, 15_000),
+    "imdb": (0.4445, 0.2202, 0.2457, 0.4445, 0.3457, 4e-4, 20_000),
+    "amazon": (0.6, 0.2, 0.4, 0.6, 0.4, 2e-4, 135_000),
+    "yelp": (0.7, 0.1, 0.7, 0.7, 0.7, 1e-4, 90_000),
+}
+
+
+def _erasure(corpus: str, family: str, encoder: str) -> Preset:
+    """One of the 24 models of the erasure study (erasure.md §2)."""
+    word, sentence, head, flat, flat_head, rate, bound = ERASURE_CORPORA[corpus]
+    is_han = family == "han"
+    width = 200 if encoder == "noenc" else 100
+    is_long = corpus in ("yahoo", "imdb") and encoder != "noenc"
+    clamps = corpus in ("amazon", "yelp") and encoder != "conv"
+    return Preset(
+        ("han:" if is_han else "") + f"{ERASURE_ENCODERS[encoder]}+additive",
+        {
+            "embedding_dim": 200,
+            "width": 100,
+            "attention_dim": width,
+            "dropout": sentence if is_han else flat,
+            "word_dropout": word if is_han else None,
+            "window_dropout": 0.3,
+            "head_dropout": head if is_han else flat_head,
+            "head_dropout_on": "logits",
+            "start": "orthogonal",
+        },
+        TrainConfig(
+            epochs=15 if is_long else 60,
+            batch_size=64,
+            max_batch_tokens=bound,
+            learning_rate=rate,
+            clip_norm=0.0 if clamps else 10.0,
+            clip_value=50.0 if clamps else 0.0,
+            halve_on_plateau=True,
+            patience=10 if encoder == "noenc" else 5,
+        ),
+        {"min_count": 5},
+        "erasure.md §2",
+    )
+
+
+PRESETS: dict[str, Preset] = {
+    f"erasure/{corpus}/{family}-{encoder}": _erasure(corpus, family, encoder)
+    for corpus in ERASURE_CORPORA
+    for family in ("han", "flan")
+    for encoder in ERASURE_ENCODERS
+}
+# Without a corpus, the values of the one with the longest texts.
+PRESETS |= {
+    f"erasure/{family}-{encoder}": PRESETS[f"erasure/imdb/{family}-{encoder}"]
+    for family in ("han", "flan")
+    for encoder in ERASURE_ENCODERS
+}
