@@ -55,11 +55,8 @@ def chromium() -> Iterator[Chrome]:
 
 def show(browser: Chrome, page: Path, width: int, height: int = 900, dark: bool = False) -> None:
     """Opens the page in a window of that size, whatever the least window of the system is."""
-    wanted = {
-        "prefers-color-scheme": "dark" if dark else "light",
-        "prefers-reduced-motion": "reduce",
-    }
-    features = [{"name": name, "value": value} for name, value in wanted.items()]
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    features = [scheme, {"name": "prefers-reduced-motion", "value": "reduce"}]
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.audits import AUDITS
 from heedful.corpora.batches import collate
-from heedful.corpora.documents import Corpus, Document
+from heedful.corpora.documents import Document
 from heedful.corpora.encoded import encode, encode_documents
 from heedful.corpora.planted import planted
 from heedful.corpora.texts import document_of
@@ -97,7 +97,7 @@ def demo(
     epochs: int = 3,
     length: str = "short",
 ) -> Demo:
-    """Trains on planted reviews, audits them and renders the page; `extra` documents are only shown."""
+    """Trains on planted reviews, audits them and renders the page; `extra` is shown beside them."""
     corpus = planted(2, length, 0, {"train": train, "dev": 40, "test": test})
     encoded = encode(corpus)
     recipe_of = parse(recipe, embedding_dim=32, width=32)

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from demo_run import Demo, demo, written
 
+from demo_run import Demo, demo, written
 from heedful.models import Replace, decide, erase, uniform
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 
-from picture import browser_paths, chromium, show  # noqa: E402
-from selenium.webdriver import ActionChains, Chrome  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.remote.webelement import WebElement  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
+from picture import browser_paths, chromium, show
+from selenium.webdriver import ActionChains, Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
 
 pytestmark = pytest.mark.browser
 EVIL = (
@@ -87,7 +87,7 @@ def press(panel: WebElement, action: str) -> None:
 
 
 def told(run: Demo, name: str, edit: Any) -> Any:
-    """The probabilities that `decide` gives one document; `edit` makes the edit from its reading."""
+    """The probabilities that `decide` gives one document; `edit` makes it from the reading."""
     reading = run.readings[name]
     row = reading.names.index(name)
     logits = decide(run.model, reading, edit(reading, row))[row, 0]
@@ -219,14 +219,14 @@ def test_with_nothing_left_the_offset_decides(page: Chrome, run: Demo) -> None:
 
 def test_a_flip_is_said(page: Chrome, run: Demo) -> None:
     reading = next(iter(run.readings.values()))
-    for row, name in enumerate(reading.names):
+    for row in range(len(reading.names)):
         top = int(reading.attention[row].argmax())
         erased = decide(run.model, reading, without(top)(reading, row))[row, 0]
         if int(erased.argmax()) != int(reading.decision[row]):
             break
     else:
         pytest.fail("no decision flips in the demonstration run")
-    panel = opened(page, name)
+    panel = opened(page, reading.names[row])
     message = panel.find_element(By.CSS_SELECTOR, ".message")
     assert "The model decides" in message.text
     unit(panel, top, ".unit-text").click()

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from demo_run import VERDICT
-from tiny import NonLinear, batch_of, classifier
 
+from demo_run import VERDICT
 from heedful.audits.finding import Finding, Measure
 from heedful.errors import InputError
 from heedful.importance import explain
@@ -25,6 +24,7 @@ from heedful.report.page import embedded
 from heedful.report.scales import SCALES, scales_of
 from heedful.runs import RunFolder, write_json
 from heedful.statistics.estimates import Estimate
+from tiny import NonLinear, batch_of, classifier
 
 EVIL = (
     "<script>alert(1)</script>",

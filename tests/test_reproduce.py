@@ -122,6 +122,7 @@ class Lab:
                 ),
                 Claim(
                     "TOY-3", "Corpora differ", "§3", "count", "none", above(1),
+                    needs=self.needs,
                     measure_all=lambda r, p, corpora: exact(len(corpora), len(corpora)),
                 ),
             ),
@@ -243,6 +244,7 @@ def test_a_missing_corpus_is_skipped_with_its_reason_everywhere(lab: Lab, tmp_pa
     assert found["TOY-1", "yelp"]["reason"] == ABSENT
     assert found["TOY-1", "all"]["verdict"] == "confirmed"
     assert "not at hand: yelp" in found["TOY-1", "all"]["reason"]
+    assert found["TOY-3", "all"]["ours"] == 2
     assert result.artifacts[0]["missing"] == {"yelp": ABSENT}
     assert result.skipped["yelp/text"] == ABSENT
     assert ABSENT in (tmp_path / "toy" / "index.html").read_text()

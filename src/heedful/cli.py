@@ -24,8 +24,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-QUICK = {"train": {"epochs": 3, "patience": 0}}
-QUICK_SIZES = {"train": 600, "dev": 120, "test": 160}
+QUICK = {"train": {"epochs": 4, "learning_rate": 4e-3}}
+QUICK_SIZES = {"train": 800, "dev": 150, "test": 200}
 
 CorpusName = Annotated[
     str, typer.Option("--corpus", help="Name of a corpus; see `heedful corpora`.")
@@ -49,7 +49,9 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", help="TOML file with the tables [model], [train], [words]."),
 ]
-Vectors = Annotated[Path | None, typer.Option("--vectors", help="GloVe text vectors to start from.")]
+Vectors = Annotated[
+    Path | None, typer.Option("--vectors", help="GloVe text vectors to start from.")
+]
 Quick = Annotated[bool, typer.Option("--quick", help="A small corpus and few epochs, to try it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
 
@@ -115,7 +117,9 @@ def audit(
 
 @app.command()
 def train(
-    recipe: Annotated[str, typer.Argument(help="For example bilstm+additive or han:bigru+additive.")],
+    recipe: Annotated[
+        str, typer.Argument(help="For example bilstm+additive or han:bigru+additive.")
+    ],
     corpus: CorpusName = "planted",
     data: DataFile = None,
     text: TextColumn = None,
@@ -162,12 +166,13 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the page again from a run's findings; no model is run."""
-    from heedful.report import render
     from heedful.runs import RunFolder
 
     folder = RunFolder.open(run)
     if not (folder.findings / "verdict.json").is_file():
         raise InputError(f"{run} was not audited yet; run `heedful audit {run}` first.")
+    from heedful.report import render
+
     with folder.locked():
         page = render(folder.path)
     if json:
@@ -219,20 +224,23 @@ def prepare(
         "prepared"
     ),
     vectors: Vectors = None,
-    min_count: Annotated[int, typer.Option(help="Keep words seen at least so often.")] = 2,
+    min_count: Annotated[
+        int | None, typer.Option(help="Keep words seen at least so often; else as the recipe says.")
+    ] = None,
     data_root: DataRoot = None,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
     """Tokenise corpora once to compact files that training elsewhere can start from."""
-    from heedful.corpora import load_corpus
+    from heedful.corpora import load_corpus, recipe_of
     from heedful.corpora import prepare as prepare_corpus
 
     done = []
     for name in names:
         found = load_corpus(name, data_root=data_root, seed=seed)
         folder = out / re.sub(r"[^\w.-]+", "-", name)
-        prepare_corpus(found, folder, vectors=vectors, min_count=min_count)
+        least = recipe_of(name).min_count if min_count is None else min_count
+        prepare_corpus(found, folder, vectors=vectors, min_count=least)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         done.append({"corpus": name, "folder": str(folder), "bytes": size})
         if not json:
@@ -254,28 +262,33 @@ def reproduce(
     seeds: Annotated[int | None, typer.Option("--seeds", help="How many seeds.")] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("results"),
     figures: Annotated[bool, typer.Option(help="Draw figures and the index page.")] = True,
+    compute: Annotated[
+        bool, typer.Option(help="Compute missing steps; without, only redraw finished ones.")
+    ] = True,
     data_root: DataRoot = None,
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
     """Rebuild the tables, figures and claims of a study."""
-    from heedful.jobs.reproduce import reproduce as reproduce_job
+    from heedful.papers import reproduce as reproduce_job
 
     done = reproduce_job(
         study,
-        only=[part for part in only.split(",") if part],
+        only=_parts(only),
         scale=scale,
-        corpora=[part for part in corpora.split(",") if part],
+        corpora=_parts(corpora),
         seeds=seeds,
         out=out,
         figures=figures,
+        compute=compute,
         data_root=data_root,
         device=device,
         show=True,
     )
     if json:
         return _print_json(done.to_json())
-    typer.echo(str(done))
+    for line in done.lines():
+        typer.echo(line)
     return None
 
 
@@ -324,6 +337,10 @@ def _place(model: str, corpus: str, seed: int, quick: bool) -> Path:
     """A run folder's default name."""
     parts = [model, corpus, f"seed{seed}"] + (["quick"] if quick else [])
     return Path("runs") / re.sub(r"[^\w.+-]+", "-", "-".join(parts))
+
+
+def _parts(listed: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in listed.split(",") if part.strip())
 
 
 def _say(lines: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +106,16 @@ def prepare(
     min_count: int = 1,
     max_size: int | None = None,
     max_tokens: int = MAX_TOKENS,
+    vocabulary: Vocabulary | None = None,
 ) -> EncodedCorpus:
     """The corpus as ids, written to the folder `out` as a whole or not at all.
 
-    `vectors` is a file of word vectors; those of the vocabulary are stored as 16-bit floats.
+    `vectors` is a file of word vectors; those of the vocabulary are stored as 16-bit floats. The
+    vocabulary is that of the training documents unless one is given.
     """
     from safetensors.numpy import save, save_file
 
-    encoded = encode(corpus, min_count=min_count, max_size=max_size, max_tokens=max_tokens)
+    encoded = encode(corpus, vocabulary, min_count, max_size, max_tokens)
     matrix = None if vectors is None else load_vectors(vectors, encoded.vocabulary).matrix
     arrays = {
         f"{split}.{name}": np.ascontiguousarray(values)
@@ -129,20 +132,13 @@ def prepare(
             "name": encoded.name,
             "classes": list(encoded.classes),
             "fingerprint": encoded.fingerprint,
+            "tokeniser": encoded.tokeniser,
             "notes": dict(encoded.notes),
             "splits": {split: len(part) for split, part in encoded.splits.items()},
             "sha256": {file.name: _digest(file) for file in sorted(folder.iterdir())},
         }
         write_json(folder / _HEADER, header)
-    return EncodedCorpus(
-        encoded.name,
-        encoded.classes,
-        encoded.vocabulary,
-        encoded.splits,
-        encoded.fingerprint,
-        encoded.notes,
-        matrix,
-    )
+    return replace(encoded, vectors=matrix)
 
 
 def _checked_header(folder: Path) -> dict[str, Any]:
@@ -189,4 +185,5 @@ def load_prepared(path: str | Path) -> EncodedCorpus:
         fingerprint=header["fingerprint"],
         notes=header["notes"],
         vectors=vectors,
+        tokeniser=header.get("tokeniser", "words"),
     )

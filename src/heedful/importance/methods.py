@@ -104,7 +104,8 @@ def integrated_gradients(
     total = torch.zeros_like(inputs)
     # cuDNN has no backward pass for recurrent cells in evaluation mode.
     with evaluating(model), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-        for point, weight in zip(points.split(together), weights.split(together), strict=True):
+        for start in range(0, steps, together):
+            point, weight = (x[start : start + together] for x in (points, weights))
             scaled = inputs * ((point + 1) / 2).view(-1, 1, 1, 1)
             scaled = scaled.flatten(0, 1).requires_grad_()
             logits = model.from_inputs(scaled, reading.batch.repeated(len(point))).logits

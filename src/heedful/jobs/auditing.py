@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from heedful.importance import METHODS, explain
 from heedful.jobs.opening import device_of, load, read_by
 from heedful.jobs.settings import Settings
 from heedful.jobs.training import train
-from heedful.models import AttentionClassifier, Reading, looks_like_recipe, read
+from heedful.models import AttentionClassifier, Reading, Recipe, looks_like_recipe, read
 from heedful.report import choose, describe, render
 from heedful.runs import Form, RunFolder, fingerprint, read_json, step, write_json, writing
 from heedful.runs.progress import ticking
 from heedful.runs.randomness import key
+from heedful.training.presets import PRESETS
 
 SHARD = 256
 """Documents whose rows are kept together; a killed audit loses at most one shard."""
@@ -109,7 +111,7 @@ def audit(
     if isinstance(model, str | Path):
         if Path(model).exists():
             model = load(model, str(target))
-        elif isinstance(model, str) and looks_like_recipe(model):
+        elif isinstance(model, str) and (looks_like_recipe(model) or model in PRESETS):
             model = train(
                 model,
                 corpus,
@@ -202,7 +204,10 @@ class _Job:
     def _applicable(self) -> list[str]:
         """The audits whose needs the corpus meets."""
         encoded = self.corpus.splits[self.split]
-        has = {"labels": bool((encoded.labels >= 0).any()), "evidence": encoded.evidence is not None}
+        has = {
+            "labels": bool((encoded.labels >= 0).any()),
+            "evidence": encoded.evidence is not None,
+        }
         return [name for name in self.audits if all(has[need] for need in AUDITS[name].needs)]
 
     def _rows(self, show: bool) -> dict[str, pd.DataFrame]:
@@ -215,7 +220,7 @@ class _Job:
                 tables = step(
                     self.run.path / "work",
                     f"shard-{number:05d}",
-                    lambda shard=shard: self._shard(shard, names),
+                    partial(self._shard, shard, names),
                     inputs=self.inputs,
                     form=TABLES,
                 )
@@ -224,9 +229,7 @@ class _Job:
                 ticker.advance(len(shard))
         return {name: _joined(tables) for name, tables in parts.items()}
 
-    def _shard(
-        self, shard: np.ndarray[Any, Any], names: Sequence[str]
-    ) -> dict[str, pd.DataFrame]:
+    def _shard(self, shard: np.ndarray[Any, Any], names: Sequence[str]) -> dict[str, pd.DataFrame]:
         parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
         for reading in self._readings(shard):
             importance = explain(self.model, reading, self.methods, self.seed)
@@ -255,7 +258,7 @@ class _Job:
         return {
             "classes": list(self.model.classes),
             "methods": [{"name": n, "sentence": METHODS[n].sentence} for n in self.methods],
-            "linear": True,
+            "linear": all("unit_logits" in entry for entry in described),
             "documents": len(self.chosen),
             "instances": described,
         }
@@ -298,9 +301,7 @@ def _subset(encoded: Encoded, rows: np.ndarray[Any, Any]) -> Encoded:
         sentence=encoded.sentence[where],
         names=tuple(encoded.names[row] for row in rows),
         evidence=None if encoded.evidence is None else encoded.evidence[where],
-        documents=None
-        if encoded.documents is None
-        else [encoded.documents[row] for row in rows],
+        documents=None if encoded.documents is None else [encoded.documents[row] for row in rows],
     )
 
 
@@ -320,7 +321,8 @@ def _run_of(
     if (out / "run.json").is_file():
         run = RunFolder.open(out)
         if run.configuration.get("kind") == "train":
-            if run.record["corpus"] != encoded.fingerprint or _weights(load(out)) != _weights(model):
+            is_same = run.record["corpus"] == encoded.fingerprint
+            if not is_same or _weights(load(out)) != _weights(model):
                 raise InputError(
                     f"{out} holds a model trained on {run.configuration.get('corpus')}, and keeps "
                     "only the audit of that model on that corpus; choose another --out."
@@ -328,7 +330,13 @@ def _run_of(
             return run
     return RunFolder.create(
         out,
-        {"kind": "audit", "model": _weights(model), "corpus": encoded.name, "seed": seed},
+        {
+            "kind": "audit",
+            "recipe": str(Recipe(model.config)),
+            "model": _weights(model),
+            "corpus": encoded.name,
+            "seed": seed,
+        },
         seeds={"all": seed},
         device=str(device),
         corpus=encoded.fingerprint,

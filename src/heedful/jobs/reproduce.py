@@ -8,26 +8,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
 from heedful.jobs.artifacts import load_artifacts, write_artifact
-from heedful.jobs.ledger import (
-    EVERY,
-    Judgement,
-    Measured,
-    NotMeasurable,
-    entry,
-    judge,
-    over_all,
-)
+from heedful.jobs.judging import judged, merged
 from heedful.jobs.opening import device_of
-from heedful.jobs.results import Results, Skipped, Step
+from heedful.jobs.results import Results, Step
 from heedful.jobs.study import Artifact, Claim, Plan, Study
 from heedful.runs import (
     commit,
@@ -139,9 +130,9 @@ def reproduce_study(
             if show:
                 print(f"making {artifact.id}: {artifact.title}", file=sys.stderr, flush=True)
             write_artifact(folder, artifact, plan, results, figures)
-        entries = _merged(
+        entries = merged(
             folder / "claims.json",
-            [one for claim in claims for one in _judged(claim, plan, results)],
+            [one for claim in claims for one in judged(claim, plan, results)],
             study,
             keep=bool(only or corpora),
             prefer_old=not compute,
@@ -225,76 +216,6 @@ def _record(plan: Plan, facts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
-    """The objects of one claim: each corpus, then all of them where the claim says so."""
-    in_use = plan.only(claim.corpora).corpora
-    judged: dict[str, Judgement] = {}
-    if claim.measure is not None:
-        measure = claim.measure
-        for corpus in in_use:
-            judged[corpus] = judge(_measured(partial(measure, results, plan, corpus)), claim.side)
-        for corpus in () if in_use else claim.corpora or ():
-            absent = NotMeasurable(f"{corpus} is not part of this run; see --corpora and --scale")
-            judged[corpus] = judge(absent, claim.side)
-    found = [_entry(claim, plan, corpus, one) for corpus, one in judged.items()]
-    if claim.measure_all is not None:
-        measure_all = claim.measure_all
-        whole = judge(_measured(partial(measure_all, results, plan, in_use)), claim.side)
-        told = f"{whole.reason}; over the corpora at hand: {', '.join(in_use) or 'none'}"
-        found.append(_entry(claim, plan, EVERY, whole._replace(reason=told)))
-    elif claim.over == "all":
-        found.append(_entry(claim, plan, EVERY, over_all(judged)))
-    return found
-
-
-def _measured(measure: Callable[[], Measured]) -> Measured:
-    try:
-        return measure()
-    except Skipped as skipped:
-        return NotMeasurable(skipped.reason)
-
-
-def _entry(claim: Claim, plan: Plan, corpus: str, judgement: Judgement) -> dict[str, Any]:
-    return entry(
-        id=claim.id,
-        claim=claim.sentence,
-        where=claim.where,
-        corpus=corpus,
-        stand_in_for=None if corpus == EVERY else plan.source(corpus).stand_in_for,
-        statistic=claim.statistic,
-        sides=claim.side,
-        paper=claim.paper_value(corpus),
-        judgement=judgement,
-        seeds=len(plan.seeds),
-        scale=plan.scale,
-        commit=commit(),
-    )
-
-
-def _merged(
-    path: Path, entries: list[dict[str, Any]], study: Study, keep: bool, prefer_old: bool
-) -> list[dict[str, Any]]:
-    """The new objects among the old ones, in the study's order.
-
-    Old ones stay when only a part was asked for, and where nothing was computed and the new one
-    could not be measured.
-    """
-    old = {_mark(one): one for one in read_json(path)} if path.is_file() else {}
-    new = {_mark(one): one for one in entries}
-    if prefer_old:
-        lost = [mark for mark, one in new.items() if one["verdict"] == "not measurable"]
-        new |= {mark: old[mark] for mark in lost if mark in old}
-    merged = (old if keep else {}) | new
-    order = {claim.id: number for number, claim in enumerate(study.claims)}
-    places = [source.name for source in study.sources] + [EVERY]
-    known = [one for one in merged.values() if one["id"] in order and one["corpus"] in places]
-    return sorted(known, key=lambda one: (order[one["id"]], places.index(one["corpus"])))
-
-
-def _mark(one: Mapping[str, Any]) -> tuple[str, str]:
-    return one["id"], one["corpus"]
-
-
 def _command(
     study: Study, only: tuple[str, ...], plan: Plan, corpora: tuple[str, ...], seeds: int | None
 ) -> str:
@@ -313,7 +234,7 @@ def _facts(command: str, plan: Plan, results: Results, seconds: float) -> dict[s
     return {
         "command": command,
         "commit": commit() or "not from a repository",
-        "steps computed by": ", ".join(c[:12] for c in commits) or "–",
+        "steps computed by": ", ".join(c[:12] + "+" * c.endswith("+") for c in commits) or "–",
         "device": ", ".join(devices),
         "scale": plan.scale,
         "seeds": str(len(plan.seeds)),

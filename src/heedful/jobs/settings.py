@@ -12,6 +12,7 @@ from heedful.corpora.encoded import MAX_TOKENS
 from heedful.errors import InputError, unknown
 from heedful.models.recipe import with_settings
 from heedful.training.config import TrainConfig
+from heedful.training.presets import PRESETS
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Settings:
 
     model: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ModelConfig that the recipe does not set."""
-    train: TrainConfig = TrainConfig()
-    words: WordSettings = WordSettings()
+    train: TrainConfig = field(default_factory=TrainConfig)
+    words: WordSettings = field(default_factory=WordSettings)
 
 
 def settings_of(tables: Mapping[str, Any]) -> Settings:
@@ -52,6 +53,12 @@ def settings_of(tables: Mapping[str, Any]) -> Settings:
         with_settings(TrainConfig, train),
         with_settings(WordSettings, tables.get("words", {})),
     )
+
+
+def preset_settings(name: str) -> Settings:
+    """The settings that come with a preset's recipe."""
+    preset = PRESETS[name]
+    return Settings(preset.model, preset.train, with_settings(WordSettings, preset.words))
 
 
 def read_settings(path: Path) -> Settings:

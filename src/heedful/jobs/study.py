@@ -172,7 +172,7 @@ class Claim:
     over: Literal["each", "all"] = "each"
     """`all` adds an object for all corpora at hand: confirmed only if each one is."""
     measure_all: Callable[[Results, Plan, tuple[str, ...]], Measured] | None = None
-    """The statistic over all corpora, where it is not just the conjunction."""
+    """The statistic over the corpora whose needs could be met, where it is no conjunction."""
 
     def paper_value(self, corpus: str) -> str:
         """What the paper printed for this corpus."""

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
 from heedful.jobs.opening import device_of, encoded_of
-from heedful.jobs.settings import Settings
+from heedful.jobs.settings import Settings, preset_settings
 from heedful.models import AttentionClassifier, Recipe, build, load_model, parse, save_model
 from heedful.runs import RunFolder
 from heedful.training import Observer, evaluate, fit
+from heedful.training.presets import PRESETS
 
 
 def train(
@@ -29,7 +30,9 @@ def train(
 ) -> AttentionClassifier:
     """The model of a recipe, trained on a corpus; with `out`, kept in a run folder.
 
-    A run folder that holds the same run already is resumed, or its model is given back at once.
+    `recipe` may be a preset such as `erasure/han-rnn`, which brings its own settings unless others
+    are given. A run folder that holds the same run already is resumed, or its model is given back
+    at once.
 
     >>> import heedful
     >>> from heedful.jobs.settings import settings_of
@@ -41,6 +44,9 @@ def train(
     """
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, seed=seed)
+    if isinstance(recipe, str) and recipe in PRESETS:
+        settings = preset_settings(recipe) if settings == Settings() else settings
+        recipe = PRESETS[recipe].recipe
     target = device_of(device)
     encoded = encoded_of(corpus, settings.words)
     table = encoded.vectors
@@ -106,4 +112,3 @@ def train(
             run.update(test=asdict(evaluate(model, encoded.splits["test"], target)))
         run.finish("train", time.perf_counter() - started)
     return model.eval()
-

@@ -98,31 +98,37 @@ def curve(
     """
     if reading.unit_logits is None or reading.offset is None:
         return _curve_by_answers(model, reading, order)
-    units = order.shape[2]
-    attention = reading.attention[:, None].expand(order.shape).gather(2, order)
-    index = order[..., None].expand(*order.shape, reading.unit_logits.shape[-1])
-    said = reading.unit_logits[:, None].expand(index.shape).gather(2, index)
-    mass = _tail_sums(attention[..., None])
-    mean = _tail_sums(attention[..., None] * said) / mass.clamp_min(SMALLEST_MASS)
-    remaining = reading.units[:, None, None] > torch.arange(units, device=order.device)
+    documents, rankings, units = order.shape
+    classes = reading.unit_logits.shape[-1]
+    # Weighted logits and weights side by side, so that one gather of rows and one scan serve both;
+    # the scan runs from the tail, hence backwards, and starts from a row of zeros.
+    weights = reading.attention[..., None]
+    rows = torch.cat([weights * reading.unit_logits, weights], -1).flatten(0, 1)
+    rows = torch.cat([rows, torch.zeros_like(rows[:1])])
+    first_row = torch.arange(documents, device=order.device)[:, None, None] * units
+    nothing = torch.full_like(order[..., :1], len(rows) - 1)
+    index = torch.cat([nothing, order.flip(-1) + first_row], -1)
+    left = rows.index_select(0, index.flatten()).view(documents, rankings, units + 1, classes + 1)
+    left = left.cumsum(2)
+    mass = left[..., -1:]
+    offset = reading.offset[:, None, None]
+    logits = offset.addcdiv(left[..., :-1], mass.clamp_min(SMALLEST_MASS)).flip(2)
+    remaining = torch.arange(units, -1, -1, device=order.device) < reading.units[:, None, None]
     lost = ((mass[..., 0] < SMALLEST_MASS) & remaining).flatten(1).any(-1)
     if bool(lost.any()):
-        scores = reading.scores[:, None].expand(order.shape).gather(2, order)
-        mean[lost] = _tail_means_from_scores(scores[lost], said[lost])
-    mean = mean.masked_fill(~remaining[..., None], 0)
-    logits = torch.cat([mean, torch.zeros_like(mean[:, :, :1])], 2) + reading.offset[:, None, None]
+        scores, said = reading.scores[lost], reading.unit_logits[lost]
+        logits[lost, :, :-1] = _tail_means_from_scores(scores, said, order[lost]) + offset[lost]
     logits[:, :, 0] = reading.logits[:, None]
     return logits
 
 
 def ranked(importance: Float[Tensor, "batch unit"], reading: Reading) -> Int[Tensor, "batch unit"]:
     """The order of removal that an importance asks for: highest first, ties by position."""
-    filled = importance.double().masked_fill(~reading.mask, -torch.inf)
-    # A real unit may have importance -inf, and nan must not come first: padding is sorted last.
-    filled = filled.nan_to_num(nan=-torch.finfo(torch.float64).max, neginf=-torch.inf)
-    order = torch.argsort(filled, dim=-1, descending=True, stable=True)
-    padded = torch.argsort(~reading.mask.gather(1, order), dim=-1, stable=True)
-    return order.gather(1, padded)
+    # nan counts as very low, yet above -inf; after negation only padding is nan, which sorts last.
+    filled = importance.double().nan_to_num(
+        nan=-torch.finfo(torch.float64).max, posinf=torch.inf, neginf=-torch.inf
+    )
+    return torch.argsort((-filled).masked_fill(~reading.mask, torch.nan), dim=-1, stable=True)
 
 
 def alone(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit class"]:
@@ -168,13 +174,16 @@ def _others(x: Float[Tensor, "batch unit class"]) -> Float[Tensor, "batch unit c
 
 
 def _tail_means_from_scores(
-    scores: Float[Tensor, "batch ranking unit"],
-    said: Float[Tensor, "batch ranking unit class"],
+    scores: Float[Tensor, "batch unit"],
+    unit_logits: Float[Tensor, "batch unit class"],
+    order: Int[Tensor, "batch ranking unit"],
 ) -> Float[Tensor, "batch ranking unit class"]:
     """Tail means when the weights themselves underflow: log-sum-exp scans from the tail.
 
     Positive and negative parts are summed apart, since a logarithm has no sign.
     """
+    document = torch.arange(len(order), device=order.device)[:, None, None]
+    scores, said = scores[document, order], unit_logits[document, order]
 
     def scan(x: Tensor) -> Tensor:
         return x.flip(2).logcumsumexp(2).flip(2)

@@ -84,11 +84,13 @@ def _table(results: Results, plan: Plan) -> Made:
             changed = _tables(results, plan, corpus, recipe, "substitution")
             right = [t.assign(right=t["decision"] == t["label"]) for t in changed]
             measured: dict[str, Estimate] = {
+                "accuracy": average(right, "right"),
+                "changed by shuffling": average(changed, "permuted_changes"),
+            }
+            measured |= {
                 f"removed by {ranking}": average(erased, "fraction", {"ranking": ranking})
                 for ranking in RANKINGS
             }
-            measured["accuracy"] = average(right, "right")
-            measured["changed by shuffling"] = average(changed, "permuted_changes")
             found.append(row({"corpus": corpus, "model": recipe}, **measured))
         return found
 

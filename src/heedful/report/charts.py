@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
@@ -163,19 +162,13 @@ def agreement(finding: Finding) -> Figure:
     matrix = np.array(finding.drawn["Kendall τ"], dtype=float)
     figure, (axes,) = canvas(len(names) * 26 + 76)
     for i, j in np.ndindex(*matrix.shape):
-        value = matrix[i, j]
+        value = float(matrix[i, j])
         if i == j or not math.isfinite(value):
             axes.add_patch(_cell(j, i, HUSH, 1.0))
             continue
         axes.add_patch(_cell(j, i, ACCENT if value >= 0 else WARM, 0.06 + 0.64 * abs(value)))
-        axes.text(
-            j,
-            i,
-            f"{round(value, 2) + 0.0:.2f}".replace("-", "−"),
-            ha="center",
-            va="center",
-            fontsize=9,
-        )
+        shown = f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # adding 0 turns -0.0 into 0.0
+        axes.text(j, i, shown, ha="center", va="center", fontsize=9)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
     axes.set_xticks(range(len(names)), [plain_text(n, 14) for n in names], rotation=35, ha="right")
     axes.set_yticks(range(len(names)), [plain_text(n, 18) for n in names])
@@ -200,11 +193,11 @@ def evidence(finding: Finding) -> Figure:
 
 
 def adversary(finding: Finding) -> Figure:
-    """How far attention can move while the decision stays, and what a search finds of it."""
+    """How far attention can move while the output stays, and what a search finds of it."""
     drawn = finding.drawn
     has_search = bool(drawn["searched"])
     figure, panels = canvas(190, 1 + has_search)
-    _histogram(panels[0], drawn["exact_jsd"], "farthest attention, same decision (JSD)")
+    _histogram(panels[0], drawn["exact_jsd"], "farthest attention with the same output (JSD)")
     panels[0].set_title("documents", color=SOFT)
     panels[0].axvline(drawn["largest"], color=SOFT, lw=1, ls=(0, (2, 2)))
     if has_search:
@@ -228,7 +221,7 @@ def adversary(finding: Finding) -> Figure:
 def input_erasure(finding: Finding) -> Figure:
     """What removing the top words, and keeping only them, costs the decision, by method."""
     drawn = finding.drawn
-    mode = [name for name in drawn if name not in ("methods", "shares")][0]
+    mode, *_ = (name for name in drawn if name not in ("methods", "shares"))
     kinds = [kind for kind in ("comprehensiveness", "sufficiency", "flips") if kind in drawn[mode]]
     figure, panels = canvas(250, len(kinds))
     shares = [100 * share for share in drawn["shares"]]
@@ -339,9 +332,7 @@ def _cell(x: float, y: float, colour: str, alpha: float) -> Any:
 def _ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
     """Value, low and high, with the value in place of an end that is missing."""
     value = math.nan if estimate["value"] is None else float(estimate["value"])
-    low, high = (
-        value if estimate[end] is None else float(estimate[end]) for end in ("low", "high")
-    )
+    low, high = (value if e is None else float(e) for e in (estimate["low"], estimate["high"]))
     return value, low, high
 
 

@@ -1,4 +1,4 @@
-"""Figures as SVG that belongs to the page: its fonts, its colours in light and dark, its own ids."""
+"""Figures as SVG that belongs to the page: its fonts, its colours by day and night, its ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 
@@ -78,7 +77,8 @@ _STYLE: dict[str, Any] = {
 @contextmanager
 def page_style(name: str) -> Iterator[None]:
     """Lends matplotlib the page's style; `name` makes generated ids the same in every run."""
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
+    style: Any = {**_STYLE, "svg.hashsalt": name}
+    with matplotlib.rc_context(style):
         yield
 
 
@@ -102,7 +102,7 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
     """The figure as an inline SVG element, titled and described for those who do not see it."""
     out = io.StringIO()
     empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    FigureCanvasSVG(figure).print_svg(out, metadata=empty)
+    figure.savefig(out, format="svg", metadata=empty)
     drawn = out.getvalue()
     body = drawn[drawn.index(">", drawn.index("<svg")) + 1 : drawn.rindex("</svg>")]
     body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL)

@@ -95,7 +95,8 @@ def describe(
             "tags": list((tags or {}).get(name, ())),
         }
         if is_linear:
-            assert reading.unit_logits is not None and reading.offset is not None
+            assert reading.unit_logits is not None
+            assert reading.offset is not None
             said = reading.unit_logits[row, :n].cpu().double().numpy()
             entry["unit_logits"] = _rounded(said[shown], EXACT)
             entry["offset"] = _rounded(reading.offset[row].cpu().double().numpy(), EXACT)

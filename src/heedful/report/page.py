@@ -56,6 +56,7 @@ def render(run_folder: Path | str) -> Path:
         verdict=verdict,
         tests=[_test(test, findings) for test in verdict["tests"]],
         facts=list(facts.items()),
+        policies=_policies(record),
         model=facts.get("Model", "a model"),
         findings=[_section(finding, charts[name]) for name, finding in findings.items()],
         training=Markup(training),
@@ -137,10 +138,22 @@ def _facts(
     return {n: str(v) for n, v in known.items() if isinstance(v, str | int) and str(v) not in "0"}
 
 
+def _policies(record: Mapping[str, Any]) -> list[str]:
+    """What was done to documents on the way, with counts."""
+    audited = record.get("audited", {})
+    notes = audited.get("notes") or record.get("notes") or {}
+    lines = [f"{name}: {count:,}" for name, count in notes.items()]
+    documents, of = audited.get("documents", 0), audited.get("of", 0)
+    if of > documents:
+        drawn = f"{documents:,} of {of:,} {audited.get('split', '')} documents were audited"
+        lines.insert(0, f"{drawn}, drawn by the seed; `--documents 0` audits all.")
+    return lines
+
+
 def _test(test: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
     """One line of the tests behind the verdict, with where its numbers lie on the strip."""
     outcome = test.get("outcome")
-    numbers = {name: test.get(name) for name in ("value", "low", "high", "threshold")}
+    numbers: dict[str, Any] = {n: test.get(n) for n in ("value", "low", "high", "threshold")}
     return {
         "name": test.get("name", ""),
         "sentence": test.get("sentence", ""),

@@ -13,10 +13,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.report.drawing import HUSH, INK, SERIES, SOFT, WIDTH, plain_text
+from heedful.report.drawing import HUSH, INK, RASTER, SERIES, SOFT, WIDTH, plain_text
 
 BOX = ("low", "q1", "median", "q3", "high")
 """Columns of a box: whiskers, quartiles and median."""
+DENSE = 2_000
+"""More points than this are painted as a picture, which cannot follow the page's colours."""
+PAINTED = (RASTER, "#d0703f", "#8fa04f", "#8a76b8", "#c79a2a", "#8b8880")
+"""What they are painted with: seen on light and on dark."""
 
 
 def boxes(
@@ -52,7 +56,7 @@ def boxes(
                 capprops={"color": SOFT, "linewidth": 0.8},
             )
             axes.plot([], [], "s", color=SERIES[number % len(SERIES)], label=plain_text(name))
-        axes.set_xticks(range(len(groups)), [plain_text(value, 14) for value in groups])
+        axes.set_xticks(range(len(groups)), [plain_text(value, 16) for value in groups])
         axes.set_xlim(-0.6, len(groups) - 0.4)
         axes.set_ylabel(label)
         if limits:
@@ -72,6 +76,9 @@ def scatter(
 ) -> Figure:
     """One point per row, painted as a picture where there are many; `zero` draws y = 0."""
 
+    is_painted = len(table) > DENSE
+    colours = PAINTED if is_painted else SERIES
+
     def one(axes: Axes, part: pd.DataFrame) -> None:
         for number, name in enumerate(_levels(table, hue)):
             rows = part if hue is None else part[part[hue] == name]
@@ -81,8 +88,8 @@ def scatter(
                 ".",
                 markersize=3,
                 alpha=0.6,
-                color=SERIES[number % len(SERIES)],
-                rasterized=len(part) > 2_000,
+                color=colours[number % len(colours)],
+                rasterized=is_painted,
                 label=None if hue is None else plain_text(name),
             )
         if zero:
@@ -192,8 +199,9 @@ def _panels(
         one(axes, part)
         if panel is not None:
             axes.set_title(plain_text(name, 60 // columns))
-        if share:
-            axes.label_outer()
+    for number, axes in enumerate(flat):
+        if share and number % columns:
+            axes.set_ylabel("")
     for axes in flat[len(names) :]:
         axes.set_visible(False)
     if legend and names:

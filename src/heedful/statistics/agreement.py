@@ -5,7 +5,7 @@ is nan, or in which the measure has no meaning, is nan.
 """
 
 import torch
-from jaxtyping import Bool, Float, Float64, Int, Int64
+from jaxtyping import Bool, Float, Float64, Int, Int64, Shaped
 from torch import Tensor
 
 
@@ -17,18 +17,24 @@ def kendall_tau_b(
     """Kendall's τ-b of two importances: (C − D) / √((n₀ − n₁)(n₀ − n₂)), nan if one is constant.
 
     C and D are concordant and discordant pairs, n₀ all pairs, n₁ and n₂ pairs tied in the first
-    and in the second. In O(n log² n) time and O(n) memory (Knight 1966): ordered by the first,
-    ties by the second, the discordant pairs are the inversions of the second.
+    and in the second. In O(n log n) time and O(n) memory, after Knight (1966): of the units ordered
+    by the first, ties by the second, the discordant pairs are the inversions of the second.
     """
     count = mask.sum(-1)
-    base = mask.shape[-1] + 1
-    rank, other = _dense_rank(first, mask), _dense_rank(second, mask)
-    both = (rank * base + other).sort(-1).values
+    last = mask.shape[-1]
+    # Padding is nan, which sorts last; a real nan makes the whole row nan in the end.
+    by_first = first.masked_fill(~mask, torch.nan).sort(dim=-1, stable=True)
+    rank = _runs(by_first.values).cumsum(-1).masked_fill(~mask.gather(1, by_first.indices), last)
+    other = second.masked_fill(~mask, torch.nan).gather(1, by_first.indices)
+    by_second = other.sort(dim=-1, stable=True)  # ties by the first, from the order it came in
+    rank = rank.gather(1, by_second.indices)
+    places = rank.argsort(dim=-1, stable=True)  # the first's order, ties by the second
     pairs = count * (count - 1) // 2
-    tied_first, tied_second = _tied_pairs(both // base, count), _tied_pairs(_sorted(other), count)
-    discordant = _inversions(both % base)
+    tied_first = _tied_pairs(_runs(by_first.values), count)
+    ends = _runs(by_second.values)
+    tied_second, tied_both = _tied_pairs(ends, count), _tied_pairs(ends | _runs(rank), count)
     # C + D + tied in either = all pairs; pairs tied in both are among the tied of both kinds.
-    difference = pairs - tied_first - tied_second + _tied_pairs(both, count) - 2 * discordant
+    difference = pairs - tied_first - tied_second + tied_both - 2 * _inversions(places)
     scale = (pairs - tied_first).double().sqrt() * (pairs - tied_second).double().sqrt()
     return _undefined(difference / scale, mask, first, second).clamp(-1, 1)
 
@@ -129,45 +135,42 @@ def _descending(
     return order.gather(1, (~mask).gather(1, order).int().argsort(dim=-1, stable=True))
 
 
-def _dense_rank(
-    importance: Float[Tensor, "batch unit"], mask: Bool[Tensor, "batch unit"]
-) -> Int64[Tensor, "batch unit"]:
-    """Ranks from 0, equal for equal values; padding ranks above all, at the number of units."""
-    values, order = importance.sort(dim=-1)
-    steps = torch.zeros_like(order)
-    steps[:, 1:] = values[:, 1:] != values[:, :-1]
-    ranks = torch.zeros_like(order).scatter_(1, order, steps.cumsum(-1))
-    return ranks.masked_fill(~mask, mask.shape[-1])
-
-
-def _sorted(ranks: Int64[Tensor, "batch unit"]) -> Int64[Tensor, "batch unit"]:
-    return ranks.sort(-1).values
+def _runs(ordered: Shaped[Tensor, "batch unit"]) -> Bool[Tensor, "batch unit"]:
+    """True where an entry of a sorted row differs from the one before it."""
+    starts = torch.zeros_like(ordered, dtype=torch.bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    return starts
 
 
 def _tied_pairs(
-    ordered: Int64[Tensor, "batch unit"], count: Int64[Tensor, "batch"]
+    starts: Bool[Tensor, "batch unit"], count: Int64[Tensor, "batch"]
 ) -> Int64[Tensor, "batch"]:
-    """Pairs of equal entries among the first `count` of each sorted row."""
-    position = torch.arange(ordered.shape[-1], device=ordered.device).expand_as(ordered)
-    starts = torch.zeros_like(position)
-    starts[:, 1:] = position[:, 1:] * (ordered[:, 1:] != ordered[:, :-1])
-    equal_before = position - starts.cummax(-1).values if ordered.shape[-1] else position
+    """Pairs within a run of equal entries, among the first `count` of each row."""
+    position = torch.arange(starts.shape[-1], device=starts.device)
+    equal_before = position - (starts * position).cummax(-1).values
     return (equal_before * (position < count[:, None])).sum(-1)
 
 
-def _inversions(ranks: Int64[Tensor, "batch unit"]) -> Int64[Tensor, "batch"]:
-    """Pairs i < j with ranks[i] > ranks[j], counted while merging ever longer sorted blocks."""
-    batch, units = ranks.shape
+def _inversions(places: Int64[Tensor, "batch unit"]) -> Int64[Tensor, "batch"]:
+    """Pairs i < j with places[i] > places[j], in rows that are permutations of 0, 1, …, n - 1.
+
+    Bit by bit from the highest: in a block of places that agree so far, the pairs of a one before a
+    zero are counted, then the zeros are moved before the ones, in order, which makes two blocks of
+    equal size. O(n) for each of log₂ n bits, without another sort.
+    """
+    batch, units = places.shape
     size = 1 << max(units - 1, 0).bit_length()
-    # Filling up with the largest rank at the end adds no inversion, nor does padding.
-    blocks = torch.nn.functional.pad(ranks, (0, size - units), value=units + 1)
-    found = torch.zeros(batch, dtype=torch.int64, device=ranks.device)
-    width = 1
-    while width < size:
-        blocks = blocks.view(batch, -1, 2, width)
-        left, right = blocks[:, :, 0].contiguous(), blocks[:, :, 1].contiguous()
-        not_above = torch.searchsorted(left, right, right=True)
-        found += (width - not_above).sum((1, 2))
-        width *= 2
-        blocks = blocks.view(batch, -1, width).sort(-1).values
+    # Filling up at the end with the places that follow adds no inversion.
+    position = torch.arange(size, device=places.device)
+    blocks = torch.cat([places, position[units:].expand(batch, -1)], -1)
+    found = torch.zeros(batch, dtype=torch.int64, device=places.device)
+    half = size // 2
+    while half:
+        blocks = blocks.view(batch, -1, 2 * half)
+        is_one = (blocks & half) != 0
+        ones = is_one.cumsum(-1)
+        found += (ones * ~is_one).sum((1, 2))
+        target = torch.where(is_one, ones + (half - 1), position[: 2 * half] - ones)
+        blocks = torch.empty_like(blocks).scatter_(-1, target, blocks)
+        half //= 2
     return found

@@ -15,7 +15,7 @@ class Preset:
     recipe: str
     model: dict[str, Any] = field(default_factory=dict)
     """Fields of ModelConfig beside the recipe."""
-    train: TrainConfig = TrainConfig()
+    train: TrainConfig = field(default_factory=TrainConfig)
     words: dict[str, Any] = field(default_factory=dict)
     """Fields of WordSettings."""
     where: str = ""

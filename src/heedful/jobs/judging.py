@@ -1,0 +1,97 @@
+"""The verdicts of a study's claims on the results of a run: the objects of `claims.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from heedful.jobs.ledger import (
+    EVERY,
+    Judgement,
+    Measured,
+    NotMeasurable,
+    entry,
+    judge,
+    over_all,
+)
+from heedful.jobs.results import Results, Skipped
+from heedful.jobs.study import Claim, Plan, Study
+from heedful.runs import commit, read_json
+
+
+def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
+    """The objects of one claim: each corpus, then all of them where the claim says so."""
+    in_use = plan.only(claim.corpora).corpora
+    found: dict[str, Judgement] = {}
+    if claim.measure is not None:
+        measure = claim.measure
+        for corpus in in_use:
+            found[corpus] = judge(_measured(partial(measure, results, plan, corpus)), claim.side)
+        for corpus in () if in_use else claim.corpora or ():
+            absent = NotMeasurable(f"{corpus} is not part of this run; see --corpora and --scale")
+            found[corpus] = judge(absent, claim.side)
+    entries = [_entry(claim, plan, corpus, one) for corpus, one in found.items()]
+    if claim.measure_all is not None:
+        at_hand = tuple(
+            corpus
+            for corpus in in_use
+            if not any(step.name in results.skipped for step in claim.needs(plan, corpus))
+        )
+        measure_all = partial(claim.measure_all, results, plan, at_hand)
+        absent = NotMeasurable("none of its corpora is at hand")
+        whole = judge(_measured(measure_all) if at_hand else absent, claim.side)
+        told = f"{whole.reason}; over the corpora at hand: {', '.join(at_hand) or 'none'}"
+        entries.append(_entry(claim, plan, EVERY, whole._replace(reason=told)))
+    elif claim.over == "all":
+        entries.append(_entry(claim, plan, EVERY, over_all(found)))
+    return entries
+
+
+def _measured(measure: Callable[[], Measured]) -> Measured:
+    try:
+        return measure()
+    except Skipped as skipped:
+        return NotMeasurable(skipped.reason)
+
+
+def _entry(claim: Claim, plan: Plan, corpus: str, judgement: Judgement) -> dict[str, Any]:
+    return entry(
+        id=claim.id,
+        claim=claim.sentence,
+        where=claim.where,
+        corpus=corpus,
+        stand_in_for=None if corpus == EVERY else plan.source(corpus).stand_in_for,
+        statistic=claim.statistic,
+        sides=claim.side,
+        paper=claim.paper_value(corpus),
+        judgement=judgement,
+        seeds=len(plan.seeds),
+        scale=plan.scale,
+        commit=commit(),
+    )
+
+
+def merged(
+    path: Path, entries: list[dict[str, Any]], study: Study, keep: bool, prefer_old: bool
+) -> list[dict[str, Any]]:
+    """The new objects among the old ones, in the study's order.
+
+    Old ones stay when only a part was asked for, and where nothing was computed and the new one
+    could not be measured.
+    """
+    old = {_mark(one): one for one in read_json(path)} if path.is_file() else {}
+    new = {_mark(one): one for one in entries}
+    if prefer_old:
+        lost = [mark for mark, one in new.items() if one["verdict"] == "not measurable"]
+        new |= {mark: old[mark] for mark in lost if mark in old}
+    whole = (old if keep else {}) | new
+    order = {claim.id: number for number, claim in enumerate(study.claims)}
+    places = [source.name for source in study.sources] + [EVERY]
+    known = [one for one in whole.values() if one["id"] in order and one["corpus"] in places]
+    return sorted(known, key=lambda one: (order[one["id"]], places.index(one["corpus"])))
+
+
+def _mark(one: Mapping[str, Any]) -> tuple[str, str]:
+    return one["id"], one["corpus"]

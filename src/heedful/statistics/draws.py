@@ -1,0 +1,265 @@
+"""Statistics with all their bootstrap replicates, so that they can be combined before judging.
+
+The weight of a document in a replicate is a hash of its name (`resampling_weights`). So replicates
+of two models on the same documents are paired by construction: their difference, their ratio, or
+how many of several models satisfy something, is the same arithmetic on replicates as on values.
+Pass all documents of a corpus each time, with nan for those a statistic leaves out: the weights are
+then computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64, Shaped
+from numpy.typing import ArrayLike
+from scipy.stats import beta, rankdata
+
+from heedful.runs.randomness import numpy_generator
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.resampling import resampling_weights
+
+REPLICATES = 1000
+_CHUNK = 2**22  # weights turned into float64 at once: 32 MiB
+_TAILS = (0.025, 0.975)
+_DEFINED = 0.95  # of the replicates must be, for an interval
+
+Weighted = Callable[[Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate"]]
+
+
+class Draws(NamedTuple):
+    """A statistic on the data and on every resampling of it."""
+
+    value: float
+    drawn: Float64[np.ndarray, "replicate"]
+    n: int
+    """Documents (models, for counts of models) behind it."""
+
+    def estimate(self) -> Estimate:
+        """The value with its percentile interval; none where too few replicates are defined."""
+        defined = self.drawn[~np.isnan(self.drawn)]
+        if np.isnan(self.value) or len(defined) < _DEFINED * len(self.drawn):
+            return Estimate(self.value, float("nan"), float("nan"), self.n, "none")
+        low, high = np.quantile(defined, _TAILS).tolist()
+        return Estimate(self.value, low, high, self.n, "percentile")
+
+
+def draws(statistic: Weighted, names: Sequence[str], n: int | None = None) -> Draws:
+    """Any weighted statistic, row by row over weights [replicate instance]."""
+    value = float(statistic(np.ones((1, len(names))))[0])
+    weights = resampling_weights(names, replicates=REPLICATES)
+    rows = max(_CHUNK // max(len(names), 1), 1)
+    parts = [
+        statistic(weights[start : start + rows].astype(np.float64))
+        for start in range(0, REPLICATES, rows)
+    ]
+    return Draws(value, np.concatenate(parts).astype(np.float64), len(names) if n is None else n)
+
+
+def average(values: ArrayLike, names: Sequence[str]) -> Draws:
+    """The mean of the defined values; of True and False it is their share."""
+    values = np.asarray(values, dtype=np.float64)
+    defined = ~np.isnan(values)
+    powers = np.stack([np.where(defined, values, 0.0), defined.astype(np.float64)], 1)
+
+    def statistic(weights: Float64[np.ndarray, "replicate instance"]) -> np.ndarray:
+        total, count = (weights @ powers).T
+        return _over(total, count)
+
+    return draws(statistic, names, int(defined.sum()))
+
+
+def quantile(values: ArrayLike, q: float, names: Sequence[str]) -> Draws:
+    """A quantile of the defined values: the smallest with a share of at least q at or below it.
+
+    Where the share is exactly q it lies halfway to the next one drawn, as a median usually does.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    defined = np.flatnonzero(~np.isnan(values))
+    order = defined[np.argsort(values[defined], kind="stable")]
+    ordered = values[order]
+    if not len(order):
+        return undefined()
+
+    def statistic(weights: Float64[np.ndarray, "replicate instance"]) -> np.ndarray:
+        reached = np.cumsum(weights[:, order], axis=1)
+        goal = q * reached[:, -1:]
+        last = len(ordered) - 1
+        at_least = np.minimum((reached < goal).sum(1), last)
+        above = np.minimum((reached <= goal).sum(1), last)
+        return np.where(reached[:, -1] > 0, (ordered[at_least] + ordered[above]) / 2, np.nan)
+
+    return draws(statistic, names, len(order))
+
+
+def onset(
+    x: ArrayLike, y: ArrayLike, threshold: float, edges: ArrayLike, names: Sequence[str]
+) -> Draws:
+    """Left edge of the first bin of x whose mean y is above the threshold; the last edge if none.
+
+    Bins are closed on the left, the last one on both sides; undefined points are left out.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    bounds = np.asarray(edges, dtype=np.float64)
+    defined = ~(np.isnan(x) | np.isnan(y))
+    place = np.clip(np.searchsorted(bounds, x, side="right") - 1, 0, len(bounds) - 2)
+    inside = (place[:, None] == np.arange(len(bounds) - 1)) & defined[:, None]
+    total = np.where(inside, np.where(defined, y, 0.0)[:, None], 0.0)
+    counts = inside.astype(np.float64)
+
+    def statistic(weights: Float64[np.ndarray, "replicate instance"]) -> np.ndarray:
+        is_high = _over(weights @ total, weights @ counts) > threshold
+        return np.where(is_high.any(1), bounds[is_high.argmax(1)], bounds[-1])
+
+    return draws(statistic, names, int(defined.sum()))
+
+
+def odds(first: ArrayLike, second: ArrayLike, names: Sequence[str]) -> Draws:
+    """How many times as often `first` holds as `second`; where `second` never does, of half a time.
+
+    Half a document in the denominator keeps the ratio finite; undefined flags count as not holding.
+    """
+    flags = np.stack([np.nan_to_num(np.asarray(f, dtype=np.float64)) for f in (first, second)], 1)
+
+    def statistic(weights: Float64[np.ndarray, "replicate instance"]) -> np.ndarray:
+        one, other = (weights @ flags).T
+        found = _over(one, np.maximum(other, 0.5))
+        return np.where(one + other > 0, found, np.nan)
+
+    return draws(statistic, names, int(flags.any(1).sum()))
+
+
+def undefined() -> Draws:
+    """What a statistic of nothing is."""
+    return Draws(float("nan"), np.full(REPLICATES, np.nan), 0)
+
+
+def minus(first: Draws, second: Draws) -> Draws:
+    """The difference, replicate by replicate."""
+    n = min(first.n, second.n)
+    return Draws(first.value - second.value, first.drawn - second.drawn, n)
+
+
+def over(first: Draws, second: Draws) -> Draws:
+    """The quotient, replicate by replicate; undefined where it would divide by zero or less.
+
+    A mean effect in the denominator that is not above zero has no meaningful multiple.
+    """
+    value = _over(np.array([first.value]), np.maximum([second.value], 0.0))
+    drawn = _over(first.drawn, np.maximum(second.drawn, 0.0))
+    return Draws(float(value[0]), drawn, min(first.n, second.n))
+
+
+def largest(several: Iterable[Draws]) -> Draws:
+    """The largest value, in each replicate anew."""
+    found = list(several)
+    if not found:
+        return undefined()
+    return Draws(
+        max(one.value for one in found),
+        np.max([one.drawn for one in found], axis=0),
+        min(one.n for one in found),
+    )
+
+
+def smallest(several: Iterable[Draws]) -> Draws:
+    """The smallest value, in each replicate anew."""
+    found = [Draws(-one.value, -one.drawn, one.n) for one in several]
+    return negative(largest(found))
+
+
+def negative(one: Draws) -> Draws:
+    """The same with the other sign."""
+    return Draws(-one.value, -one.drawn, one.n)
+
+
+def middle(several: Iterable[Draws]) -> Draws:
+    """The mean of several statistics."""
+    found = list(several)
+    if not found:
+        return undefined()
+    return Draws(
+        float(np.mean([one.value for one in found])),
+        np.mean([one.drawn for one in found], axis=0),
+        sum(one.n for one in found),
+    )
+
+
+def holding(
+    several: Iterable[Draws], holds: Callable[[np.ndarray], Bool[np.ndarray, "..."]]
+) -> Draws:
+    """The share of models (one Draws each) that satisfy something; undefined ones are left out."""
+    found = [one for one in several if not np.isnan(one.value)]
+    if not found:
+        return undefined()
+    value = np.mean([holds(np.array([one.value]))[0] for one in found])
+    drawn = np.mean([holds(one.drawn) for one in found], axis=0)
+    return Draws(float(value), drawn.astype(np.float64), len(found))
+
+
+def spearman(first: Sequence[Draws], second: Sequence[Draws]) -> Draws:
+    """Spearman's correlation over models, replicate by replicate; undefined without spread."""
+    pairs = [
+        (a, b)
+        for a, b in zip(first, second, strict=True)
+        if not (np.isnan(a.value) or np.isnan(b.value))
+    ]
+    if len(pairs) < 3:
+        return undefined()
+    value = _correlation(*(np.array([[one.value for one in side]]) for side in zip(*pairs, strict=True)))
+    drawn = _correlation(*(np.stack([one.drawn for one in side], 1) for side in zip(*pairs, strict=True)))
+    return Draws(float(value[0]), drawn, len(pairs))
+
+
+def over_seeds(trained: Sequence[Draws]) -> Draws:
+    """One statistic of a model that was trained several times: the mean over seeds.
+
+    Each replicate draws as many seeds as there are, with replacement, beside its documents: so the
+    interval holds the spread between trainings too, and is the usual one for a single seed.
+    """
+    if len(trained) == 1:
+        return trained[0]
+    table = np.stack([one.drawn for one in trained])
+    generator = numpy_generator(0, "seeds of a model", len(trained))
+    chosen = generator.integers(0, len(trained), size=table.shape)
+    drawn = np.take_along_axis(table, chosen, axis=0).mean(0)
+    value = float(np.mean([one.value for one in trained]))
+    return Draws(value, drawn, min(one.n for one in trained))
+
+
+def discordance(only_first: int, only_second: int, n: int) -> Estimate:
+    """P(only first) - P(only second) of n pairs, with the interval of the exact paired test.
+
+    Given the discordant pairs, the first kind is binomial: Clopper and Pearson's interval for its
+    share π, and 2π - 1 of the discordant share. It leaves out 0 where the exact test rejects.
+    """
+    pairs = only_first + only_second
+    if not n:
+        return Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
+    low = float(beta.ppf(_TAILS[0], only_first, only_second + 1)) if only_first else 0.0
+    high = float(beta.ppf(_TAILS[1], only_first + 1, only_second)) if only_second else 1.0
+    ends = [(2 * end - 1) * pairs / n for end in (low, high)]
+    if not pairs:  # nothing ever flips: how rare it is, is all that is known
+        rare = float(beta.ppf(_TAILS[1], 1, n))
+        ends = [-rare, rare]
+    return Estimate((only_first - only_second) / n, ends[0], ends[1], n, "clopper-pearson")
+
+
+def _over(
+    first: Shaped[np.ndarray, "..."], second: Shaped[np.ndarray, "..."]
+) -> Float64[np.ndarray, "..."]:
+    found = np.full(np.broadcast_shapes(first.shape, second.shape), np.nan)
+    return np.divide(first, second, out=found, where=second > 0)
+
+
+def _correlation(
+    first: Float64[np.ndarray, "replicate model"], second: Float64[np.ndarray, "replicate model"]
+) -> Float64[np.ndarray, "replicate"]:
+    one, other = (rankdata(side, axis=1) - (side.shape[1] + 1) / 2 for side in (first, second))
+    return _signed_over((one * other).sum(1), np.sqrt((one**2).sum(1) * (other**2).sum(1)))
+
+
+def _signed_over(first: np.ndarray, second: np.ndarray) -> Float64[np.ndarray, "replicate"]:
+    return np.divide(first, second, out=np.full(len(first), np.nan), where=second > 0)
