@@ -1,0 +1,39 @@
+"""Run folders, whole-or-nothing writes, locks and steps that are done once.
+
+`heedful.runs.randomness` imports torch and is therefore imported by its own name.
+"""
+
+from heedful.runs.atomic import (
+    plain,
+    read_json,
+    remove_leftovers,
+    write_json,
+    write_text,
+    writing,
+    writing_folder,
+)
+from heedful.runs.folder import RunFolder
+from heedful.runs.locks import locked
+from heedful.runs.provenance import commit, now, versions
+from heedful.runs.steps import JSON, TABLE, Form, fingerprint, is_done, step
+
+__all__ = [
+    "JSON",
+    "TABLE",
+    "Form",
+    "RunFolder",
+    "commit",
+    "fingerprint",
+    "is_done",
+    "locked",
+    "now",
+    "plain",
+    "read_json",
+    "remove_leftovers",
+    "step",
+    "versions",
+    "write_json",
+    "write_text",
+    "writing",
+    "writing_folder",
+]

@@ -1,0 +1,179 @@
+"""Files that are either whole or not there: written under another name, then renamed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import InputError
+
+_MARK = ".tmp"
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def writing(path: Path | str) -> Iterator[Path]:
+    """A temporary path beside `path` that becomes `path` when the block ends well.
+
+    The file is flushed to the disk before it is renamed; after an error it is removed and what was
+    at `path` before is untouched. The suffix is kept, since writers choose their format by it.
+    Missing parent folders are made.
+    """
+    path = Path(path)
+    temporary = _temporary(path)
+    with _explained(path):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch(exist_ok=False)
+    try:
+        with _explained(path, only=_DISK_FULL):
+            yield temporary
+        with _explained(path):
+            _sync(temporary)
+            temporary.replace(path)
+            _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing_folder(path: Path | str) -> Iterator[Path]:
+    """A temporary folder beside `path` that takes its place when the block ends well.
+
+    An older folder at `path` is moved aside first and deleted last; a kill between the two renames
+    leaves no folder at `path`, never a mixed one.
+    """
+    path = Path(path)
+    temporary, old = _temporary(path), _temporary(path)
+    with _explained(path):
+        if path.exists() and not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+        temporary.mkdir(parents=True)
+    try:
+        with _explained(path, only=_DISK_FULL):
+            yield temporary
+        with _explained(path):
+            for file in sorted(temporary.rglob("*")):
+                _sync(file)
+            if path.exists():
+                path.rename(old)
+            temporary.rename(path)
+            _sync(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path | str) -> None:
+    """Deletes what killed processes left half-written; only for who holds the folder's lock."""
+    for leftover in list(Path(folder).rglob(f".*{_MARK}*")):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Writes UTF-8 text, whole or not at all."""
+    with writing(path) as temporary:
+        temporary.write_bytes(text.encode("utf-8"))
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Writes JSON in insertion order, whole or not at all; see `plain` for what is converted."""
+    value = plain(value)
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        write_text(path, text + "\n")
+    except UnicodeEncodeError:  # half a surrogate pair, from a damaged document: escape it
+        write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path | str) -> Any:
+    """The content of a JSON file, or an error that names the file and what is wrong with it."""
+    path = Path(path)
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; check the path.") from None
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}; check the path.") from None
+    except ValueError as error:  # both bad JSON and bytes that are not text
+        raise InputError(
+            f"{path} is not valid JSON ({error}); it is damaged or not ours: "
+            "delete it and run the command again."
+        ) from None
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types.
+
+    Not-a-number and infinities become null (JSON has neither), tuples lists, paths strings, numpy
+    and torch scalars and arrays Python's; dataclasses become objects, by `to_json` where they have
+    one. Anything else is a TypeError: a result nobody can read back should not be written.
+    """
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {_name(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "to_json"):
+        return plain(value.to_json())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "tolist"):  # numpy and torch, recognised without importing either
+        return plain(value.tolist())
+    raise TypeError(f"{type(value).__name__} has no JSON form: {value!r}")
+
+
+def _name(key: Any) -> str:
+    """An object's key: strings as they are, whole numbers as digits."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, int) and not isinstance(key, bool):
+        return str(int(key))
+    raise TypeError(f"a JSON key is a string or a whole number, got {key!r}")
+
+
+def _temporary(path: Path) -> Path:
+    """A fresh hidden name beside `path`, with its suffix."""
+    return path.with_name(f".{path.stem}.{secrets.token_hex(6)}{_MARK}{path.suffix}")
+
+
+def _sync(path: Path) -> None:
+    """Flushes a file or a folder's entries to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _explained(path: Path, only: set[int] | None = None) -> Iterator[None]:
+    """Turns the system's refusal to write into a sentence; `only` limits it to some errors."""
+    try:
+        yield
+    except OSError as error:
+        if only is not None and error.errno not in only:
+            raise
+        raise InputError(
+            f"Cannot write {path}: {error.strerror or error}; choose another --out."
+        ) from error
