@@ -75,7 +75,7 @@ def test_masked_words_leave_the_table_frozen_and_train_the_encoder(corpus: Encod
     model = model_of(corpus, "bilstm+additive+mlm:1")
     batch = next(batches(corpus.splits["train"], 16))
     with seeded(2):
-        objectives.masked_words(model, batch).backward()
+        objectives.with_penalties(model, batch, Penalties(masked_words=1)).added.backward()
     assert model.embedding.weight.grad is None
     assert model.level.encoder.cells.weight_hh_l0.grad.abs().sum() > 0
     assert model.head.weight.grad is None

@@ -12,7 +12,7 @@ from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse
 from heedful.training import Moment, TrainConfig, evaluate, fit
-from heedful.training.loop import _optimiser
+from heedful.training.loop import optimiser_of
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_weight_decay_acts_where_it_is_told(corpus: EncodedCorpus) -> None:
     names = {id(parameter): name for name, parameter in model.named_parameters()}
 
     def decayed(decay: str) -> set[str]:
-        groups = _optimiser(model, TrainConfig(weight_decay=0.1, decay=decay)).param_groups
+        groups = optimiser_of(model, TrainConfig(weight_decay=0.1, decay=decay)).param_groups
         return {names[id(p)] for g in groups if g["weight_decay"] for p in g["params"]}
 
     everything = set(names.values())

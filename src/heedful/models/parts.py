@@ -91,6 +91,31 @@ class NoEncoder(nn.Module):
         return inputs
 
 
+class Marked(nn.Module):
+    """An encoder that also reads a learnt start and end vector around each sequence.
+
+    Their states are dropped, so that neither can be attended (faithful.md §2.2).
+    """
+
+    def __init__(self, encoder: nn.Module, input_dim: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.marks = nn.Parameter(torch.randn(2, input_dim) / math.sqrt(input_dim))
+
+    def forward(
+        self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
+    ) -> Float[Tensor, "batch unit dim"]:
+        """States at every unit; zero at padding."""
+        start = self.marks[0].expand(len(inputs), 1, -1)
+        end = torch.zeros_like(start)
+        longer = torch.cat([start, inputs * mask[..., None], end], 1)
+        document, last = torch.arange(len(inputs), device=mask.device), mask.sum(-1) + 1
+        longer = longer.index_put((document, last), self.marks[1])
+        position = torch.arange(longer.shape[1], device=mask.device)
+        states: Tensor = self.encoder(longer, position <= last[:, None])
+        return states[:, 1:-1] * mask[..., None]
+
+
 class AdditiveScores(nn.Module):
     """c · tanh(W h + b) / λ."""
 
@@ -122,6 +147,25 @@ class DotScores(nn.Module):
         """A score for each unit."""
         scores: Tensor = self.query(values)
         return scores[..., 0] / self.scale
+
+
+class AskingScores(nn.Module):
+    """(Q h̄) · h / λ: dot attention whose query is made from the document's mean value h̄."""
+
+    def __init__(self, config: ModelConfig, dim: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(dim, dim, bias=False)
+        if config.normal_query:
+            nn.init.normal_(self.query.weight)
+        is_scaled = config.attention == "scaled-dot"
+        self.scale = config.scale or (math.sqrt(dim) if is_scaled else 1.0)
+
+    def forward(
+        self, values: Float[Tensor, "batch unit dim"], mask: Bool[Tensor, "batch unit"]
+    ) -> Float[Tensor, "batch unit"]:
+        """A score for each unit."""
+        mean = (values * mask[..., None]).sum(1) / mask.sum(-1, keepdim=True)
+        return (values @ self.query(mean)[..., None])[..., 0] / self.scale
 
 
 class UniformScores(nn.Module):
@@ -159,6 +203,8 @@ class Level(nn.Module):
                 self.encoder = Convolution(config, input_dim)
             case _:
                 self.encoder = Recurrent(config, input_dim)
+        if config.marks:
+            self.encoder = Marked(self.encoder, input_dim)
         encoded = input_dim if config.encoder == "none" else config.width
         self.join = config.join
         self.dim = encoded + input_dim if config.join == "concat" else encoded
@@ -167,6 +213,8 @@ class Level(nn.Module):
                 self.attention: nn.Module = AdditiveScores(config, self.dim)
             case "uniform":
                 self.attention = UniformScores()
+            case _ if config.instance_query:
+                self.attention = AskingScores(config, self.dim)
             case _:
                 self.attention = DotScores(config, self.dim)
 
@@ -181,6 +229,8 @@ class Level(nn.Module):
             values = torch.cat([states, inputs], -1)
         elif self.join == "residual":
             values = states + inputs
-        scores = self.attention(values).masked_fill(~mask, -torch.inf)
+        asks = isinstance(self.attention, AskingScores)
+        scores = self.attention(values, mask) if asks else self.attention(values)
+        scores = scores.masked_fill(~mask, -torch.inf)
         context = (scores.softmax(-1)[..., None] * values).sum(1)
         return Attended(states, values, scores, context)

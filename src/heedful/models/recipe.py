@@ -41,6 +41,10 @@ class ModelConfig:
     """Hidden width of additive attention; none means half the width of the values."""
     normal_query: bool = True
     """Start the query of dot attention from N(0, 1); the small default collapses to uniform."""
+    instance_query: bool = False
+    """Make the query of dot attention a linear map of the document's mean value."""
+    marks: bool = False
+    """Put a learnt start and end vector around what the encoder reads; neither is attended."""
     one_logit: bool = False
     """Two classes from a single logit s, reported as (0, s)."""
     head_bias: bool = True
@@ -80,6 +84,10 @@ class ModelConfig:
             )
         if self.width % 2 and self.encoder in ("bilstm", "bigru", "conv"):
             raise InputError(f"{self.encoder} needs an even width, got {self.width}.")
+        if self.instance_query and self.attention not in ("dot", "scaled-dot"):
+            raise InputError(
+                f"instance_query is for dot and scaled-dot attention, got {self.attention}."
+            )
         if self.join == "residual" and self.encoder != "none" and self.width != self.embedding_dim:
             raise InputError(
                 f"residual adds inputs to states, so width ({self.width}) and embedding_dim "
@@ -101,8 +109,18 @@ class Penalties:
     """δ: weight of the mean squared distance between each state and its word's embedding."""
     masked_words: float = 0.0
     """η: weight of guessing masked words from their states."""
+    tying_over: str = "mean"
+    """Over the dimensions of a word's distance: mean, or sum (the literal formula)."""
+    masked_over: str = "documents"
+    """What the guesses' summed loss is divided by: documents of the batch, or masked words."""
 
     def __post_init__(self) -> None:
+        for kind, value, known in (
+            ("reduction of tying", self.tying_over, ("mean", "sum")),
+            ("reduction of masked words", self.masked_over, ("documents", "words")),
+        ):
+            if value not in known:
+                raise unknown(kind, value, known)
         for name, symbol in (("tying", "δ"), ("masked_words", "η")):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(

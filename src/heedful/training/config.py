@@ -38,6 +38,8 @@ class TrainConfig:
     """Stop after this many evaluations without gain; 0 never stops early."""
     select: str = "accuracy"
     """The dev metric that chooses the kept weights: accuracy, macro_f1, f1 (last class), loss."""
+    balanced: bool = False
+    """Weigh each class by the inverse of its share, for corpora where one class is rare."""
     evaluate_at: tuple[int, ...] = ()
     """Extra steps at which dev is evaluated and observers are called; every epoch always is."""
     checkpoint_seconds: float = 60.0

@@ -74,8 +74,13 @@ def fit(
         if split not in corpus.splits or not len(corpus.splits[split]):
             raise InputError(f"Training needs {split} documents; {corpus.name} has none.")
     objectives.check(model, penalties)
+    if config.select == "f1" and not (corpus.splits["dev"].labels == len(model.classes) - 1).any():
+        raise InputError(
+            f"F1 of {model.classes[-1]!r} chooses the weights, but no dev document of "
+            f"{corpus.name} has that label; add some, or set select to accuracy."
+        )
     model.to(device)
-    optimiser = _optimiser(model, config)
+    optimiser = optimiser_of(model, config)
     described = {
         "model": asdict(model.config),
         "train": asdict(config),
@@ -120,6 +125,7 @@ class _Run:
             described,
         )
         self.progressed = Progressed(learning_rate=config.learning_rate)
+        self.class_weights = _class_weights(model, corpus, device) if config.balanced else None
         self.best: dict[str, Tensor] = _copied(model)
         self.loss = torch.zeros((), dtype=torch.float64, device=device)
         self.saved = time.monotonic()
@@ -145,7 +151,8 @@ class _Run:
             if index < done.batch:
                 continue
             self.model.train()
-            loss = objectives.loss(self.model, batch.to(self.device), penalties)
+            here = batch.to(self.device)
+            loss = objectives.loss(self.model, here, penalties, self.class_weights)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             if self.config.clip_value:
@@ -213,11 +220,20 @@ class _Run:
         self.saved = time.monotonic()
 
 
+def _class_weights(
+    model: AttentionClassifier, corpus: EncodedCorpus, device: torch.device | str
+) -> Tensor:
+    """The inverse of each class's share of the training documents; 0 for one without any."""
+    labels = torch.from_numpy(corpus.splits["train"].labels)
+    counts = torch.bincount(labels[labels >= 0], minlength=len(model.classes)).float()
+    return torch.where(counts > 0, counts.sum() / (len(counts) * counts), 0).to(device)
+
+
 def _copied(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-def _optimiser(model: AttentionClassifier, config: TrainConfig) -> torch.optim.Optimizer:
+def optimiser_of(model: AttentionClassifier, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimiser, with weight decay on the parameters the configuration names."""
     decayed: list[nn.Parameter] = []
     free: list[nn.Parameter] = []

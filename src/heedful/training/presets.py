@@ -79,3 +79,38 @@ PRESETS |= {
     for family in ("han", "flan")
     for encoder in ERASURE_ENCODERS
 }
+
+FAITHFUL_TRAIN = TrainConfig(
+    epochs=8,
+    batch_size=32,
+    optimiser="amsgrad",
+    learning_rate=1e-3,
+    weight_decay=1e-5,
+    decay="all but attention",
+    clip_norm=5.0,
+    patience=0,
+    select="f1",
+)
+"""The training of every model of the faithful study (faithful.md §2.7)."""
+FAITHFUL_MODEL: dict[str, Any] = {"one_logit": True, "marks": True, "normal_query": True}
+FAITHFUL_ATTENTIONS = {"+": "additive", "-dot": "scaled-dot"}
+FAITHFUL_VARIANTS = {
+    # The strengths are where §2.3 and §2.4 start; the study chooses them on dev.
+    "base": "",
+    "concat": "+concat",
+    "residual": "+residual",
+    "tying": "+tying:10",
+    "mlm": "+mlm:1",
+}
+
+PRESETS |= {
+    f"faithful/{variant}{mark}": Preset(
+        f"bilstm+{attention}{ending}",
+        {"embedding_dim": 300, "width": 300} | FAITHFUL_MODEL,
+        FAITHFUL_TRAIN,
+        {"min_count": 2},
+        "faithful.md §2",
+    )
+    for variant, ending in FAITHFUL_VARIANTS.items()
+    for mark, attention in FAITHFUL_ATTENTIONS.items()
+}

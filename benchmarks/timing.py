@@ -1,0 +1,60 @@
+"""Seconds that functions take when they run in turn, and how they grow."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+import torch
+
+SHORTEST = 0.05
+"""Seconds a sample lasts at least: quicker functions are called several times."""
+
+
+class Timed(NamedTuple):
+    """What a function takes and what it gave."""
+
+    seconds: float
+    """Median over the samples."""
+    result: Any
+
+
+def side_by_side(functions: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Timed]:
+    """Median seconds per call; one sample of each in turn, so that a busy moment hits all alike."""
+    results = {name: function() for name, function in functions.items()}  # warms up
+    calls = {}
+    for name, function in functions.items():
+        once = _seconds(function, 1)
+        calls[name] = max(math.ceil(SHORTEST / once), 1)
+    samples: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(repeats):
+        for name, function in functions.items():
+            samples[name].append(_seconds(function, calls[name]))
+    return {name: Timed(median(samples[name]), results[name]) for name in functions}
+
+
+def exponent(sizes: Mapping[int, float]) -> float:
+    """The slope of log seconds over log size, by least squares: 1 is linear, 2 quadratic."""
+    x = [math.log(size) for size in sizes]
+    y = [math.log(seconds) for seconds in sizes.values()]
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    across = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    return across / sum((a - mean_x) ** 2 for a in x)
+
+
+def bandwidth(megabytes: int = 128) -> float:
+    """Bytes per second that a big copy reads and writes."""
+    source = torch.ones(megabytes * 2**17, dtype=torch.float64)
+    target = torch.empty_like(source)
+    copied = side_by_side({"copy": lambda: target.copy_(source)}, repeats=5)["copy"]
+    return 2 * 8 * len(source) / copied.seconds
+
+
+def _seconds(function: Callable[[], Any], calls: int) -> float:
+    started = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - started) / calls

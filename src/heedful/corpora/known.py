@@ -1,0 +1,184 @@
+"""Documents whose right reason is known: every unit says a class, and marked units decide.
+
+A unit is a word, or a sentence around one, with a *role*, a class it says and a strength:
+
+* `plain` says its class with a strength of 0.5 to 1.5, `weak` with 0.1;
+* `marked` is a plain unit with a mark on it: the label is the class that the marked units say, and
+  they are the evidence;
+* `decoy` says nothing.
+
+Unless `agreeing` is given, what the units say is drawn before the label is, and the label is
+independent of it: to count what units say, without looking at the marks, is to guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from heedful.corpora.documents import Corpus, Document
+from heedful.corpora.vocabulary import SPECIALS, Vocabulary
+from heedful.errors import InputError, unknown
+from heedful.runs.randomness import numpy_generator
+
+LEVELS = 20
+"""Strengths of plain and marked words: 0.5 to 1.5 in so many equal steps."""
+WEAK = 0.1
+ROLES = ("plain", "marked", "weak")
+DECOYS = ("none", "anywhere", "end", "after")
+EMPTY, DECOY = "so", "indeed"
+"""A word that fills sentences, and the word that attention may be drawn to."""
+
+
+class Unit(NamedTuple):
+    """What one word stands for."""
+
+    role: str
+    """plain, marked, weak, decoy or empty."""
+    says: int = -1
+    """Class it speaks for; -1 for none."""
+    level: int = 0
+
+    @property
+    def strength(self) -> float:
+        """How loud it speaks."""
+        if self.says < 0:
+            return 0.0
+        return WEAK if self.role == "weak" else 0.5 + self.level / (LEVELS - 1)
+
+    @property
+    def word(self) -> str:
+        """How it is written."""
+        if self.says < 0:
+            return {"decoy": DECOY, "empty": EMPTY}[self.role]
+        return f"{self.role}-{self.says}-{self.level}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the documents of a known-answer corpus are built."""
+
+    classes: int = 2
+    units: tuple[int, int] = (8, 14)
+    """Fewest and most units."""
+    marks: int = 1
+    """Marked units."""
+    weak: float = 0.0
+    """Share of the unmarked units that are weak."""
+    disagreeing: float | None = None
+    """Expected share of units that speak against the label; none: the label is independent."""
+    decoy: str = "none"
+    """Where a decoy stands: none, anywhere, at the end, or right after the first mark."""
+    is_marked_first: bool = False
+    """Whether a document starts with its marked units."""
+    words: int = 1
+    """Words in a unit: with more than one, units are sentences."""
+
+    def __post_init__(self) -> None:
+        if self.decoy not in DECOYS:
+            raise unknown("place of a decoy", self.decoy, DECOYS)
+        if self.units[0] // self.classes < self.marks:
+            raise InputError(
+                f"{self.marks} marked units of one class need documents of at least "
+                f"{self.marks * self.classes} units, got {self.units[0]}."
+            )
+
+
+def words_of(classes: int) -> dict[str, Unit]:
+    """Every word of a corpus of so many classes and what it stands for."""
+    units = [
+        Unit(role, says, level)
+        for role in ROLES
+        for says in range(classes)
+        for level in range(1 if role == "weak" else LEVELS)
+    ]
+    return {unit.word: unit for unit in [*units, Unit("decoy"), Unit("empty")]}
+
+
+def vocabulary_of(classes: int) -> Vocabulary:
+    """The words of a corpus of so many classes."""
+    return Vocabulary(SPECIALS + tuple(words_of(classes)))
+
+
+def known(shape: Shape, sizes: Mapping[str, int], seed: int = 0) -> Corpus:
+    """So many documents of a shape in each split, the same for the same seed."""
+    splits = {
+        split: list(_documents(shape, split, size, seed)) for split, size in sizes.items()
+    }
+    classes = tuple(f"class {index}" for index in range(shape.classes))
+    return Corpus(name="known", classes=classes, splits=splits)
+
+
+def _documents(shape: Shape, split: str, size: int, seed: int) -> Iterator[Document]:
+    rng = numpy_generator(seed, "known", split)
+    # Labels as even as they get, so that chance is 1 / classes.
+    labels = rng.permutation(np.arange(size) % shape.classes)
+    for number, label in enumerate(labels.tolist()):
+        units = _units(shape, label, rng)
+        yield _written(f"known/{seed}/{split}/{number}", shape, units, label, rng)
+
+
+def _units(shape: Shape, label: int, rng: np.random.Generator) -> list[Unit]:
+    """The units of one document in order."""
+    count = int(rng.integers(shape.units[0], shape.units[1] + 1))
+    says = _said(shape, label, count, rng)
+    agreeing = np.flatnonzero(says == label)
+    marked = set(rng.choice(agreeing, shape.marks, replace=False).tolist())
+    levels = rng.integers(0, LEVELS, count).tolist()
+    is_weak = (rng.random(count) < shape.weak).tolist()
+    units = []
+    for place, (said, level) in enumerate(zip(says.tolist(), levels, strict=True)):
+        if place in marked:
+            units.append(Unit("marked", said, level))
+        elif is_weak[place]:
+            units.append(Unit("weak", said))
+        else:
+            units.append(Unit("plain", said, level))
+    if shape.is_marked_first:
+        units.sort(key=lambda unit: unit.role != "marked")
+    if shape.decoy != "none":
+        first = next((i for i, unit in enumerate(units) if unit.role == "marked"), 0)
+        place = {"anywhere": int(rng.integers(0, count + 1)), "end": count, "after": first + 1}
+        units.insert(place[shape.decoy], Unit("decoy"))
+    return units
+
+
+def _said(shape: Shape, label: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """The class that each unit says."""
+    classes = np.arange(shape.classes)
+    if shape.disagreeing is None:
+        rest = rng.choice(classes, count % shape.classes, replace=False)
+        said = np.concatenate([np.repeat(classes, count // shape.classes), rest])
+    else:
+        # Rounded up or down at random, so that the expected share is the one asked for.
+        against = int(shape.disagreeing * count + rng.random())
+        against = min(against, count - shape.marks)
+        others = rng.choice(np.delete(classes, label), against)
+        said = np.concatenate([np.full(count - against, label), others])
+    return rng.permutation(said)
+
+
+def _written(
+    id: str, shape: Shape, units: list[Unit], label: int, rng: np.random.Generator
+) -> Document:
+    """The document in words: each unit alone, or somewhere in a sentence of empty words."""
+    empty = Unit("empty")
+    words: list[Unit] = []
+    for unit in units:
+        place = int(rng.integers(0, shape.words))
+        words += [empty] * place + [unit] + [empty] * (shape.words - 1 - place)
+    tokens = tuple(word.word for word in words)
+    ends = np.cumsum([len(token) + 1 for token in tokens]) - 1
+    starts = ends - [len(token) for token in tokens]
+    return Document(
+        id=id,
+        text=" ".join(tokens),
+        tokens=tokens,
+        spans=np.stack([starts, ends], 1).astype(np.int32),
+        label=label,
+        sentence=np.repeat(np.arange(len(units), dtype=np.int32), shape.words),
+        evidence=np.array([word.role == "marked" for word in words]),
+    )
