@@ -31,13 +31,18 @@ def site(model: AttentionClassifier, reading: Reading, dtype: torch.dtype) -> Si
     return Site(reading.values.to(dtype), reading.attention.to(dtype), weight, bias)
 
 
-def removal_loop(at: Site, order: Int[Tensor, "batch ranking unit"]) -> Int[Tensor, "batch ranking"]:
+def removal_loop(
+    at: Site, order: Int[Tensor, "batch ranking unit"]
+) -> Int[Tensor, "batch ranking"]:
     """Units removed at the first flip of each ranking, -1 for never; one document at a time.
 
     Every step is taken, also after the first flip. Documents are of full length.
     """
     rows = [
-        [_one_ranking(values, attention, at.weight, at.bias, ranking.tolist()) for ranking in orders]
+        [
+            _one_ranking(values, attention, at.weight, at.bias, ranking.tolist())
+            for ranking in orders
+        ]
         for values, attention, orders in zip(at.values, at.attention, order, strict=True)
     ]
     return torch.tensor(rows)
@@ -46,18 +51,22 @@ def removal_loop(at: Site, order: Int[Tensor, "batch ranking unit"]) -> Int[Tens
 def _one_ranking(
     values: Tensor, attention: Tensor, weight: Tensor, bias: Tensor, ranking: list[int]
 ) -> int:
-    left = attention.clone()
+    left, nothing = attention.clone(), torch.zeros_like(values[0])
     decided = int((weight @ (left @ values) + bias).argmax())
     first = -1
     for step, unit in enumerate(ranking, 1):
         left[unit] = 0
-        context = (left / left.sum()) @ values if step < len(ranking) else torch.zeros_like(values[0])
+        context = (
+            (left / left.sum()) @ values if step < len(ranking) else torch.zeros_like(values[0])
+        )
         if int((weight @ context + bias).argmax()) != decided and first < 0:
             first = step
     return first
 
 
-def batched_loop(at: Site, order: Int[Tensor, "batch ranking unit"]) -> Int[Tensor, "batch ranking"]:
+def batched_loop(
+    at: Site, order: Int[Tensor, "batch ranking unit"]
+) -> Int[Tensor, "batch ranking"]:
     """The same, all documents of the batch at once."""
     first = torch.full(order.shape[:2], -1)
     steps = order.shape[2]

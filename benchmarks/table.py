@@ -98,7 +98,7 @@ def page(rows: Sequence[Row], measured: dict[str, Any], gigabytes: float) -> str
 Written by `make bench`, which measures everything below side by side in one run: samples are taken
 in turn, and each number is a median. {small}{verdict}
 
-{measured["machine"]}; {measured["threads"]} threads; torch {measured["versions"]["torch"]}; a big
+{measured["machine"]}; threads: {measured["threads"]}; torch {measured["versions"]["torch"]}; a big
 copy moves {gigabytes:.1f} GB/s; commit {measured["commit"]}; {measured["date"]}.
 
 {head}

@@ -45,6 +45,9 @@ DataRoot = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", help="Run folder to write.")]
 Seed = Annotated[int, typer.Option("--seed", help="Everything random follows from it.")]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto.")]
+Deterministic = Annotated[
+    bool, typer.Option("--deterministic", help="The same bits every time on a GPU too (slower).")
+]
 Config = Annotated[
     Path | None,
     typer.Option("--config", help="TOML file with the tables [model], [train], [words]."),
@@ -69,6 +72,7 @@ def audit(
     out: Out = None,
     seed: Seed = 0,
     device: Device = "auto",
+    deterministic: Deterministic = False,
     documents: Annotated[
         int, typer.Option("--documents", help="Audit at most this many; 0 audits all.")
     ] = 2000,
@@ -80,6 +84,7 @@ def audit(
 ) -> None:
     """Audit a model's attention: verdict, numbers, pictures, one page."""
     from heedful.jobs import audit as audit_job
+    from heedful.jobs import deterministic as same_bits
 
     is_path = Path(model).exists()
     if is_path and data is not None:
@@ -96,17 +101,18 @@ def audit(
             corpus = _trained_on(Path(model)) or corpus
         opened = _corpus(corpus, data, text, label, split, seed, data_root, quick)
         out = out or (Path(model) if is_path else _place(model, opened.name, seed, quick))
-    result = audit_job(
-        model,
-        opened,
-        out,
-        settings=_settings(config, quick),
-        vectors=vectors,
-        documents=documents,
-        seed=seed,
-        device=device,
-        show=True,
-    )
+    with same_bits(deterministic):
+        result = audit_job(
+            model,
+            opened,
+            out,
+            settings=_settings(config, quick),
+            vectors=vectors,
+            documents=documents,
+            seed=seed,
+            device=device,
+            show=True,
+        )
     if json:
         return _print_json(result.to_json())
     from heedful.report.console import print_verdict
@@ -128,6 +134,7 @@ def train(
     out: Out = None,
     seed: Seed = 0,
     device: Device = "auto",
+    deterministic: Deterministic = False,
     config: Config = None,
     vectors: Vectors = None,
     data_root: DataRoot = None,
@@ -135,21 +142,23 @@ def train(
     json: AsJson = False,
 ) -> None:
     """Train a model and keep it in a run folder."""
+    from heedful.jobs import deterministic as same_bits
     from heedful.jobs import train as train_job
     from heedful.runs import RunFolder
 
     opened = _corpus(corpus, data, text, label, split, seed, data_root, quick)
     out = out or _place(recipe, opened.name, seed, quick)
-    train_job(
-        recipe,
-        opened,
-        out,
-        settings=_settings(config, quick),
-        vectors=vectors,
-        seed=seed,
-        device=device,
-        show=True,
-    )
+    with same_bits(deterministic):
+        train_job(
+            recipe,
+            opened,
+            out,
+            settings=_settings(config, quick),
+            vectors=vectors,
+            seed=seed,
+            device=device,
+            show=True,
+        )
     record = RunFolder.open(out).record
     test = record.get("test") or {}
     if json:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from heedful.audits.finding import Finding, Measure, frame
@@ -28,7 +28,7 @@ from heedful.models.classifier import AttentionClassifier
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, evaluating, ranked
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import means
+from heedful.statistics.intervals import bootstraps, means
 
 QUESTION = "If the words that a ranking puts first are deleted, does the decision suffer?"
 SHARES = (0.05, 0.1, 0.2, 0.5)
@@ -227,6 +227,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
             headline[name] = found
             measures += [Measure(name, e, method) for method, e in found.items()]
             measures += [Measure(name, e, m) for m, e in over_shares.minus("random").items()]
+            if quantity == "sufficiency":
+                avoided = "loss avoided" + name.removeprefix(quantity)
+                measures += [Measure(avoided, e, m) for m, e in loss_avoided(over_shares).items()]
     instances = int(rows["instance"].nunique())
     return Finding(
         audit="input-erasure",
@@ -237,6 +240,31 @@ def summarise(rows: pd.DataFrame) -> Finding:
         drawn=_drawn(rows, modes),
         notes=(_policy(rows), *counted(every - instances, every, left_out)),
     )
+
+
+def loss_avoided(sufficiency: Wide) -> dict[str, Estimate]:
+    """How much of the loss by keeping random words each ranking's words avoid: 1 all, 0 none.
+
+    1 - sufficiency / sufficiency of random words, each the mean over documents; below 0 where the
+    words that a ranking puts first say less of the decision than random ones. Undefined where
+    random words alone lose nothing.
+    """
+    if "random" not in sufficiency:
+        return {}
+    values = sufficiency.table.to_numpy(dtype=np.float64)
+    random = sufficiency.rankings.index("random")
+
+    def statistics(
+        weights: Float64[np.ndarray, "replicate instance"],
+    ) -> Float64[np.ndarray, "replicate method"]:
+        total = weights @ values
+        lost = total[:, [random]]
+        share = np.full(total.shape, np.nan)
+        np.divide(lost - total, lost, out=share, where=lost > 1e-9 * weights.sum(1, keepdims=True))
+        return share
+
+    found = bootstraps(statistics, sufficiency.names, method="bca")
+    return dict(zip(sufficiency.rankings, found, strict=True))
 
 
 def _name(quantity: str) -> str:

@@ -11,6 +11,7 @@ from heedful.corpora.planted import planted
 from heedful.corpora.prepared import load_prepared, prepare
 from heedful.corpora.sentences import sentence_numbers
 from heedful.corpora.splits import keyed_split
+from heedful.corpora.synthetic import synthetic
 from heedful.corpora.texts import document_of
 from heedful.corpora.tokens import TOKENISERS, Tokens, tokenise
 from heedful.corpora.vectors import Vectors, load_vectors
@@ -50,5 +51,6 @@ __all__ = [
     "read_texts",
     "recipe_of",
     "sentence_numbers",
+    "synthetic",
     "tokenise",
 ]

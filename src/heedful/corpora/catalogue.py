@@ -2,6 +2,7 @@
 
 NAME          what
 planted       the embedded default, 2 classes; planted:3, planted:5, planted:2:short
+synthetic     bags of words tied to classes, embedded: synthetic:data1, data2, three, ratio-1-2
 FAMILY        a corpus of the data root, its default task: sst is sst:2
 FAMILY:TASK   another task: sst:5, imdb:stars, ag_news:world-business,
               20newsgroups:rec.sport.baseball,rec.sport.hockey
@@ -24,6 +25,8 @@ from heedful.corpora.hub import read_hub
 from heedful.corpora.planted import LENGTHS, planted
 from heedful.corpora.recipes import PLAIN, RECIPES, Recipe
 from heedful.corpora.root import locate, root_of
+from heedful.corpora.synthetic import TASKS as SYNTHETIC_TASKS
+from heedful.corpora.synthetic import synthetic
 from heedful.corpora.tables import SUFFIXES, suffix_of
 from heedful.errors import InputError, unknown
 
@@ -88,6 +91,10 @@ CATALOGUE: dict[str, Entry] = {
         Entry(
             "planted", "generated reviews with known evidence", "2, 3 or 5",
             tasks=("2", "3", "5", "2:short", "3:short", "5:short"),
+        ),
+        Entry(
+            "synthetic", "bags of words whose tie to a class is known (polarity study)", "2 or 3",
+            tasks=SYNTHETIC_TASKS, free_task=True,
         ),
         Entry(
             "sst", "Stanford Sentiment Treebank, sentences", "2 or 5", sst.FILES, sst.SOURCE,
@@ -173,7 +180,7 @@ def load_corpus(
 ) -> Corpus:
     """The corpus of that name (see the module's head); real ones are read from the data root.
 
-    Options go to the reader: `sizes` (planted), `keep` (20newsgroups), `limit` (the large CSVs),
+    Options go to the reader: `sizes` (planted), `instances` (synthetic), `keep` (20newsgroups), `limit` (the large CSVs),
     `text`, `label`, `split` (files, hub).
 
     >>> corpus = load_corpus("planted:5", sizes={"train": 10})
@@ -187,6 +194,8 @@ def load_corpus(
     entry, task, recipe = parse_name(name)
     if entry.name == "planted":
         return _planted(task, seed, **options)
+    if entry.name == "synthetic":
+        return synthetic(task, seed, **options)
     if entry.read is None:
         how = "load_parallel" if entry.name == "multi30k" else "load_lexicon"
         raise InputError(f"{entry.name} is no classification corpus; read it with {how}.")

@@ -97,11 +97,17 @@ def encode(
     min_count: int = 1,
     max_size: int | None = None,
     max_tokens: int = MAX_TOKENS,
+    words_of: Sequence[str] = ("train",),
 ) -> EncodedCorpus:
-    """The corpus as ids; the vocabulary is that of the training documents unless one is given."""
+    """The corpus as ids; the vocabulary is that of the training documents unless one is given.
+
+    `words_of` names the splits whose words it holds: words seen in dev and test only then have a
+    vector of their own, which is never trained.
+    """
     if vocabulary is None:
         corpus.require("train")
-        vocabulary = Vocabulary.of(corpus.splits["train"], min_count, max_size)
+        documents = [d for split in words_of for d in corpus.splits.get(split, ())]
+        vocabulary = Vocabulary.of(documents, min_count, max_size)
     splits, notes = {}, dict(corpus.notes)
     for split, documents in corpus.splits.items():
         splits[split], counted = encode_documents(documents, vocabulary, max_tokens)

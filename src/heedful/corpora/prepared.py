@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,7 @@ def prepare(
     max_size: int | None = None,
     max_tokens: int = MAX_TOKENS,
     vocabulary: Vocabulary | None = None,
+    words_of: Sequence[str] = ("train",),
 ) -> EncodedCorpus:
     """The corpus as ids, written to the folder `out` as a whole or not at all.
 
@@ -115,7 +117,7 @@ def prepare(
     """
     from safetensors.numpy import save, save_file
 
-    encoded = encode(corpus, vocabulary, min_count, max_size, max_tokens)
+    encoded = encode(corpus, vocabulary, min_count, max_size, max_tokens, words_of)
     matrix = None if vectors is None else load_vectors(vectors, encoded.vocabulary).matrix
     arrays = {
         f"{split}.{name}": np.ascontiguousarray(values)

@@ -2,7 +2,7 @@
 
 from heedful.jobs.auditing import Audited, audit
 from heedful.jobs.explaining import Explanation, explain
-from heedful.jobs.opening import device_of, load
+from heedful.jobs.opening import deterministic, device_of, load
 from heedful.jobs.settings import Settings, read_settings, settings_of
 from heedful.jobs.training import train
 
@@ -11,6 +11,7 @@ __all__ = [
     "Explanation",
     "Settings",
     "audit",
+    "deterministic",
     "device_of",
     "explain",
     "load",

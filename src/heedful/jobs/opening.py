@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -26,8 +29,35 @@ def device_of(name: str = "auto") -> torch.device:
     return device
 
 
+@contextmanager
+def deterministic(is_wanted: bool) -> Iterator[None]:
+    """Lends torch in a mode where a GPU gives the same bits every time, and gives it back.
+
+    The CPU always does, with the same number of threads.
+    """
+    if not is_wanted:
+        yield
+        return
+    before = torch.are_deterministic_algorithms_enabled()
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA starts
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
 def load(path: str | Path, device: str = "cpu") -> AttentionClassifier:
-    """The trained model of a run folder, or of a folder that holds a model."""
+    """The trained model of a run folder, or of a folder that holds a model.
+
+    >>> import heedful, tempfile
+    >>> from heedful.models import example, save_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(example(), Path(folder))
+    ...     model = heedful.load(folder)
+    >>> model.classes
+    ('negative', 'positive')
+    """
     folder = Path(path)
     if not folder.exists():
         raise InputError(f"{folder} does not exist; expected a run or model folder.")
@@ -40,7 +70,8 @@ def encoded_of(corpus: Corpus | EncodedCorpus, words: WordSettings) -> EncodedCo
     """The corpus as ids, with the vocabulary of its training documents."""
     if isinstance(corpus, EncodedCorpus):
         return corpus
-    return encode(corpus, None, words.min_count, words.max_size, words.max_tokens)
+    sizes = words.min_count, words.max_size, words.max_tokens
+    return encode(corpus, None, *sizes, words.words_of)
 
 
 def read_by(model: AttentionClassifier, corpus: Corpus | EncodedCorpus) -> EncodedCorpus:

@@ -25,6 +25,8 @@ class WordSettings:
     """Most words kept."""
     max_tokens: int = MAX_TOKENS
     """Longer documents are cut here, and counted."""
+    words_of: tuple[str, ...] = ("train",)
+    """Splits whose words are known; dev and test words without training keep random vectors."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,13 @@ def settings_of(tables: Mapping[str, Any]) -> Settings:
     train = dict(tables.get("train", {}))
     if "evaluate_at" in train:
         train["evaluate_at"] = tuple(train["evaluate_at"])
+    words = dict(tables.get("words", {}))
+    if "words_of" in words:
+        words["words_of"] = tuple(words["words_of"])
     return Settings(
         dict(tables.get("model", {})),
         with_settings(TrainConfig, train),
-        with_settings(WordSettings, tables.get("words", {})),
+        with_settings(WordSettings, words),
     )
 
 

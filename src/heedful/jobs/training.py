@@ -12,7 +12,7 @@ from heedful.jobs.opening import device_of, encoded_of
 from heedful.jobs.settings import Settings, preset_settings
 from heedful.models import AttentionClassifier, Recipe, build, load_model, parse, save_model
 from heedful.runs import RunFolder
-from heedful.training import Observer, evaluate, fit
+from heedful.training import History, Observer, evaluate, fit
 from heedful.training.presets import PRESETS
 
 
@@ -56,13 +56,10 @@ def train(
         width = {} if table is None else {"embedding_dim": table.shape[1]}
         recipe = parse(recipe, **(width | dict(settings.model)))
 
-    def fresh() -> AttentionClassifier:
+    def learn(folder: Path | None) -> tuple[AttentionClassifier, History]:
         words, classes = encoded.vocabulary, encoded.classes
-        return build(recipe.model, words, classes, seed, table, encoded.tokeniser)
-
-    if out is None:
-        model = fresh()
-        fit(
+        model = build(recipe.model, words, classes, seed, table, encoded.tokeniser)
+        history = fit(
             model,
             encoded,
             settings.train,
@@ -70,9 +67,13 @@ def train(
             seed=seed,
             device=target,
             observers=observers,
+            folder=folder,
             show=show,
         )
-        return model.eval()
+        return model.eval(), history
+
+    if out is None:
+        return learn(None)[0]
     run = RunFolder.create(
         out,
         {
@@ -94,21 +95,10 @@ def train(
     started = time.perf_counter()
     with run.locked():
         run.update(notes=dict(encoded.notes))
-        model = fresh()
-        history = fit(
-            model,
-            encoded,
-            settings.train,
-            recipe.penalties,
-            seed=seed,
-            device=target,
-            observers=observers,
-            folder=run.path,
-            show=show,
-        )
+        model, history = learn(run.path)
         save_model(model, run.model)
         run.update(best_dev=history.best, best_step=history.best_step)
         if "test" in encoded.splits:
             run.update(test=asdict(evaluate(model, encoded.splits["test"], target)))
         run.finish("train", time.perf_counter() - started)
-    return model.eval()
+    return model

@@ -4,7 +4,7 @@ from heedful.models.classifier import AttentionClassifier
 from heedful.models.edits import Edit, Permute, Replace, Scale, erase, identity, keep, uniform
 from heedful.models.reading import Reading
 from heedful.models.recipe import ModelConfig, Penalties, Recipe, looks_like_recipe, parse
-from heedful.models.saved import build, load_model, save_model
+from heedful.models.saved import build, example, load_model, save_model
 from heedful.models.verbs import (
     AttentiveModel,
     alone,
@@ -33,6 +33,7 @@ __all__ = [
     "decide",
     "erase",
     "evaluating",
+    "example",
     "identity",
     "keep",
     "load_model",

@@ -65,6 +65,10 @@ class AttentionClassifier(nn.Module):
         self.config, self.vocabulary, self.classes = config, vocabulary, classes
         self.tokeniser = tokeniser
         self.embedding = nn.Embedding(len(vocabulary), config.embedding_dim, padding_idx=PAD)
+        if config.embedding_start is not None:
+            nn.init.uniform_(self.embedding.weight, -config.embedding_start, config.embedding_start)
+            with torch.no_grad():
+                self.embedding.weight[PAD] = 0
         self.embedding.weight.requires_grad_(not config.freeze_embeddings)
         below_dropout = config.dropout if config.word_dropout is None else config.word_dropout
         self.words = (
@@ -78,6 +82,8 @@ class AttentionClassifier(nn.Module):
             nn.init.xavier_uniform_(self.head.weight)
             if config.head_bias:
                 nn.init.zeros_(self.head.bias)
+        if config.head_start is not None:
+            nn.init.uniform_(self.head.weight, -config.head_start, config.head_start)
         self.head_dropout = nn.Dropout(config.head_dropout)
 
     def set_vectors(self, vectors: Float[np.ndarray, "word dim"]) -> None:

@@ -35,6 +35,10 @@ class Recurrent(nn.Module):
                     nn.init.xavier_uniform_(weight)
                 else:
                     nn.init.orthogonal_(weight)
+        elif config.start == "orthogonal cells":
+            for weight in self.cells.parameters():
+                if weight.dim() == 2:
+                    nn.init.orthogonal_(weight)  # all gates as one matrix (polarity.md §2.5)
 
     def forward(
         self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
@@ -122,8 +126,10 @@ class AdditiveScores(nn.Module):
     def __init__(self, config: ModelConfig, dim: int) -> None:
         super().__init__()
         hidden = config.attention_dim or max(dim // 2, 1)
-        self.hidden = nn.Linear(dim, hidden)
+        self.hidden = nn.Linear(dim, hidden, bias=config.additive_bias)
         self.query = nn.Linear(hidden, 1, bias=False)
+        if config.normal_additive_query:
+            nn.init.normal_(self.query.weight)
         self.scale = config.scale or 1.0
 
     def forward(self, values: Float[Tensor, "batch unit dim"]) -> Float[Tensor, "batch unit"]:
@@ -165,7 +171,8 @@ class AskingScores(nn.Module):
     ) -> Float[Tensor, "batch unit"]:
         """A score for each unit."""
         mean = (values * mask[..., None]).sum(1) / mask.sum(-1, keepdim=True)
-        return (values @ self.query(mean)[..., None])[..., 0] / self.scale
+        query: Tensor = self.query(mean)
+        return (values @ query[..., None])[..., 0] / self.scale
 
 
 class UniformScores(nn.Module):

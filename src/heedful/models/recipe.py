@@ -13,8 +13,9 @@ from heedful.errors import InputError, unknown
 ENCODERS = ("none", "affine", "affine-tanh", "conv", "lstm", "bilstm", "gru", "bigru")
 ATTENTIONS = ("additive", "dot", "scaled-dot", "uniform")
 JOINS = ("none", "concat", "residual")
-PENALTIES = {"tying": "tying", "mlm": "masked_words"}
-GRAMMAR = "[han:]ENCODER[*LAYERS]+ATTENTION[@λ][+concat|+residual][+tying:δ][+mlm:η]"
+STARTS = ("default", "orthogonal", "orthogonal cells")
+PENALTIES = {"tying": "tying", "mlm": "masked_words", "vw": "alignment"}
+GRAMMAR = "[han:]ENCODER[*LAYERS]+ATTENTION[@λ][+concat|+residual][+tying:δ][+mlm:η][+vw:μ]"
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class ModelConfig:
     """Hidden width of additive attention; none means half the width of the values."""
     normal_query: bool = True
     """Start the query of dot attention from N(0, 1); the small default collapses to uniform."""
+    normal_additive_query: bool = False
+    """Start the query of additive attention from N(0, 1) too (polarity.md §2.7)."""
+    additive_bias: bool = True
+    """Whether additive attention has a bias inside tanh."""
     instance_query: bool = False
     """Make the query of dot attention a linear map of the document's mean value."""
     marks: bool = False
@@ -62,7 +67,12 @@ class ModelConfig:
     head_dropout_on: str = "input"
     """Where head dropout acts: on the head's input, or on its logits (erasure.md §2.5)."""
     start: str = "default"
-    """Random start of recurrent cells and head: the framework's default, or orthogonal."""
+    """Random start: the framework's default, orthogonal (recurrent cells, and the head evenly), or
+    orthogonal cells (every matrix of recurrent cells and nothing else)."""
+    embedding_start: float | None = None
+    """Word vectors start uniform between ± this; none means N(0, 1)."""
+    head_start: float | None = None
+    """The head's weights start uniform between ± this; none means the framework's default."""
 
     def __post_init__(self) -> None:
         for kind, value, known in (
@@ -70,7 +80,7 @@ class ModelConfig:
             ("attention", self.attention, ATTENTIONS),
             ("join", self.join, JOINS),
             ("place for head dropout", self.head_dropout_on, ("input", "logits")),
-            ("random start", self.start, ("default", "orthogonal")),
+            ("random start", self.start, STARTS),
         ):
             if value not in known:
                 raise unknown(kind, value, known)
@@ -96,6 +106,9 @@ class ModelConfig:
         for name in ("embedding_dim", "width", "attention_dim"):
             if (size := getattr(self, name)) is not None and size < 1:
                 raise InputError(f"{name} must be at least 1, got {size}.")
+        for name in ("embedding_start", "head_start"):
+            if (width := getattr(self, name)) is not None and not 0 < width < math.inf:
+                raise InputError(f"{name} must be above 0, got {width}.")
         for name in ("dropout", "word_dropout", "window_dropout", "head_dropout"):
             if (share := getattr(self, name)) is not None and not 0 <= share < 1:
                 raise InputError(f"{name} lies in [0, 1), got {share}.")
@@ -109,6 +122,8 @@ class Penalties:
     """δ: weight of the mean squared distance between each state and its word's embedding."""
     masked_words: float = 0.0
     """η: weight of guessing masked words from their states."""
+    alignment: float = 0.0
+    """μ: weight of |V·W|, the query's inner product with the head, in a dot model."""
     tying_over: str = "mean"
     """Over the dimensions of a word's distance: mean, or sum (the literal formula)."""
     masked_over: str = "documents"
@@ -121,7 +136,7 @@ class Penalties:
         ):
             if value not in known:
                 raise unknown(kind, value, known)
-        for name, symbol in (("tying", "δ"), ("masked_words", "η")):
+        for name, symbol in (("tying", "δ"), ("masked_words", "η"), ("alignment", "μ")):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(
                     f"{name} ({symbol}) must be a number from 0 up, got {getattr(self, name)}."
@@ -146,6 +161,8 @@ class Recipe:
         text += f"+tying:{_typed(self.penalties.tying)}" if self.penalties.tying else ""
         masked = self.penalties.masked_words
         text += f"+mlm:{_typed(masked)}" if masked else ""
+        aligned = self.penalties.alignment
+        text += f"+vw:{_typed(aligned)}" if aligned else ""
         return text
 
 
@@ -164,7 +181,7 @@ def parse(recipe: str, **sizes: Any) -> Recipe:
         "attention": attention,
         "scale": _number(scale, float, recipe) if at else None,
     }
-    penalties: dict[str, float] = {}
+    penalties: dict[str, Any] = {}
     for part in others[1:]:
         key, _, value = part.partition(":")
         if key in ("concat", "residual") and not value and "join" not in config:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from heedful.corpora.vocabulary import Vocabulary
+from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.recipe import ModelConfig
@@ -80,3 +80,18 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> AttentionCla
             f"{folder} is not a model heedful can read ({reason}); train it again."
         ) from error
     return model.to(device).eval()
+
+
+def example() -> AttentionClassifier:
+    """A classifier with weights set by hand, for examples: it attends to `good`, then to `bad`."""
+    words = Vocabulary((*SPECIALS, "good", "bad", "food", "service", "and"))
+    config = ModelConfig("none", attention="dot", embedding_dim=2)
+    model = build(config, words, ("negative", "positive"))
+    with torch.no_grad():
+        model.embedding.weight.zero_()
+        model.embedding.weight[words.ids["good"]] = torch.tensor([3.0, 1.0])
+        model.embedding.weight[words.ids["bad"]] = torch.tensor([2.0, -1.0])
+        model.level.attention.query.weight.copy_(torch.tensor([[1.0, 0.0]]))
+        model.head.weight.copy_(torch.tensor([[0.0, -2.0], [0.0, 2.0]]))
+        model.head.bias.zero_()
+    return model.eval()

@@ -53,7 +53,16 @@ def evaluating(model: AttentiveModel) -> Iterator[None]:
 
 
 def read(model: AttentiveModel, batch: Batch) -> Reading:
-    """One forward pass over the batch, kept."""
+    """One forward pass over the batch, kept.
+
+    >>> from heedful.models import example
+    >>> model = example()
+    >>> reading = read(model, model.batch(["good food", "bad"]))
+    >>> reading.texts
+    (('good', 'food'), ('bad',))
+    >>> reading.attention.shape, reading.logits.shape
+    (torch.Size([2, 2]), torch.Size([2, 2]))
+    """
     with evaluating(model):
         return model.read(batch)
 
@@ -65,6 +74,16 @@ def decide(
 
     An edit that changes nothing gives back `reading.logits` to the bit. A row with nothing left
     gives the head an empty context: with a linear head, the offset decides.
+
+    >>> from heedful.models import erase, example, uniform
+    >>> model = example()
+    >>> reading = read(model, model.batch(["good food and bad service"]))
+    >>> decide(model, reading, uniform(reading)).shape  # one document, one edit, two classes
+    torch.Size([1, 1, 2])
+    >>> good = torch.tensor([[[True, False, False, False, False]]])
+    >>> without = decide(model, reading, erase(good))
+    >>> model.classes[reading.decision[0]], model.classes[without.argmax()]
+    ('positive', 'negative')
     """
     changed = edits.rows(reading, edit)
     if reading.unit_logits is not None and reading.offset is not None:
@@ -95,6 +114,13 @@ def curve(
 
     summed from the tail: subtracting a prefix from the total would leave only rounding when the
     removed units held nearly all mass (§6.4).
+
+    >>> from heedful.models import example
+    >>> model = example()
+    >>> reading = read(model, model.batch(["good food and bad service"]))
+    >>> order = ranked(reading.attention, reading)[:, None]  # one ranking: by attention
+    >>> curve(model, reading, order).argmax(-1)  # steps 0 to 5: flips as soon as `good` is gone
+    tensor([[[1, 0, 0, 0, 0, 0]]])
     """
     if reading.unit_logits is None or reading.offset is None:
         return _curve_by_answers(model, reading, order)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STUDIES: dict[str, str] = {
     "quicklook": "heedful.papers.quicklook",
+    "erasure": "heedful.papers.erasure",
 }
 """The module of each study, which calls it STUDY; imported when it is asked for."""
 

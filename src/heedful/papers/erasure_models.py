@@ -173,9 +173,7 @@ class View:
         second: Callable[[Erased], np.ndarray],
     ) -> Draws:
         """How many times as often one thing holds as another."""
-        return drawn(
-            self.rows(model), lambda one: draws.odds(first(one), second(one), one.names)
-        )
+        return drawn(self.rows(model), lambda one: draws.odds(first(one), second(one), one.names))
 
 
 def views(results: Results, plan: Plan, corpora: Sequence[str]) -> list[View]:

@@ -90,7 +90,9 @@ def box_grid(table: pd.DataFrame, *, hue: str, ylabel: str = "") -> Figure:
         for number, name in enumerate(hues):
             _boxes(axes, part[part[hue] == name], corpora, number, len(hues), str(name))
         axes.set_xticks(range(len(corpora)), [plain_text(c, 30 // len(corpora)) for c in corpora])
-        axes.set(xlim=(-0.6, len(corpora) - 0.4), ylim=(-0.03, 1.03), yticks=(0, 0.25, 0.5, 0.75, 1))
+        axes.set(
+            xlim=(-0.6, len(corpora) - 0.4), ylim=(-0.03, 1.03), yticks=(0, 0.25, 0.5, 0.75, 1)
+        )
         axes.set_title(plain_text(model), fontsize=9)
         axes.yaxis.grid(True, color=LINE, lw=0.6)
         axes.set_axisbelow(True)

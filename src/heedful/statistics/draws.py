@@ -208,8 +208,12 @@ def spearman(first: Sequence[Draws], second: Sequence[Draws]) -> Draws:
     ]
     if len(pairs) < 3:
         return undefined()
-    value = _correlation(*(np.array([[one.value for one in side]]) for side in zip(*pairs, strict=True)))
-    drawn = _correlation(*(np.stack([one.drawn for one in side], 1) for side in zip(*pairs, strict=True)))
+    value = _correlation(
+        *(np.array([[one.value for one in side]]) for side in zip(*pairs, strict=True))
+    )
+    drawn = _correlation(
+        *(np.stack([one.drawn for one in side], 1) for side in zip(*pairs, strict=True))
+    )
     return Draws(float(value[0]), drawn, len(pairs))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,8 @@ class _Run:
         """What is left of one pass over the training documents, then an evaluation."""
         done = self.progressed
         train = self.corpus.splits["train"]
-        order = numpy_generator(seed, "epoch", done.epoch)
+        given = self.config.order_seed
+        order = numpy_generator(seed if given is None else given, "epoch", done.epoch)
         sizes = self.config.batch_size, order, self.config.max_batch_tokens
         for index, batch in enumerate(batches(train, *sizes)):
             if index < done.batch:
@@ -235,15 +236,23 @@ def _copied(model: nn.Module) -> dict[str, Tensor]:
 
 def optimiser_of(model: AttentionClassifier, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimiser, with weight decay on the parameters the configuration names."""
+    return optimiser_for(model.named_parameters(), config)
+
+
+def optimiser_for(
+    named: Iterable[tuple[str, nn.Parameter]], config: TrainConfig
+) -> torch.optim.Optimizer:
+    """The optimiser of parameters under the names they have in a classifier."""
     decayed: list[nn.Parameter] = []
     free: list[nn.Parameter] = []
-    for name, parameter in model.named_parameters():
+    for name, parameter in named:
         if not parameter.requires_grad:
             continue
         is_decayed = {
             "all": True,
             "all but attention": ".attention." not in name,
             "encoder": ".encoder." in name,
+            "additive map": ".attention.hidden." in name,
         }[config.decay]
         (decayed if is_decayed else free).append(parameter)
     groups = [
@@ -258,6 +267,6 @@ def optimiser_of(model: AttentionClassifier, config: TrainConfig) -> torch.optim
         case "adamw":
             return torch.optim.AdamW(groups, rate)
         case "adagrad":
-            return torch.optim.Adagrad(groups, rate)
+            return torch.optim.Adagrad(groups, rate, lr_decay=config.rate_decay)
         case _:
             return torch.optim.SGD(groups, rate)

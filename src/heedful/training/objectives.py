@@ -30,6 +30,26 @@ def check(model: AttentionClassifier, penalties: Penalties) -> None:
             f"(embedding_dim {config.embedding_dim}), which must be equal; set width to "
             f"{config.embedding_dim}."
         )
+    is_dot = config.attention in ("dot", "scaled-dot") and not config.instance_query
+    if penalties.alignment and not (is_dot and config.join != "concat"):
+        raise InputError(
+            "the V·W penalty needs one query in the space of the values (dot or scaled-dot "
+            f"attention, no concat), got {config.encoder}+{config.attention}."
+        )
+
+
+def alignment(model: AttentionClassifier) -> Float[Tensor, ""]:
+    """|V·W|: how far the query points along the head; summed over classes where there are several.
+
+    The raw inner product, not divided by λ (polarity.md §2.11). Behind an affine map M both are
+    taken back to the words first: |Wᵀ M Mᵀ V|. The derivative at 0 is 0.
+    """
+    attention = model.level.attention
+    query, head = attention.query.weight[0], model.head.weight  # type: ignore[union-attr, index]
+    if model.config.encoder == "affine":
+        through: Tensor = model.level.encoder.linear.weight  # type: ignore[union-attr, assignment]
+        query, head = query @ through, head @ through
+    return (head @ query).abs().sum()
 
 
 def loss(
@@ -73,6 +93,8 @@ def with_penalties(model: AttentionClassifier, batch: Batch, penalties: Penaltie
         states = whole.word_states[count:]
         guessed = guesses(model, states, batch.ids, chosen, penalties.masked_over)
         added = added + penalties.masked_words * guessed
+    if penalties.alignment:
+        added = added + penalties.alignment * alignment(model)
     return Penalised(passed, added)
 
 

@@ -67,11 +67,64 @@ def _erasure(corpus: str, family: str, encoder: str) -> Preset:
     )
 
 
+POLARITY_SCALES = ("0.001", "1", "10", "20", "50", "100", "10000")
+"""The seven λ of the polarity study."""
+POLARITY_MODELS = {
+    # name: encoder, attention, what weight decay acts on
+    "dp": ("none", "scaled-dot", ""),
+    "dp-l": ("bilstm", "scaled-dot", "encoder"),
+    "dp-a": ("affine", "scaled-dot", "encoder"),
+    "ad": ("none", "additive", "additive map"),
+}
+
+
+def _polarity(name: str, scale: str, one_logit: bool) -> Preset:
+    """One of the 28 models of the polarity study, for two classes or for more (polarity.md §2)."""
+    encoder, attention, decay = POLARITY_MODELS[name]
+    return Preset(
+        f"{encoder}+{attention}@{scale}",
+        {
+            "embedding_dim": 100,
+            "width": 100,
+            "attention_dim": 100,
+            "normal_additive_query": True,
+            "one_logit": one_logit,
+            "head_bias": False,
+            "dropout": 0.5,
+            "head_dropout": 0.5,
+            "start": "orthogonal cells",
+            "embedding_start": 0.1,
+        },
+        TrainConfig(
+            epochs=40,
+            batch_size=100,
+            optimiser="adagrad",
+            learning_rate=0.02,
+            rate_decay=1e-3,
+            # Never given in the paper; 1e-3 is what the released configuration says.
+            weight_decay=1e-3 if decay else 0.0,
+            decay=decay or "all",
+            clip_norm=0.0,
+            patience=0,
+        ),
+        {"min_count": 1, "words_of": ("train", "dev", "test")},
+        "polarity.md §2",
+    )
+
+
 PRESETS: dict[str, Preset] = {
     f"erasure/{corpus}/{family}-{encoder}": _erasure(corpus, family, encoder)
     for corpus in ERASURE_CORPORA
     for family in ("han", "flan")
     for encoder in ERASURE_ENCODERS
+}
+PRESETS |= {
+    f"polarity/{name}@{scale}" + ("" if one_logit else "/classes"): _polarity(
+        name, scale, one_logit
+    )
+    for name in POLARITY_MODELS
+    for scale in POLARITY_SCALES
+    for one_logit in (True, False)
 }
 # Without a corpus, the values of the one with the longest texts.
 PRESETS |= {

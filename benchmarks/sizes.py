@@ -1,0 +1,44 @@
+"""How much is measured: the sizes of the published table, and small ones for tests."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of all cases."""
+
+    documents: int = 32
+    units: int = 400
+    classes: int = 5
+    repeats: int = 9
+    slow_repeats: int = 3
+    """Samples of what takes seconds."""
+    lengths: tuple[int, ...] = (400, 800, 1_600, 3_200)
+    """Units over which growth is fitted."""
+    pair_lengths: tuple[int, ...] = (100, 200, 400)
+    """Units up to which the pair adversary looks at every pair."""
+    pair_documents: int = 8
+    short_documents: int = 128
+    """Documents of the lengths of SST."""
+    steps: int = 500
+    """Steps of the gradient search."""
+    few: int = 200
+    many: int = 2_000
+    memory_units: int = 200
+
+
+PUBLISHED = Sizes()
+SMALL = Sizes(
+    documents=3,
+    units=30,
+    repeats=2,
+    slow_repeats=1,
+    lengths=(16, 32),
+    pair_lengths=(8, 16),
+    pair_documents=2,
+    short_documents=6,
+    steps=20,
+    few=32,
+    many=64,
+    memory_units=20,
+)

@@ -1,0 +1,225 @@
+"""How much of a word its state still holds: mutual information in nats (faithful.md §3.4).
+
+Pairs of a word's embedding and the value that attention sees there, over all occurrences of a
+sample of word types. Both sides are clustered, and the information between the cluster labels is
+the plug-in estimate; with the word itself as label one side is exact. Few pairs per cell bias it
+upwards: the same estimate on shuffled pairs says by how much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from heedful.corpora.batches import batches
+from heedful.corpora.encoded import Encoded
+from heedful.corpora.vocabulary import SPECIALS
+from heedful.errors import InputError, unknown
+from heedful.models.classifier import AttentionClassifier
+from heedful.models.verbs import evaluating
+from heedful.runs.randomness import key, numpy_generator
+
+TYPES = 1_000
+"""Word types in a sample, and clusters on each side."""
+PAIRS = 1_000_000
+"""Most pairs; more are drawn from at random."""
+MINI_BATCH = 100
+RESTARTS = 3
+TILE = 8_192
+"""Rows assigned to their clusters at once."""
+
+Kind = Literal["MF", "RS"]
+KINDS: tuple[Kind, ...] = ("MF", "RS")
+"""The most frequent words, or words drawn by their frequency to the power 3/4."""
+
+
+class Sample(NamedTuple):
+    """A fixed list of places of a corpus, the same for every model."""
+
+    kind: str
+    tokens: Int[np.ndarray, "pair"]
+    """Places in the flat ids of the split, rising."""
+    words: Int[np.ndarray, "pair"]
+    """The word id at each place."""
+
+
+@dataclass(frozen=True)
+class Information:
+    """What states tell about words on one sample, in nats."""
+
+    clustered: float
+    """Between clusters of embeddings and clusters of states, as published."""
+    by_word: float
+    """Between the words themselves and clusters of states."""
+    ceiling: float
+    """H(word): no state can tell more."""
+    cluster_ceiling: float
+    """H(cluster of embeddings): the ceiling of `clustered`."""
+    shuffled: float
+    """`clustered` on shuffled pairs, where there is none: the bias."""
+    shuffled_by_word: float
+    pairs: int
+    types: int
+
+
+def sample(
+    encoded: Encoded,
+    kind: str = "MF",
+    types: int = TYPES,
+    most: int = PAIRS,
+    seed: int = 0,
+) -> Sample:
+    """The occurrences of some word types in a split, at most so many, drawn by the seed."""
+    if kind not in KINDS:
+        raise unknown("sample of words", kind, KINDS)
+    counts = np.bincount(encoded.ids)
+    counts[: len(SPECIALS)] = 0
+    present = int((counts > 0).sum())
+    if present < types:
+        raise InputError(
+            f"The sample needs {types} different words, as many as there are clusters, but the "
+            f"split has {present}; ask for at most {present} types."
+        )
+    generator = numpy_generator(seed, "information", kind)
+    if kind == "MF":
+        chosen = np.argsort(-counts, kind="stable")[:types]
+    else:
+        weights = counts**0.75
+        chosen = generator.choice(len(counts), types, replace=False, p=weights / weights.sum())
+    is_chosen = np.zeros(len(counts), dtype=bool)
+    is_chosen[chosen] = True
+    tokens = np.flatnonzero(is_chosen[encoded.ids])
+    if len(tokens) > most:
+        tokens = np.sort(generator.choice(tokens, most, replace=False))
+    return Sample(kind, tokens, encoded.ids[tokens])
+
+
+def states_at(
+    model: AttentionClassifier,
+    encoded: Encoded,
+    tokens: Int[np.ndarray, "pair"],
+    device: torch.device | str = "cpu",
+) -> tuple[Float[np.ndarray, "pair input"], Float[np.ndarray, "pair dim"]]:
+    """Embeddings and attended values at some places of a split, from one pass over it.
+
+    The values are what attention averages: states, with the embedding added or appended where the
+    model joins them.
+    """
+    if model.config.hierarchical:
+        raise InputError("Information is measured between words and their own values; a "
+                         "hierarchical model attends to sentences. Use a flat recipe.")  # fmt: skip
+    row_of = {name: row for row, name in enumerate(encoded.names)}
+    wanted = np.full(len(encoded.ids), -1)
+    wanted[tokens] = np.arange(len(tokens))
+    inputs = np.empty((len(tokens), model.config.embedding_dim), dtype=np.float32)
+    values = np.empty((len(tokens), model.level.dim), dtype=np.float32)
+    with evaluating(model):
+        for batch in batches(encoded, 256, max_tokens=65_536):
+            first = encoded.starts[[row_of[name] for name in batch.names]]
+            places = first[:, None] + np.arange(batch.ids.shape[1])
+            mask = batch.mask.numpy()
+            pair = np.where(mask, wanted[np.where(mask, places, 0)], -1)
+            if not (pair >= 0).any():
+                continue
+            here = batch.to(device)
+            embedded = model.embed(here)
+            seen = model.from_inputs(embedded, here).attended.values
+            found = torch.from_numpy(pair >= 0).to(device)
+            inputs[pair[pair >= 0]] = embedded[found].float().cpu().numpy()
+            values[pair[pair >= 0]] = seen[found].float().cpu().numpy()
+    return inputs, values
+
+
+def clusters(
+    vectors: Float[np.ndarray, "pair dim"],
+    count: int,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> Int[np.ndarray, "pair"]:
+    """A cluster label for each vector, by mini-batch k-means (batches of 100, 3 restarts)."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    if len(vectors) < count:
+        raise InputError(
+            f"{count} clusters need at least as many pairs, but there are {len(vectors)}; "
+            "ask for fewer clusters or more pairs."
+        )
+    means = MiniBatchKMeans(
+        count, batch_size=MINI_BATCH, n_init=RESTARTS, random_state=key(seed, "clusters") % 2**32,
+        compute_labels=False,
+    ).fit(vectors)  # fmt: skip
+    centres = torch.from_numpy(means.cluster_centers_).to(device, torch.float32)
+    half = centres.square().sum(-1) / 2
+    labels = [
+        (half - part.to(device, torch.float32) @ centres.T).argmin(-1).cpu()
+        for part in torch.split(torch.from_numpy(vectors), TILE)
+    ]
+    return torch.cat(labels).numpy()
+
+
+def mutual_information(u: Int[np.ndarray, "pair"], v: Int[np.ndarray, "pair"]) -> float:
+    """Σ p(u, v) ln (p(u, v) / p(u) p(v)) over the pairs of labels that occur, in nats."""
+    return label_entropy(u) + label_entropy(v) - label_entropy(_together(u, v))
+
+
+def label_entropy(labels: Int[np.ndarray, "pair"]) -> float:
+    """Entropy of the labels' shares, in nats."""
+    counts = np.unique(labels, return_counts=True)[1]
+    shares = counts / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _together(u: Int[np.ndarray, "pair"], v: Int[np.ndarray, "pair"]) -> Int[np.ndarray, "pair"]:
+    """One label for each pair of labels."""
+    return np.asarray(u.astype(np.int64) * (int(v.max(initial=0)) + 1) + v)
+
+
+def word_labels(
+    model: AttentionClassifier,
+    chosen: Sample,
+    count: int = TYPES,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> Int[np.ndarray, "pair"]:
+    """Clusters of the embeddings at the places of a sample.
+
+    A word has one vector, so only as many vectors as types are clustered, each as often as it
+    occurs: drawn with weights instead of a million copies.
+    """
+    types, place = np.unique(chosen.words, return_inverse=True)
+    table = model.embedding.weight.detach()[
+        torch.from_numpy(types).to(model.embedding.weight.device)
+    ]
+    vectors = table.float().cpu().numpy()
+    drawn = numpy_generator(seed, "occurrences").permutation(place)[: max(100 * count, 10_000)]
+    fitted = clusters(np.concatenate([vectors, vectors[drawn]]), count, seed, device)
+    return fitted[: len(types)][place]
+
+
+def measure(
+    model: AttentionClassifier,
+    encoded: Encoded,
+    chosen: Sample,
+    count: int = TYPES,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> Information:
+    """What the model's values tell about its words on a fixed sample, with ceiling and bias."""
+    _, values = states_at(model, encoded, chosen.tokens, device)
+    v = clusters(values, count, seed, device)
+    u = word_labels(model, chosen, count, seed, device)
+    shuffled = numpy_generator(seed, "shuffled pairs").permutation(v)
+    return Information(
+        clustered=mutual_information(u, v),
+        by_word=mutual_information(chosen.words, v),
+        ceiling=label_entropy(chosen.words),
+        cluster_ceiling=label_entropy(u),
+        shuffled=mutual_information(u, shuffled),
+        shuffled_by_word=mutual_information(chosen.words, shuffled),
+        pairs=len(v),
+        types=len(np.unique(chosen.words)),
+    )

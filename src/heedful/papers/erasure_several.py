@@ -1,0 +1,428 @@
+"""Claims of the erasure study about removing items until the decision flips: ERA-8 to 16, 19, 21."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import numpy as np
+
+from heedful.audits.erased import RANKINGS, Erased
+from heedful.jobs.ledger import NotMeasurable, Parts, above, at_least, at_most, below
+from heedful.jobs.measuring import exact
+from heedful.jobs.results import Results
+from heedful.jobs.study import Claim, Plan
+from heedful.papers.erasure_models import (
+    FAMILIES,
+    MODELS,
+    WITH_ENCODER,
+    WITHOUT,
+    View,
+    needs,
+    views,
+)
+from heedful.papers.erasure_numbers import PUBLISHED, by_corpus
+from heedful.papers.erasure_single import estimates
+from heedful.statistics import Estimate, draws
+from heedful.statistics.draws import Draws
+
+PAIRS = (("attention", "random"), ("gradient", "attention"), ("product", "attention"))
+"""Of ERA-8: the first is claimed to flip earlier."""
+Fraction = Callable[[Erased, str], np.ndarray]
+
+
+def plain(one: Erased, ranking: str) -> np.ndarray:
+    """k*/n, without what never flips."""
+    return one.fraction(ranking)
+
+
+def gaps(view: View, model: str, fraction: Fraction = plain) -> dict[str, Draws]:
+    """Paired differences of k*/n between rankings, over documents that both flip."""
+    return {
+        f"{model}: {first} - {second}": view.mean(
+            model, lambda one, a=first, b=second: fraction(one, a) - fraction(one, b)
+        )
+        for first, second in PAIRS
+    }
+
+
+def earlier_than_attention(results: Results, plan: Plan, corpus: str) -> Parts:
+    """ERA-8: paired differences of k*/n in encoder models."""
+    view = View(results, plan, corpus)
+    found = {name: one for model in WITH_ENCODER for name, one in gaps(view, model).items()}
+    return estimates(found)
+
+
+def listed(corpora: Sequence[str] | str) -> list[str]:
+    """One corpus, or several."""
+    return [corpora] if isinstance(corpora, str) else list(corpora)
+
+
+def of_models(
+    results: Results,
+    plan: Plan,
+    corpora: Sequence[str] | str,
+    models: Sequence[str],
+    statistic: Callable[[View, str], Draws],
+    holds: Callable[[np.ndarray], np.ndarray],
+) -> Draws:
+    """The share of models on these corpora whose statistic satisfies something."""
+    at_hand = views(results, plan, listed(corpora))
+    return draws.holding([statistic(view, m) for view in at_hand for m in models], holds)
+
+
+def gradient_share(view: View, model: str) -> Draws:
+    """Share of instances that the gradient flips with fewer items, of those either flips."""
+
+    def is_earlier(one: Erased) -> np.ndarray:
+        sign = one.earlier("gradient", "attention")
+        return np.where(np.isnan(sign), np.nan, sign == 1)
+
+    return view.mean(model, is_earlier)
+
+
+def gradient_mostly(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Estimate:
+    """ERA-9: share of encoder models in which the gradient is earlier for most instances."""
+    found = of_models(results, plan, corpora, WITH_ENCODER, gradient_share, lambda d: d > 0.5)
+    return found.estimate()
+
+
+def wins(one: Erased, value: int, kept: np.ndarray | bool = True) -> np.ndarray:
+    """Where the gradient is earlier (1) or attention is (-1), among the kept documents."""
+    return (one.earlier("gradient", "attention") == value) & kept
+
+
+def ratio(view: View, model: str) -> Draws:
+    """(gradient earlier) / (attention earlier)."""
+    return view.odds(model, lambda one: wins(one, 1), lambda one: wins(one, -1))
+
+
+def ratios(results: Results, plan: Plan, corpus: str) -> Parts:
+    """ERA-10: the ratio of each encoder model; all of them must reach it, so the least does."""
+    view = View(results, plan, corpus)
+    return estimates({model: ratio(view, model) for model in WITH_ENCODER})
+
+
+def product_gap(view: View, model: str) -> Draws:
+    """Paired difference of k*/n, product minus gradient."""
+    return view.mean(model, lambda one: one.fraction("product") - one.fraction("gradient"))
+
+
+def product_mostly(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Estimate:
+    """ERA-11: share of models in which product needs no more items than gradient."""
+    return of_models(results, plan, corpora, MODELS, product_gap, lambda d: d <= 0).estimate()
+
+
+def medians(view: View, model: str, fraction: Fraction = plain) -> dict[str, Draws]:
+    """Median k*/n by ranking."""
+    return {r: view.median(model, lambda one, r=r: fraction(one, r)) for r in RANKINGS}
+
+
+def late(view: View, fraction: Fraction = plain) -> dict[str, Draws]:
+    """Medians that ERA-12 speaks of."""
+    found = {"HANrnn: attention": medians(view, "HANrnn", fraction)["attention"]}
+    return found | {f"FLANrnn: {r}": m for r, m in medians(view, "FLANrnn", fraction).items()}
+
+
+def late_flips(results: Results, plan: Plan, corpus: str) -> Parts:
+    """ERA-12: median k*/n of the recurrent models."""
+    return estimates(late(View(results, plan, corpus)))
+
+
+LATE = {"HANrnn: attention": at_least(0.75), "FLANrnn: attention": at_least(0.75)} | {
+    f"FLANrnn: {ranking}": above(0.5) for ranking in ("random", "gradient", "product")
+}
+
+
+def ordered(view: View, fraction: Fraction = plain) -> dict[str, Draws]:
+    """Differences of medians that ERA-13 speaks of: rnn - conv, conv - noenc, FLAN's minus HAN's."""
+    middle = {model: medians(view, model, fraction) for model in MODELS}
+    found: dict[str, Draws] = {}
+    for family, ranking in product(FAMILIES, RANKINGS):
+        rnn, conv, noenc = (middle[family + e][ranking] for e in ("rnn", "conv", "noenc"))
+        found[f"{family}, {ranking}: rnn - conv"] = draws.minus(rnn, conv)
+        found[f"{family}, {ranking}: conv - noenc"] = draws.minus(conv, noenc)
+    for ranking in RANKINGS:
+        gap = [found[f"{family}, {ranking}: rnn - conv"] for family in ("FLAN", "HAN")]
+        found[f"{ranking}: rnn - conv, FLAN - HAN"] = draws.minus(*gap)
+    return found
+
+
+ORDERED = (
+    *(
+        f"{family}, {ranking}: {pair}"
+        for family, ranking, pair in product(FAMILIES, RANKINGS, ("rnn - conv", "conv - noenc"))
+    ),
+    *(f"{ranking}: rnn - conv, FLAN - HAN" for ranking in RANKINGS),
+)
+"""Names of what `ordered` gives."""
+
+
+def wider_is_later(results: Results, plan: Plan, corpus: str) -> Parts:
+    """ERA-13: median k*/n ordered by how far the encoder sees."""
+    return estimates(ordered(View(results, plan, corpus)))
+
+
+def lower_end(one: Draws) -> Estimate:
+    """The lower end of an interval as a number of its own."""
+    found = one.estimate()
+    return exact(found.low, found.n)
+
+
+def on_par_without_encoder(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Parts:
+    """ERA-14: the ratio's lower end in noenc models; where product has the lowest median."""
+    at_hand = views(results, plan, listed(corpora))
+    found: dict[str, Estimate | NotMeasurable] = {}
+    for model in WITHOUT:
+        ends = [lower_end(ratio(view, model)) for view in at_hand]
+        found[f"{model}: ratio, lower end"] = max(ends, key=lambda end: end.value)
+
+    def lead(view: View, model: str) -> Draws:
+        middle = medians(view, model)
+        rest = draws.smallest(m for ranking, m in middle.items() if ranking != "product")
+        return draws.minus(middle["product"], rest)
+
+    best = of_models(results, plan, corpora, WITHOUT, lead, lambda d: d <= 0)
+    found["models with product lowest"] = best.estimate()
+    return Parts(found)
+
+
+def random_is_early(results: Results, plan: Plan, corpus: str) -> Parts:
+    """ERA-15: median k*/n in random order, noenc against the others."""
+    view = View(results, plan, corpus)
+    middle = {model: medians(view, model)["random"] for model in MODELS}
+    return estimates(
+        {
+            f"{family}: noenc - {e}": draws.minus(middle[f"{family}noenc"], middle[family + e])
+            for family, e in product(FAMILIES, ("rnn", "conv"))
+        }
+    )
+
+
+def large_mass(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Parts:
+    """ERA-16: median attention mass removed, and how much less by gradient and product."""
+
+    def mass(view: View, model: str, ranking: str) -> Draws:
+        return view.median(model, lambda one: one.mass(ranking))
+
+    def less(ranking: str) -> Callable[[View, str], Draws]:
+        return lambda view, m: draws.minus(mass(view, m, "attention"), mass(view, m, ranking))
+
+    def share(
+        statistic: Callable[[View, str], Draws], holds: Callable[[np.ndarray], np.ndarray]
+    ) -> Draws:
+        return of_models(results, plan, corpora, MODELS, statistic, holds)
+
+    return estimates(
+        {
+            "median mass above 0.5": share(
+                lambda view, m: mass(view, m, "attention"), lambda d: d > 0.5
+            ),
+            "0.25 above gradient": share(less("gradient"), lambda d: d >= 0.25),
+            "0.25 above product": share(less("product"), lambda d: d >= 0.25),
+        }
+    )
+
+
+def where_the_gain_lies(results: Results, plan: Plan, corpus: str) -> Parts:
+    """ERA-19: the ratio where both rankings need several items, and where one needs a single one."""
+    view = View(results, plan, corpus)
+
+    def several(one: Erased) -> np.ndarray:
+        return np.minimum(one.removed("gradient"), one.removed("attention")) >= 2
+
+    found = {}
+    for model in WITH_ENCODER:
+        many = view.odds(
+            model, lambda one: wins(one, 1, several(one)), lambda one: wins(one, -1, several(one))
+        )
+        single = view.odds(
+            model, lambda one: wins(one, 1, ~several(one)), lambda one: wins(one, -1, ~several(one))
+        )
+        found[f"{model}: several"] = many
+        found[f"{model}: several - one"] = draws.minus(many, single)
+    return estimates(found)
+
+
+def accuracy(view: View, model: str) -> Draws:
+    """Test accuracy."""
+    return view.mean(model, lambda one: one.right)
+
+
+def accuracy_gaps(results: Results, plan: Plan, corpora: Sequence[str] | str) -> dict[str, Draws]:
+    """Accuracy of rnn - conv and conv - noenc in each family; the smallest over corpora."""
+    at_hand = views(results, plan, listed(corpora))
+    return {
+        f"{family}: {wide} - {narrow}": draws.smallest(
+            draws.minus(accuracy(view, family + wide), accuracy(view, family + narrow))
+            for view in at_hand
+        )
+        for family, (wide, narrow) in product(FAMILIES, (("rnn", "conv"), ("conv", "noenc")))
+    }
+
+
+def accuracy_order(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Parts:
+    """ERA-21: accuracy by encoder; ERA-8 and ERA-10 in the more and in the less accurate half."""
+    at_hand = views(results, plan, listed(corpora))
+    cells = [(view, model) for view in at_hand for model in WITH_ENCODER]
+    accurate = [accuracy(view, model).value for view, model in cells]
+    found = accuracy_gaps(results, plan, corpora)
+    for half, is_in in (("above", np.greater), ("below", np.less_equal)):
+        chosen = [c for c, a in zip(cells, accurate, strict=True) if is_in(a, np.median(accurate))]
+        worst = [draws.largest(gaps(view, model).values()) for view, model in chosen]
+        found[f"ERA-8, accuracy {half} the median"] = draws.largest(worst)
+        least = draws.smallest(ratio(view, model) for view, model in chosen)
+        found[f"ERA-10, accuracy {half} the median"] = least
+    return estimates(found)
+
+
+ALL, ENCODED = needs(*MODELS), needs(*WITH_ENCODER)
+GAPS = tuple(
+    f"{family}: {wide} - {narrow}"
+    for family, (wide, narrow) in product(FAMILIES, (("rnn", "conv"), ("conv", "noenc")))
+)
+HALVES = ("above", "below")
+
+CLAIMS = (
+    Claim(
+        "ERA-8",
+        "In encoder models attention flips earlier than a random order, but later than gradient or "
+        "product.",
+        "5.4, Figs. 5, 10",
+        "paired difference of k*/n where both flip: attention - random, gradient - attention, "
+        "product - attention; < 0",
+        "picture",
+        below(0),
+        earlier_than_attention,
+        ENCODED,
+        over="all",
+    ),
+    Claim(
+        "ERA-9",
+        "The gradient needs fewer items than attention for most instances.",
+        "5.4",
+        "share of the encoder models at hand in which k* of the gradient is below that of attention "
+        "for more than half of the instances; ≥ 10/16 (the count itself needs the original corpora)",
+        "10 of 16",
+        at_least(10 / 16),
+        gradient_mostly,
+        ENCODED,
+        measure_all=gradient_mostly,
+    ),
+    Claim(
+        "ERA-10",
+        "The gradient beats attention at least 1.6 times as often as the reverse, in every encoder "
+        "model.",
+        "5.4",
+        "(gradient earlier) / (attention earlier), every encoder model; ≥ 1.6",
+        "minimum 1.6",
+        at_least(1.6),
+        ratios,
+        ENCODED,
+        over="all",
+    ),
+    Claim(
+        "ERA-11",
+        "Product needs slightly fewer items than gradient, often but not always.",
+        "5.4, A.2",
+        "share of models whose paired difference of k*/n, product - gradient, is ≤ 0; > 0.5",
+        "picture",
+        above(0.5),
+        product_mostly,
+        ALL,
+        measure_all=product_mostly,
+    ),
+    Claim(
+        "ERA-12",
+        "Flips come late when the encoder is recurrent, even over hundreds of tokens.",
+        "5.5, Fig. 5",
+        "median k*/n by attention, HANrnn and FLANrnn, ≥ 0.75 (ours); FLANrnn under every ranking "
+        "> 0.5",
+        "picture; median or lower quartile at or near 1 in several panels",
+        LATE,
+        late_flips,
+        needs("HANrnn", "FLANrnn"),
+        over="all",
+    ),
+    Claim(
+        "ERA-13",
+        "The wider the contextualisation the later the flip: rnn > conv > noenc, strongly in FLANs, "
+        "weakly in HANs.",
+        "5.6, Figs. 5, 6, 10",
+        "differences of median k*/n by ranking, rnn - conv and conv - noenc > 0; rnn - conv of FLAN "
+        "minus that of HAN > 0",
+        "picture",
+        above(0),
+        wider_is_later,
+        ALL,
+        over="all",
+    ),
+    Claim(
+        "ERA-14",
+        "Without encoder attention is on par with or better than the gradient; product is often "
+        "best.",
+        "5.6, Fig. 6",
+        "noenc models: lower end of the interval of (gradient earlier) / (attention earlier) ≤ 1; "
+        "share of them in which product has the lowest median k*/n > 0.5",
+        "picture",
+        {f"{model}: ratio, lower end": at_most(1) for model in WITHOUT}
+        | {"models with product lowest": above(0.5)},
+        on_par_without_encoder,
+        needs(*WITHOUT),
+        measure_all=on_par_without_encoder,
+    ),
+    Claim(
+        "ERA-15",
+        "Without encoder even random orders flip earlier than with one, most on Amazon.",
+        "5.6, Fig. 6",
+        "median k*/n in random order, noenc - rnn and noenc - conv; < 0 (the tail on Amazon, N3, "
+        "needs the full Amazon)",
+        dict.fromkeys(PUBLISHED, "picture")
+        | by_corpus({"Amazon": "share above 0.50: 12.4, 2.8, 0.9, 0.5 % (Random to Product)"}),
+        below(0),
+        random_is_early,
+        ALL,
+        over="all",
+    ),
+    Claim(
+        "ERA-16",
+        "Attention removes a large original mass before the flip; gradient and product about 0.25 "
+        "less or more.",
+        "A.3, Fig. 11",
+        "share of models with median mass by attention > 0.5 (ours), and with that median at least "
+        "0.25 above those of gradient and of product; each > 0.5",
+        "about 0.25 or more for most models",
+        above(0.5),
+        large_mass,
+        ALL,
+        measure_all=large_mass,
+    ),
+    Claim(
+        "ERA-19",
+        "Hence the gradient's advantage lies in instances that need several items under both "
+        "rankings.",
+        "A.3",
+        "(gradient earlier) / (attention earlier) where both k* ≥ 2, encoder models: > 1, and minus "
+        "that where one k* = 1: > 0",
+        "argued, not measured",
+        {f"{model}: several": above(1) for model in WITH_ENCODER}
+        | {f"{model}: several - one": above(0) for model in WITH_ENCODER},
+        where_the_gain_lies,
+        ENCODED,
+        over="all",
+    ),
+    Claim(
+        "ERA-21",
+        "Accuracy falls with less contextualisation, but the conclusions do not depend on it.",
+        "A.1, Table 3",
+        "accuracy rnn - conv and conv - noenc > 0 (over all corpora: the smallest); worst "
+        "difference of ERA-8 < 0 and least ratio of ERA-10 ≥ 1.6 in both halves by accuracy",
+        "holds in 7 of 8 rows of Table 3 read by family",
+        {name: above(0) for name in GAPS}
+        | {f"ERA-8, accuracy {half} the median": below(0) for half in HALVES}
+        | {f"ERA-10, accuracy {half} the median": at_least(1.6) for half in HALVES},
+        accuracy_order,
+        ALL,
+        measure_all=accuracy_order,
+    ),
+)
