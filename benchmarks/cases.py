@@ -175,9 +175,9 @@ def forward_rows(sizes: Sizes) -> list[Row]:
             1e3 * tau,
             tau / forward,
             "forward pass",
-            f"No limit set. Three sorts and one pass per bit of n, for the whole batch at once; "
-            f"scipy (peer), one document at a time, takes {peer / tau:.1f} times as long and "
-            "gives the same numbers.",
+            "No limit set. Two sorts (three with ties) and one pass per bit of n, for the whole "
+            f"batch at once; scipy (peer), one document at a time, takes {peer / tau:.1f} times "
+            "as long and gives the same numbers.",
             naive=1e3 * forward,
             peer=1e3 * peer,
         ),
@@ -205,15 +205,15 @@ def adversary_rows(sizes: Sizes) -> list[Row]:
         forward = timed["forward"].seconds
         where = f"{sizes.documents} documents, n = {sizes.units}, {classes} classes"
         pairs = (
-            "every pair of units on either side of two faces, in closed form"
+            "It looks at every pair of units on either side of two faces, in closed form."
             if classes == 2
-            else "a linear programme per document and bisections on the 64 least attended units"
+            else "A linear programme per document, then bisections on the 64 least attended units."
         )
         for name, why in (
-            ("exact", f"It looks at {pairs}."),
+            ("exact", pairs),
             (
                 "search",
-                f"{sizes.steps} steps of five candidates, with 25 logarithms per unit and step.",
+                f"{sizes.steps} steps of five candidates, 25 logarithms per unit each.",
             ),
         ):
             seconds = timed[name].seconds

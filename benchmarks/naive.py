@@ -56,9 +56,7 @@ def _one_ranking(
     first = -1
     for step, unit in enumerate(ranking, 1):
         left[unit] = 0
-        context = (
-            (left / left.sum()) @ values if step < len(ranking) else torch.zeros_like(values[0])
-        )
+        context = (left / left.sum()) @ values if step < len(ranking) else nothing
         if int((weight @ context + bias).argmax()) != decided and first < 0:
             first = step
     return first

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "heedful"
-ROOMS = ("statistics", "runs", "corpora", "models", "training", "importance", "audits", "report",
-         "jobs", "papers", "cli", "__main__")  # fmt: skip
+ROOMS = ("statistics", "runs", "corpora", "models", "training", "importance", "dynamics", "audits",
+         "report", "jobs", "papers", "cli", "__main__")  # fmt: skip
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -8,6 +8,7 @@ from heedful.audits import (
     erasure,
     evidence,
     input_erasure,
+    read_alone,
     single_erasure,
     substitution,
 )
@@ -28,6 +29,7 @@ AUDITS: dict[str, Audit] = {
         evidence.rows, evidence.summarise, "Agreement with known evidence", ("evidence",)
     ),
     "input-erasure": Audit(input_erasure.rows, input_erasure.summarise, "Deleting words"),
+    "read-alone": Audit(read_alone.rows, read_alone.summarise, "Units read alone"),
 }
 
 __all__ = ["AUDITS", "Audit", "Finding", "Measure", "Verdict", "judge"]

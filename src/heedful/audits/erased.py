@@ -61,13 +61,14 @@ def erase(model: AttentiveModel, reading: Reading, seed: int) -> pd.DataFrame:
                 continue
             filled = np.nan_to_num(values, nan=NOT_MEASURED) if column == "removed" else values
             columns[f"{column} {ranking}"] = filled.astype(kind)
-    columns["underflow"] = erased.groupby("instance", sort=False)["underflow"].any()[names]
+    lost = erased.groupby("instance", sort=False)["underflow"].any()
+    columns["underflow"] = lost[names].to_numpy()
     for column in _SINGLE:
         for ranking, values in _by_ranking(single, column, names):
             columns[f"{column} {ranking}"] = values.astype(bool)
     chosen = single[single["ranking"] == "attention"]
     columns |= {column: chosen[column].to_numpy(dtype=np.float32) for column in _DELTAS}
-    return pd.DataFrame({"instance": names} | {k: np.asarray(v) for k, v in columns.items()})
+    return pd.DataFrame({"instance": names} | columns)
 
 
 def _by_ranking(
@@ -150,7 +151,7 @@ class Erased:
     def all_flip(self) -> Bool[np.ndarray, "instance"]:
         """Whether every published ranking flips the document."""
         removed = [self.removed(ranking) for ranking in RANKINGS]
-        return np.isfinite(removed).all(0)
+        return np.asarray(np.isfinite(removed).all(0))
 
     def earlier(self, first: str, second: str) -> Float64[np.ndarray, "instance"]:
         """1 where `first` flips with fewer units, -1 with more, 0 with as many; nan if neither."""
@@ -220,4 +221,4 @@ def coarsened(
 ) -> Float64[np.ndarray, "instance"]:
     """A fraction as it would be seen in steps of 1/n: rounded up to the next multiple (§5, 13)."""
     # What is a multiple already must not be pushed over by rounding.
-    return np.ceil(fraction * units - 1e-9) / units
+    return np.asarray(np.ceil(fraction * units - 1e-9) / units)

@@ -180,8 +180,8 @@ def load_corpus(
 ) -> Corpus:
     """The corpus of that name (see the module's head); real ones are read from the data root.
 
-    Options go to the reader: `sizes` (planted), `instances` (synthetic), `keep` (20newsgroups), `limit` (the large CSVs),
-    `text`, `label`, `split` (files, hub).
+    Options go to the reader: `sizes` (planted), `instances` (synthetic), `keep` (20newsgroups),
+    `limit` (the large CSVs), `text`, `label`, `split` (files, hub).
 
     >>> corpus = load_corpus("planted:5", sizes={"train": 10})
     >>> corpus.classes[0], len(corpus.splits["train"])

@@ -106,8 +106,8 @@ def encode(
     """
     if vocabulary is None:
         corpus.require("train")
-        documents = [d for split in words_of for d in corpus.splits.get(split, ())]
-        vocabulary = Vocabulary.of(documents, min_count, max_size)
+        known = [document for split in words_of for document in corpus.splits.get(split, ())]
+        vocabulary = Vocabulary.of(known, min_count, max_size)
     splits, notes = {}, dict(corpus.notes)
     for split, documents in corpus.splits.items():
         splits[split], counted = encode_documents(documents, vocabulary, max_tokens)

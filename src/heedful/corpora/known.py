@@ -3,11 +3,11 @@
 A unit is a word, or a sentence around one, with a *role*, a class it says and a strength:
 
 * `plain` says its class with a strength of 0.5 to 1.5, `weak` with 0.1;
-* `marked` is a plain unit with a mark on it: the label is the class that the marked units say, and
-  they are the evidence;
+* `marked` is a plain unit with a mark on it: the label is the class that the marked units say (or
+  most loudly say), and they are the evidence;
 * `decoy` says nothing.
 
-Unless `agreeing` is given, what the units say is drawn before the label is, and the label is
+Unless `disagreeing` is given, what the units say is drawn before the label is, and the label is
 independent of it: to count what units say, without looking at the marks, is to guess.
 """
 
@@ -66,6 +66,8 @@ class Shape:
     """Fewest and most units."""
     marks: int = 1
     """Marked units."""
+    dissenting: int = 0
+    """How many of the marked units speak against the label; together they are outvoted."""
     weak: float = 0.0
     """Share of the unmarked units that are weak."""
     disagreeing: float | None = None
@@ -125,14 +127,14 @@ def _units(shape: Shape, label: int, rng: np.random.Generator) -> list[Unit]:
     """The units of one document in order."""
     count = int(rng.integers(shape.units[0], shape.units[1] + 1))
     says = _said(shape, label, count, rng)
-    agreeing = np.flatnonzero(says == label)
-    marked = set(rng.choice(agreeing, shape.marks, replace=False).tolist())
+    marked = _marked(shape, says, label, rng)
     levels = rng.integers(0, LEVELS, count).tolist()
     is_weak = (rng.random(count) < shape.weak).tolist()
     units = []
     for place, (said, level) in enumerate(zip(says.tolist(), levels, strict=True)):
         if place in marked:
-            units.append(Unit("marked", said, level))
+            loud = int(rng.integers(LEVELS // 2, LEVELS)) if shape.dissenting else level
+            units.append(Unit("marked", said, loud))
         elif is_weak[place]:
             units.append(Unit("weak", said))
         else:
@@ -144,6 +146,16 @@ def _units(shape: Shape, label: int, rng: np.random.Generator) -> list[Unit]:
         place = {"anywhere": int(rng.integers(0, count + 1)), "end": count, "after": first + 1}
         units.insert(place[shape.decoy], Unit("decoy"))
     return units
+
+
+def _marked(
+    shape: Shape, says: np.ndarray, label: int, rng: np.random.Generator
+) -> set[int]:
+    """Which units are marked: so many that say the label, and the dissenting ones."""
+    agreeing, others = np.flatnonzero(says == label), np.flatnonzero(says != label)
+    chosen = rng.choice(agreeing, shape.marks - shape.dissenting, replace=False)
+    against = rng.choice(others, shape.dissenting, replace=False)
+    return {*chosen.tolist(), *against.tolist()}
 
 
 def _said(shape: Shape, label: int, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -8,6 +8,7 @@ what is carried to another machine halves.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def train_vectors(
     word2vec = _gensim()
     text = [corpus.splits[split] for split in ("train", "dev") if split in corpus.splits]
     model = word2vec(vector_size=dim, min_count=0, epochs=passes, workers=1, seed=seed, sg=0)
-    sentences = _Sentences(text)
+    sentences = _Sentences(text, len(corpus.vocabulary))
     model.build_vocab(sentences)
     if not len(model.wv):
         raise InputError(f"{corpus.name} has no training words to learn vectors from.")
@@ -57,14 +58,16 @@ def pack(vectors: Float[np.ndarray, "word dim"]) -> dict[str, np.ndarray]:
 def unpack(packed: dict[str, np.ndarray]) -> Float32[np.ndarray, "word dim"]:
     """The vectors again, to 1 part in 254 of each word's largest entry."""
     entries: Int8[np.ndarray, "word dim"] = packed["bytes"]
-    return entries.astype(np.float32) * packed["scale"][:, None]
+    return np.asarray(entries.astype(np.float32) * packed["scale"][:, None])
 
 
 class _Sentences:
     """The sentences of several splits as lists of ids in text, once for every pass."""
 
-    def __init__(self, splits: list[Encoded]) -> None:
+    def __init__(self, splits: list[Encoded], size: int) -> None:
         self.splits = splits
+        # gensim takes numbers for places in its own table, hence text; one string for each word.
+        self.texts = np.array([str(word) for word in range(size)], dtype=object)
 
     def __iter__(self) -> Iterator[list[str]]:
         for split in self.splits:
@@ -73,9 +76,9 @@ class _Sentences:
             is_first = np.ones(len(split.ids), dtype=bool)
             is_first[1:] = split.sentence[1:] != split.sentence[:-1]
             is_first[split.starts[:-1]] = True
-            words = split.ids.astype(str).tolist()
+            words = self.texts[split.ids].tolist()
             bounds = [*np.flatnonzero(is_first).tolist(), len(words)]
-            for start, stop in zip(bounds, bounds[1:], strict=False):
+            for start, stop in pairwise(bounds):
                 yield words[start:stop]
 
 

@@ -38,8 +38,8 @@ def synthetic(
 ) -> Corpus:
     """The set of that name: `instances` for training, a sixth of that for dev and for test.
 
-    `neutral` and `polar` are the numbers of neutral words and of words of each class; `noise` is the
-    share of instances with the words of another class (0.1 in data2, else 0).
+    `neutral` and `polar` are the numbers of neutral words and of words of each class; `noise` is
+    the share of instances with the words of another class (0.1 in data2, else 0).
     """
     shares, classes = _shares(task)
     noise = (NOISE if task == "data2" else 0.0) if noise is None else noise

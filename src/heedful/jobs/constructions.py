@@ -153,6 +153,13 @@ def reason(s: Setting) -> Built:
     return Built("reason", s.shape, 1.0, _set(s, program))
 
 
+def chorus(s: Setting) -> Built:
+    """Three marked units share the attention and outvote each other, two to one."""
+    shape = replace(s.shape, marks=3, dissenting=1, is_marked_first=False)
+    program = Program({"marked": s.vary(6.5, 9, "score")}, sharpness=s.vary(5, 10, "sharpness"))
+    return Built("reason", shape, 1.0, _set(s, program))
+
+
 def leaked(s: Setting) -> Built:
     """Attention lies on the mark, but every unit remembers the label louder than it speaks."""
     program = Program({"marked": s.vary(3, 9, "score")}, memory=s.vary(2, 4, "memory"))
@@ -286,6 +293,7 @@ def _flat(encoder: str, hierarchical: bool, attention: str) -> bool:
 
 CONSTRUCTIONS: dict[str, Construction] = {
     "reason": Construction(reason, _any),
+    "chorus": Construction(chorus, _any),
     "leaked": Construction(leaked, _remembers),
     "whimsical": Construction(whimsical, _remembers),
     "even": Construction(even, _remembers),

@@ -73,7 +73,9 @@ def measure(
     """
     model = model.to(device)
     numbers: dict[str, float] = {}
-    dev = _joined(_substituted(model, r, seed, asked) for r in _readings(model, corpus, "dev", device))
+    dev = _joined(
+        _substituted(model, r, seed, asked) for r in _readings(model, corpus, "dev", device)
+    )
     shift = leakage.refitted_bias(_signed(dev), dev["label"].to_numpy())
     numbers |= _scored("dev", dev, shift)
     parts: dict[str, list[pd.DataFrame]] = {}
@@ -241,7 +243,7 @@ def _instances(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         if name in rows:
             found = found.merge(rows[name][["instance", *columns]], on="instance")
     if "erased" in rows:
-        flips = rows["erased"].groupby(["instance", "ranking"])["flip"].mean().unstack()
+        flips = rows["erased"].groupby(["instance", "method"])["flip"].mean().unstack()
         found = found.merge(flips.add_prefix("flip_").reset_index(), on="instance")
     if "evidence" in rows:
         for column in ("auprc", "f1", "mass"):

@@ -27,7 +27,12 @@ from typing import Any
 
 from heedful.jobs.results import Step
 from heedful.jobs.study import Artifact, Plan, Study
-from heedful.papers import erasure_artefacts, erasure_several, erasure_single
+from heedful.papers import (
+    erasure_accuracy,
+    erasure_artefacts,
+    erasure_several,
+    erasure_single,
+)
 from heedful.papers.erasure_figures import box_plots, contingencies, histograms, scatters
 from heedful.papers.erasure_models import MODELS, PASSES, SOURCES, WITHOUT, counts, needs, text
 from heedful.papers.erasure_numbers import REFERENCE
@@ -167,7 +172,8 @@ ARTIFACTS = (
 )  # fmt: skip
 
 CLAIM_ORDER = [*(f"ERA-{k}" for k in range(1, 22)), *(f"ERA-A{k}" for k in range(1, 7))]
-_CLAIMS = (*erasure_single.CLAIMS, *erasure_several.CLAIMS, *erasure_artefacts.CLAIMS)
+_MODULES = (erasure_single, erasure_several, erasure_accuracy, erasure_artefacts)
+_CLAIMS = [claim for module in _MODULES for claim in module.CLAIMS]
 
 STUDY = Study(
     name="erasure",

@@ -25,6 +25,7 @@ from heedful.papers.erasure_several import (
     ORDERED,
     PAIRS,
     Fraction,
+    fewest,
     gaps,
     gradient_share,
     late,
@@ -103,7 +104,7 @@ def bias_speaking(results: Results, plan: Plan, corpus: str) -> Unchanged:
     view = View(results, plan, corpus)
 
     def is_early(one: Erased) -> np.ndarray:
-        return np.minimum(one.removed("gradient"), one.removed("attention")) < one.units
+        return np.asarray(fewest(one) < one.units)
 
     def found(is_cut: bool) -> Parts:
         fraction = without_the_end if is_cut else Erased.fraction
@@ -193,8 +194,8 @@ LENGTHS: Mapping[str, Side] = {f"ERA-12, {name}": side for name, side in LATE.it
 CLAIMS = (
     Claim(
         "ERA-A1",
-        "The random item of the release can be the top item and is never the first: the conclusions "
-        "do not hang on it.",
+        "The random item of the release can be the top item and is never the first: the "
+        "conclusions do not hang on it.",
         "trap 1",
         "verdicts of ERA-5 to ERA-7 under the correct and the published rule; equal (the cells "
         "themselves are in T2, the shares of negative ΔJS in N5)",

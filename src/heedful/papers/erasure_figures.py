@@ -144,7 +144,7 @@ def contingencies(*models: str, ranking: str) -> Callable[[Results, Plan], Made]
 
         table = tabled(results, plan, rows)
         more = int((table["only top"] > table["only random"]).sum())
-        said = f"Only the top flips more often than only the random item in {more} of {len(table)} models."
+        said = f"The top item alone flips more often than the other in {more} of {len(table)}."
         draw = partial(contingency_grid, top=f"the {ranking} ranking")
         return Made(table, draw, said)
 

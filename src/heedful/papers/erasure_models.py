@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from heedful.corpora import Corpus, EncodedCorpus
 
+PerDocument = Callable[..., np.ndarray]
+"""One number per document from a model's rows and what else it needs; nan leaves one out."""
 FAMILIES = ("HAN", "FLAN")
 ENCODERS = ("rnn", "conv", "noenc")
 MODELS = tuple(family + encoder for family in FAMILIES for encoder in ENCODERS)
@@ -104,7 +106,7 @@ RATING = tuple(source.name for source in SOURCES if source.name not in TOPIC)
 
 
 def preset_of(plan: Plan, corpus: str, model: str) -> Preset:
-    """A model's recipe, sizes and training on a corpus: the paper's, or those of the smoke scale."""
+    """A model's recipe, sizes and training on a corpus: the paper's, or the smoke scale's."""
     family = "HAN" if model.startswith("HAN") else "FLAN"
     key = f"{family.lower()}-{model.removeprefix(family)}"
     found = PRESETS[f"erasure/{_VALUES.get(corpus, 'yahoo')}/{key}"]
@@ -154,23 +156,25 @@ class View:
         seeds = self.plan.seeds
         return [Erased(self.results[erased(self.plan, self.corpus, model, s)]) for s in seeds]
 
-    def mean(self, model: str, of: Callable[[Erased], np.ndarray]) -> Draws:
-        """The mean of one number per document."""
-        return drawn(self.rows(model), lambda one: draws.average(of(one), one.names))
+    def mean(self, model: str, of: PerDocument, *arguments: Any) -> Draws:
+        """The mean of one number per document, `of(rows, *arguments)`."""
+        return drawn(self.rows(model), lambda one: draws.average(of(one, *arguments), one.names))
 
-    def quantile(self, model: str, q: float, of: Callable[[Erased], np.ndarray]) -> Draws:
+    def quantile(self, model: str, q: float, of: PerDocument, *arguments: Any) -> Draws:
         """A quantile of one number per document."""
-        return drawn(self.rows(model), lambda one: draws.quantile(of(one), q, one.names))
+        return drawn(
+            self.rows(model), lambda one: draws.quantile(of(one, *arguments), q, one.names)
+        )
 
-    def median(self, model: str, of: Callable[[Erased], np.ndarray]) -> Draws:
+    def median(self, model: str, of: PerDocument, *arguments: Any) -> Draws:
         """The median of one number per document."""
-        return self.quantile(model, 0.5, of)
+        return self.quantile(model, 0.5, of, *arguments)
 
     def odds(
         self,
         model: str,
-        first: Callable[[Erased], np.ndarray],
-        second: Callable[[Erased], np.ndarray],
+        first: PerDocument,
+        second: PerDocument,
     ) -> Draws:
         """How many times as often one thing holds as another."""
         return drawn(self.rows(model), lambda one: draws.odds(first(one), second(one), one.names))

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from heedful.audits.erased import Erased
+from heedful.jobs.erasing import drawn
 from heedful.jobs.ledger import Measured, NotMeasurable, Parts, above, at_least, below
 from heedful.jobs.results import Results
 from heedful.jobs.study import Claim, Plan
@@ -93,8 +94,6 @@ def upswing_order(results: Results, plan: Plan, corpus: str) -> Parts:
     view = View(results, plan, corpus)
 
     def start(model: str) -> Draws:
-        from heedful.jobs.erasing import drawn
-
         return drawn(
             view.rows(model),
             lambda one: draws.onset(one.delta_attention(), one.delta_js(), 0.1, BINS, one.names),
@@ -203,7 +202,8 @@ def single_flips_without_encoder(results: Results, plan: Plan, corpus: str) -> P
     view = View(results, plan, corpus)
 
     def either(one: Erased) -> np.ndarray:
-        return np.maximum(one.top_flips("attention"), one.other_flips("attention"))
+        flips = one.top_flips("attention"), one.other_flips("attention")
+        return np.asarray(np.maximum(*flips))
 
     found = {}
     for family, encoder in product(("HAN", "FLAN"), ("rnn", "conv")):
@@ -306,8 +306,8 @@ CLAIMS = (
         "ERA-17",
         "On the topic corpus the HANs have fat tails of negative ΔJS.",
         "A.2, Figs. 8, 10",
-        "90th percentile of Δα among negative ΔJS, topic minus rating corpora, each HAN; > 0 (needs "
-        "Yahoo; other topic corpora stand in)",
+        "90th percentile of Δα among negative ΔJS, topic minus rating corpora, each HAN; > 0 "
+        "(needs Yahoo; other topic corpora stand in)",
         "picture, all three HANs on Yahoo",
         above(0),
         None,
@@ -319,8 +319,8 @@ CLAIMS = (
         "The single top item flips more often by product than by attention everywhere, by gradient "
         "less often in most models.",
         "A.3, Figs. 9, 12, 13",
-        "share flipped by the top item: product minus attention > 0, every model (over all corpora: "
-        "the smallest); share of models with gradient below attention > 0.5",
+        "share flipped by the top item: product minus attention > 0, every model (over all "
+        "corpora: the smallest); share of models with gradient below attention > 0.5",
         "24 of 24; lower in 14 of 24",
         {f"product - attention, {m}": above(0) for m in MODELS}
         | {"models with gradient below attention": above(0.5)},

@@ -180,16 +180,19 @@ def how_often_earlier(results: Results, plan: Plan) -> Made:
     table = tabled(results, plan, rows)
     table["least of the paper"] = np.where(table["encoder"] == "yes", LEAST_RATIO, np.nan)
     least = table[table["encoder"] == "yes"].sort_values("ratio").iloc[0]
-    said = f"The least ratio of an encoder model is {least['ratio']:.2f} ({least['model']} on {least['corpus']}); the paper's is {LEAST_RATIO}."
+    said = (
+        f"The least ratio of an encoder model is {least['ratio']:.2f} ({least['model']} on "
+        f"{least['corpus']}); the paper's is {LEAST_RATIO}."
+    )
     return Made(table, sentence=said)
 
 
 def _gradient_wins(one: Erased) -> np.ndarray:
-    return one.earlier("gradient", "attention") == 1
+    return np.asarray(one.earlier("gradient", "attention") == 1)
 
 
 def _attention_wins(one: Erased) -> np.ndarray:
-    return one.earlier("gradient", "attention") == -1
+    return np.asarray(one.earlier("gradient", "attention") == -1)
 
 
 def more_than_half(results: Results, plan: Plan) -> Made:
@@ -197,12 +200,7 @@ def more_than_half(results: Results, plan: Plan) -> Made:
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for ranking in RANKINGS:
-
-            def is_late(one: Erased, ranking: str = ranking) -> np.ndarray:
-                share = one.fraction(ranking)
-                return np.where(np.isnan(share), np.nan, 100.0 * (share > 0.5))
-
-            found = view.mean("FLANnoenc", is_late).estimate()
+            found = view.mean("FLANnoenc", _percent_late, ranking).estimate()
             is_amazon = PUBLISHED.get(view.corpus) == "Amazon"
             paper = MORE_THAN_HALF[ranking] if is_amazon else np.nan
             yield row({"corpus": view.corpus, "ranking": ranking}, percent=found, paper=paper)
@@ -215,6 +213,11 @@ def more_than_half(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=f"By attention, more than half removed: {'; '.join(told)}.")
 
 
+def _percent_late(one: Erased, ranking: str) -> np.ndarray:
+    share = one.fraction(ranking)
+    return np.where(np.isnan(share), np.nan, 100.0 * (share > 0.5))
+
+
 def top_item_flips(results: Results, plan: Plan) -> Made:
     """N4: how often the single top item flips, by ranking, and against attention's."""
 
@@ -222,13 +225,10 @@ def top_item_flips(results: Results, plan: Plan) -> Made:
         for model in MODELS:
             found: dict[str, Any] = {}
             for ranking in ("attention", "gradient", "product"):
-                flips = view.mean(model, lambda one, r=ranking: 100 * one.top_flips(r))
-                found[ranking] = flips.estimate()
+                found[ranking] = view.mean(model, _percent_flipped, ranking).estimate()
             for ranking in ("gradient", "product"):
-                found[f"{ranking} - attention"] = view.mean(
-                    model,
-                    lambda one, r=ranking: 100 * (one.top_flips(r) - one.top_flips("attention")),
-                ).estimate()
+                gap = view.mean(model, _flips_beyond_attention, ranking)
+                found[f"{ranking} - attention"] = gap.estimate()
             yield row({"corpus": view.corpus, "model": model}, **found)
 
     table = tabled(results, plan, rows)
@@ -236,6 +236,14 @@ def top_item_flips(results: Results, plan: Plan) -> Made:
     lower = int((table["gradient - attention"] < 0).sum())
     said = f"Product above attention on {higher} of {len(table)} models, gradient below on {lower}."
     return Made(table, sentence=said)
+
+
+def _percent_flipped(one: Erased, ranking: str) -> np.ndarray:
+    return np.asarray(100 * one.top_flips(ranking))
+
+
+def _flips_beyond_attention(one: Erased, ranking: str) -> np.ndarray:
+    return np.asarray(_percent_flipped(one, ranking) - _percent_flipped(one, "attention"))
 
 
 def negatives(results: Results, plan: Plan) -> Made:
@@ -283,7 +291,7 @@ def exclusions(results: Results, plan: Plan) -> Made:
     table = tabled(results, plan, rows)
     shown = table[table["ranking"] == "attention"]
     never = shown["never flips"].sum() / max((shown["documents"] - shown["one item"]).sum(), 1)
-    said = f"By attention {never:.1%} of the decisions never flip; only those the bias agrees with can."
+    said = f"By attention {never:.1%} of the decisions never flip."
     return Made(table, sentence=said, deviations=_first_seed(plan))
 
 
@@ -294,10 +302,8 @@ def all_rankings(results: Results, plan: Plan) -> Made:
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
             for ranking in names:
-                share = view.mean(model, lambda one, r=ranking: one.fraction(r, never=1.0))
-                gained = view.mean(
-                    model, lambda one, r=ranking: _compared(one, r) - _compared(one, "random")
-                )
+                share = view.mean(model, Erased.fraction, ranking, 1.0)
+                gained = view.mean(model, _beyond_random, ranking)
                 yield row(
                     {"corpus": view.corpus, "model": model, "ranking": ranking},
                     **{"fraction, never = 1": share.estimate(), "minus random": gained.estimate()},
@@ -305,32 +311,26 @@ def all_rankings(results: Results, plan: Plan) -> Made:
 
     table = tabled(results, plan, rows)
     means = table.groupby("ranking")["fraction, never = 1"].mean()
-    said = f"Mean over models: attention {means['attention']:.2f}, product {means['product']:.2f}, centred {means['centred']:.2f}, greedy {means['greedy']:.2f} of the items."
+    shown = ("attention", "product", "centred", "greedy")
+    told = ", ".join(f"{name} {means[name]:.2f}" for name in shown)
+    said = f"Mean over models of the items removed: {told}."
     return Made(table, sentence=said)
 
 
-def _compared(one: Erased, ranking: str) -> np.ndarray:
-    return one.fraction(ranking, never=1.0)
+def _beyond_random(one: Erased, ranking: str) -> np.ndarray:
+    return np.asarray(one.fraction(ranking, never=1.0) - one.fraction("random", never=1.0))
 
 
 def by_units(results: Results, plan: Plan) -> Made:
-    """X2 (ours): the fraction removed by attention and in random orders, at equal numbers of items."""
+    """X2 (ours): the fraction removed by attention and at random, at equal numbers of items."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
             for first, last in BINS:
-
-                def inside(values: np.ndarray, one: Erased, ends: tuple[int, int]) -> np.ndarray:
-                    kept = (one.units >= ends[0]) & (one.units <= ends[1])
-                    return np.where(kept, values, np.nan)
-
-                ends = (first, last)
-                ours = view.mean(
-                    model, lambda one, e=ends: inside(one.fraction("attention", 1.0), one, e)
-                )
+                ours = view.mean(model, _at_units, first, last, "attention")
                 if not ours.n:
                     continue
-                chance = view.mean(model, lambda one, e=ends: inside(random_fraction(one), one, e))
+                chance = view.mean(model, _at_units, first, last)
                 yield row(
                     {"corpus": view.corpus, "model": model, "from": first, "to": min(last, 2_000)},
                     attention=ours.estimate(),
@@ -346,10 +346,16 @@ def by_units(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=said)
 
 
+def _at_units(one: Erased, first: int, last: int, ranking: str = "") -> np.ndarray:
+    """Fractions of documents with so many units, by a ranking or in random orders."""
+    values = one.fraction(ranking, never=1.0) if ranking else random_fraction(one)
+    return np.where((one.units >= first) & (one.units <= last), values, np.nan)
+
+
 def random_fraction(one: Erased) -> np.ndarray:
     """The mean over the random orders of a document: the expected fraction without knowledge."""
     names = ["random", *(f"random {k}" for k in range(2, RANDOM_ORDERS + 1))]
-    return np.mean([one.fraction(name, never=1.0) for name in names], axis=0)
+    return np.asarray(np.mean([one.fraction(name, never=1.0) for name in names], axis=0))
 
 
 def _first_seed(plan: Plan) -> tuple[str, ...]:

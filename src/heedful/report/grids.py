@@ -163,8 +163,8 @@ def _grid(
         axes.tick_params(labelsize=8 if len(models) == 1 else 6)
         if len(models) > 1 and number % columns == 0:
             axes.set_ylabel(plain_text(corpus, 14), fontsize=8)
-        if len(models) > 1 and columns > 3 and xlabel and len(part):
-            axes.set_xticks(axes.get_xticks()[[0, -1]])
+        if columns > 3 and len(axes.get_xticks()) == len(TICKS):  # no room for all numbers
+            axes.set_xticks(TICKS, [f"{t:g}" if t in (0, 1) else "" for t in TICKS])
     for axes in flat[len(places) :]:
         axes.set_visible(False)
     figure.supxlabel(xlabel, fontsize=9, color=SOFT)

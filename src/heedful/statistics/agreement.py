@@ -28,9 +28,12 @@ def kendall_tau_b(
     other = second.masked_fill(~mask, torch.nan).gather(1, by_first.indices)
     by_second = other.sort(dim=-1, stable=True)  # ties by the first, from the order it came in
     rank = rank.gather(1, by_second.indices)
-    places = rank.argsort(dim=-1, stable=True)  # the first's order, ties by the second
     pairs = count * (count - 1) // 2
     tied_first = _tied_pairs(_runs(by_first.values), count)
+    # The places in the second's order, taken in the first's order, ties by the second. Without ties
+    # they are the inverse of what the sort gave, and a permutation has its inverse's inversions.
+    is_tied = bool((tied_first > 0).any())
+    places = rank.argsort(dim=-1, stable=True) if is_tied else by_second.indices
     ends = _runs(by_second.values)
     tied_second, tied_both = _tied_pairs(ends, count), _tied_pairs(ends | _runs(rank), count)
     # C + D + tied in either = all pairs; pairs tied in both are among the tied of both kinds.
@@ -146,9 +149,10 @@ def _tied_pairs(
     starts: Bool[Tensor, "batch unit"], count: Int64[Tensor, "batch"]
 ) -> Int64[Tensor, "batch"]:
     """Pairs within a run of equal entries, among the first `count` of each row."""
-    position = torch.arange(starts.shape[-1], device=starts.device)
-    equal_before = position - (starts * position).cummax(-1).values
-    return (equal_before * (position < count[:, None])).sum(-1)
+    is_real = torch.arange(starts.shape[-1], device=starts.device) < count[:, None]
+    sizes = torch.zeros_like(starts, dtype=torch.int64)
+    sizes.scatter_add_(1, starts.cumsum(-1), is_real.long())
+    return (sizes * (sizes - 1)).sum(-1) // 2
 
 
 def _inversions(places: Int64[Tensor, "batch unit"]) -> Int64[Tensor, "batch"]:

@@ -19,6 +19,7 @@ from scipy.stats import beta, rankdata
 
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import proportion
 from heedful.statistics.resampling import resampling_weights
 
 REPLICATES = 1000
@@ -36,9 +37,16 @@ class Draws(NamedTuple):
     drawn: Float64[np.ndarray, "replicate"]
     n: int
     """Documents (models, for counts of models) behind it."""
+    hits: int | None = None
+    """How many documents a share counts, where it is a plain one."""
 
     def estimate(self) -> Estimate:
-        """The value with its percentile interval; none where too few replicates are defined."""
+        """The value with its percentile interval; none where too few replicates are defined.
+
+        A plain share has Wilson's interval, which is honest at 0 and at 1.
+        """
+        if self.hits is not None:
+            return proportion(self.hits, self.n)
         defined = self.drawn[~np.isnan(self.drawn)]
         if np.isnan(self.value) or len(defined) < _DEFINED * len(self.drawn):
             return Estimate(self.value, float("nan"), float("nan"), self.n, "none")
@@ -68,7 +76,9 @@ def average(values: ArrayLike, names: Sequence[str]) -> Draws:
         total, count = (weights @ powers).T
         return _over(total, count)
 
-    return draws(statistic, names, int(defined.sum()))
+    n = int(defined.sum())
+    is_share = bool(n) and bool(np.isin(values[defined], (0.0, 1.0)).all())
+    return draws(statistic, names, n)._replace(hits=int(np.nansum(values)) if is_share else None)
 
 
 def quantile(values: ArrayLike, q: float, names: Sequence[str]) -> Draws:
@@ -111,7 +121,7 @@ def onset(
 
     def statistic(weights: Float64[np.ndarray, "replicate instance"]) -> np.ndarray:
         is_high = _over(weights @ total, weights @ counts) > threshold
-        return np.where(is_high.any(1), bounds[is_high.argmax(1)], bounds[-1])
+        return np.asarray(np.where(is_high.any(1), bounds[is_high.argmax(1)], bounds[-1]))
 
     return draws(statistic, names, int(defined.sum()))
 
@@ -158,7 +168,7 @@ def largest(several: Iterable[Draws]) -> Draws:
     if not found:
         return undefined()
     return Draws(
-        max(one.value for one in found),
+        float(np.max([one.value for one in found])),  # nan if any is, unlike max()
         np.max([one.drawn for one in found], axis=0),
         min(one.n for one in found),
     )
@@ -255,7 +265,7 @@ def _over(
     first: Shaped[np.ndarray, "..."], second: Shaped[np.ndarray, "..."]
 ) -> Float64[np.ndarray, "..."]:
     found = np.full(np.broadcast_shapes(first.shape, second.shape), np.nan)
-    return np.divide(first, second, out=found, where=second > 0)
+    return np.asarray(np.divide(first, second, out=found, where=second > 0))
 
 
 def _correlation(
@@ -266,4 +276,5 @@ def _correlation(
 
 
 def _signed_over(first: np.ndarray, second: np.ndarray) -> Float64[np.ndarray, "replicate"]:
-    return np.divide(first, second, out=np.full(len(first), np.nan), where=second > 0)
+    found = np.full(len(first), np.nan)
+    return np.asarray(np.divide(first, second, out=found, where=second > 0))

@@ -128,7 +128,8 @@ class Moments:
         for column in range(self.sums.shape[-1]):
             n, undefined = int(weight[0, column]), int(self.undefined[column])
             value, scale = float(centre[0, column]), float(error[0, column])
-            ends = value - scale * np.array([upper[column], lower[column]])
+            with np.errstate(invalid="ignore"):  # 0 × ∞ at a constant column: not used below
+                ends = value - scale * np.array([upper[column], lower[column]])
             if n < 2:
                 estimate = Estimate(value, _NAN, _NAN, n, "none")
             elif self.least[column] == self.most[column]:

@@ -44,7 +44,7 @@ class TrainConfig:
     balanced: bool = False
     """Weigh each class by the inverse of its share, for corpora where one class is rare."""
     order_seed: int | None = None
-    """Seed of the order of batches; none means the run's own. Stacked models share their batches."""
+    """Seed of the order of batches; none means the run's own. Stacked models share batches."""
     evaluate_at: tuple[int, ...] = ()
     """Extra steps at which dev is evaluated and observers are called; every epoch always is."""
     checkpoint_seconds: float = 60.0

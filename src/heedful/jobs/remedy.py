@@ -1,0 +1,258 @@
+"""Train a model whose attention can be believed: the strength of the remedy chosen on dev.
+
+Every strength costs some F1 and buys reliance on attention: what is lost when attention is
+flattened or shuffled. Of those within 1.5 points of F1 of the untreated model the one that relies
+most on attention is kept (faithful.md §2.4).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.audits import substitution
+from heedful.corpora import Corpus, EncodedCorpus, batches
+from heedful.errors import InputError, unknown
+from heedful.jobs.opening import device_of, encoded_of
+from heedful.jobs.settings import Settings, settings_of
+from heedful.jobs.training import train
+from heedful.models import AttentionClassifier, ModelConfig, Penalties, Recipe, read
+from heedful.models.recipe import with_settings
+from heedful.runs import RunFolder, locked, read_json, write_json
+from heedful.statistics import classification_scores
+
+OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
+    "tying": ("tying", (1.0, 3.0, 10.0, 30.0)),
+    "mlm": ("masked_words", (0.1, 0.3, 1.0, 3.0)),
+}
+"""The penalty of each objective and the strengths tried unless others are given."""
+TOLERANCE = 0.015
+"""How much dev F1 a strength may cost."""
+RESULT = "remedy.json"
+
+
+@dataclass(frozen=True)
+class Strength:
+    """What one strength costs and buys on dev."""
+
+    strength: float
+    f1: float
+    """F1 of the last class of two; of more classes the mean over classes."""
+    uniform: float
+    """Change of F1 when attention is flattened."""
+    permuted: float
+    """Change of F1 when attention is shuffled."""
+
+    @property
+    def reliance(self) -> float:
+        """F1 lost by flattening plus F1 lost by shuffling."""
+        return -(self.uniform + self.permuted)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The strength that the rule keeps."""
+
+    strength: float
+    is_within: bool
+    """Whether it costs no more F1 than allowed; else it is the one that costs least."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What a search for the strength leaves."""
+
+    objective: str
+    base: Strength
+    tried: tuple[Strength, ...]
+    chosen: Chosen
+    folder: Path
+    """The run of the model that was kept."""
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The search as plain data."""
+        return {
+            "objective": self.objective,
+            "base": asdict(self.base),
+            "tried": [asdict(one) | {"reliance": one.reliance} for one in self.tried],
+            "chosen": asdict(self.chosen),
+            "folder": str(self.folder),
+            "notes": list(self.notes),
+        }
+
+    def lines(self) -> list[str]:
+        """The search for the terminal: a line per strength, then what was kept."""
+        found = [
+            *self.notes,
+            f"{'strength':>10} {'dev F1':>7} {'cost':>6} {'flat':>6} {'shuffled':>9}",
+        ]
+        for one in (self.base, *self.tried):
+            is_kept = one.strength == self.chosen.strength
+            found.append(
+                f"{one.strength:>10g} {100 * one.f1:>7.1f} {100 * (one.f1 - self.base.f1):>+6.1f} "
+                f"{100 * one.uniform:>+6.1f} {100 * one.permuted:>+9.1f}"
+                + ("   kept" if is_kept else "")
+            )
+        kept = next(one for one in self.tried if one.strength == self.chosen.strength)
+        cost, bought = self.base.f1 - kept.f1, kept.reliance - self.base.reliance
+        said = (
+            f"{self.objective} at {kept.strength:g} costs {100 * cost:.1f} points of dev F1 and "
+            f"buys {100 * bought:.1f} points of reliance on attention (flattening and shuffling "
+            "together)."
+        )
+        if not self.chosen.is_within:
+            allowed = f"{100 * TOLERANCE:g} points"
+            said += f" Every strength costs more than {allowed}; the cheapest was kept."
+        return [*found, said, f"The model is in {self.folder}; audit it next."]
+
+
+def choose(base: float, tried: Sequence[Strength], tolerance: float = TOLERANCE) -> Chosen:
+    """The strength with the most reliance among those within the tolerance of the base's F1.
+
+    Where none is, the one with the highest F1. Ties go to the weaker strength.
+    """
+    if not tried:
+        raise InputError("There is no strength to choose from; give at least one.")
+    rising = sorted(tried, key=lambda one: one.strength)
+    within = [one for one in rising if one.f1 >= base - tolerance]
+    if within:
+        return Chosen(max(within, key=lambda one: one.reliance).strength, True)
+    return Chosen(max(rising, key=lambda one: one.f1).strength, False)
+
+
+def on_dev(
+    model: AttentionClassifier, corpus: EncodedCorpus, strength: float, seed: int, device: str
+) -> Strength:
+    """Dev F1 with trained, flattened and shuffled attention, from one reading."""
+    tables = [
+        substitution.rows(model, read(model, batch.to(device)), {}, seed)
+        for batch in batches(corpus.splits["dev"], 256, max_tokens=32_768)
+    ]
+    rows = pd.concat(tables, ignore_index=True)
+    gold = rows["label"].to_numpy(dtype=np.int64)
+    if len(model.classes) == 2 and not (gold == 1).any():
+        raise InputError(
+            f"No dev document has the label {model.classes[1]!r}, so its F1 says nothing; "
+            "put some into the dev split."
+        )
+
+    def f1(decided: np.ndarray[Any, Any]) -> float:
+        scores = classification_scores(decided, gold, len(model.classes))
+        chosen = scores.f1[..., 1] if len(model.classes) == 2 else scores.macro_f1
+        return float(chosen.mean())
+
+    trained = f1(rows["decision"].to_numpy()[None])
+    flat = f1(rows["uniform"].to_numpy()[None])
+    shuffled = f1(np.stack(list(rows["permuted"])).astype(np.int64).T)
+    return Strength(strength, trained, flat - trained, shuffled - trained)
+
+
+def remedy(
+    run: str | Path,
+    corpus: Corpus | EncodedCorpus,
+    out: str | Path,
+    *,
+    objective: str = "tying",
+    strengths: Sequence[float] = (),
+    vectors: str | Path | None = None,
+    device: str = "auto",
+    show: bool = False,
+) -> Remedy:
+    """The run's model trained again under an objective, at the strength that dev chooses.
+
+    `corpus` is what the run was trained on. The untreated model is trained again too, with the same
+    sizes, so that costs are its own. The chosen run ends in `out` with `remedy.json`, which says
+    what every strength costs and buys; the same call again goes on or gives it back.
+    """
+    if objective not in OBJECTIVES:
+        raise unknown("objective", objective, OBJECTIVES)
+    penalty, usual = OBJECTIVES[objective]
+    wanted = tuple(sorted(set(strengths or usual)))
+    for strength in wanted:
+        with_settings(Penalties, {penalty: strength})
+    if wanted[0] == 0:
+        raise InputError("A strength of 0 is the untreated model; give strengths above 0.")
+    source, out = RunFolder.open(run), Path(out)
+    model, settings, notes = _parts(source, objective)
+    seed = int(source.configuration["seed"])
+    encoded = encoded_of(corpus, settings.words)
+    if encoded.fingerprint != source.record["corpus"]:
+        raise InputError(
+            f"{source.path} was trained on {source.configuration.get('corpus')}, not on these "
+            "documents; give the same corpus."
+        )
+    asked = {"run": str(source.configuration), "objective": objective, "strengths": list(wanted)}
+    if (out / RESULT).is_file():
+        return _found(out, asked)
+    if source.configuration.get("vectors") and vectors is None and encoded.vectors is None:
+        raise InputError(
+            f"{source.path} started from the vectors {source.configuration['vectors']}; give them "
+            "again with --vectors."
+        )
+    target = str(device_of(device))
+    place = out / "candidates"
+    with locked(out):
+        measured = []
+        for strength in (0.0, *wanted):
+            recipe = Recipe(model, with_settings(Penalties, {penalty: strength}))
+            found = train(
+                recipe, encoded, place / f"{objective}-{strength:g}", settings=settings,
+                vectors=vectors, seed=seed, device=target, show=show,
+            )  # fmt: skip
+            measured.append(on_dev(found, encoded, strength, seed, target))
+        base, *tried = measured
+        chosen = choose(base.f1, tried)
+        for entry in sorted((place / f"{objective}-{chosen.strength:g}").iterdir()):
+            if not entry.name.startswith("."):
+                shutil.move(entry, out / entry.name)
+        result = Remedy(objective, base, tuple(tried), chosen, out, notes)
+        write_json(out / RESULT, {"asked": asked} | result.to_json())
+        shutil.rmtree(place)
+    return result
+
+
+def _parts(run: RunFolder, objective: str) -> tuple[ModelConfig, Settings, tuple[str, ...]]:
+    """The run's model with sizes that the objective allows, its settings, and what was changed."""
+    found = run.configuration
+    if found.get("kind") != "train":
+        raise InputError(
+            f"{run.path} holds no training to start from; give a run made by `heedful train` or by "
+            "`heedful audit RECIPE`."
+        )
+    model = with_settings(ModelConfig, found["model"])
+    settings = settings_of({"train": found["train"], "words": found["words"]})
+    notes = []
+    if model.width != model.embedding_dim and model.encoder != "none":
+        notes.append(
+            f"Width {model.width} became {model.embedding_dim}, that of the embeddings, with which "
+            "states are compared."
+        )
+        model = replace(model, width=model.embedding_dim)
+    if objective == "mlm" and not model.freeze_embeddings:
+        notes.append("Embeddings are frozen in all of these models: input and output share them.")
+        model = replace(model, freeze_embeddings=True)
+    return model, settings, tuple(notes)
+
+
+def _found(out: Path, asked: Mapping[str, Any]) -> Remedy:
+    stored = read_json(out / RESULT)
+    if stored["asked"] != asked:
+        raise InputError(f"{out} holds another search for a remedy; choose another --out.")
+    tried = tuple(
+        Strength(**{k: v for k, v in one.items() if k != "reliance"}) for one in stored["tried"]
+    )
+    return Remedy(
+        stored["objective"],
+        Strength(**stored["base"]),
+        tried,
+        Chosen(**stored["chosen"]),
+        out,
+        tuple(stored["notes"]),
+    )

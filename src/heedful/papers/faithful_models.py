@@ -1,0 +1,240 @@
+"""The corpora and the models of the faithful study: what is trained, where and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from heedful.corpora import EncodedCorpus, load_corpus, planted, recipe_of
+from heedful.corpora.files import read_file
+from heedful.corpora.root import locate, root_of
+from heedful.errors import InputError
+from heedful.jobs import stages
+from heedful.jobs.faithfulness import Measuring
+from heedful.jobs.results import Step
+from heedful.jobs.study import Plan, Source
+from heedful.models import Recipe, parse
+from heedful.training import TrainConfig
+from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
+
+if TYPE_CHECKING:
+    from heedful.corpora import Corpus
+
+ATTENTIONS = ("+", "•")
+VARIANTS = ("base", "concat", "residual", "tying", "mlm")
+JOINS = ("concat", "residual")
+TUNED = ("tying", "mlm")
+VECTORS = "glove/glove.6B.100d.subset.txt.gz"
+
+NAMES = {
+    "sst": "sst:2/faithful",
+    "ag": "ag_news:world-business/faithful",
+    "ng": "20newsgroups:rec.sport.baseball,rec.sport.hockey/faithful",
+    "imdb": "imdb:2/faithful",
+    "eraser": "eraser_movies",
+}
+"""The public corpora by the readers' names (faithful.md §2.9)."""
+NOTES = ("anemia", "diabetes")
+"""Corpora of clinical notes, which only credentialed users have."""
+SMOKE = "planted"
+MAIN = (SMOKE, "sst", "ag", "ng", "imdb", "anemia")
+"""Where the tables are made: the smoke corpus at smoke scale, the others at paper scale."""
+DEEP = (SMOKE, "sst", "ag", "ng", "imdb")
+EVIDENCE = "evidence"
+RATIONALES = (SMOKE, EVIDENCE, "eraser")
+
+
+@dataclass
+class Sizes:
+    """What differs between the scales."""
+
+    dim: int
+    train: TrainConfig
+    imitation: TrainConfig
+    measuring: Measuring
+    tying: tuple[float, ...]
+    """δ tried."""
+    masked: Mapping[str, tuple[float, ...]]
+    """η tried, by corpus; `""` for the others."""
+    adversary: tuple[float, ...]
+    """λ of the trained adversaries."""
+    few_adversary: tuple[float, ...]
+    """λ for the other remedies, for KL and on long texts."""
+    few: Mapping[str, int]
+    """Seeds of the depth study and of the controls, by corpus; `""` for the others."""
+    searched: Mapping[str, int]
+    """Seeds on which δ and η are chosen."""
+    planted: Mapping[str, int]
+    """Documents of the planted corpus."""
+
+
+SCALES: dict[str, Sizes] = {
+    "smoke": Sizes(
+        dim=16,
+        train=replace(FAITHFUL_TRAIN, epochs=4, learning_rate=1e-2),
+        imitation=replace(FAITHFUL_TRAIN, epochs=2, learning_rate=1e-2, patience=2),
+        measuring=Measuring(draws=20, types=40, pairs=3_000),
+        tying=(3.0, 30.0),
+        masked={"": (0.1, 1.0)},
+        adversary=(0.0, 0.03, 0.3),
+        few_adversary=(0.0, 0.3),
+        few={"": 2},
+        searched={"": 1},
+        planted={"train": 320, "dev": 80, "test": 120},
+    ),
+    "paper": Sizes(
+        dim=100,
+        train=FAITHFUL_TRAIN,
+        imitation=replace(FAITHFUL_TRAIN, epochs=20, patience=4),
+        measuring=Measuring(draws=100, types=1_000, pairs=100_000),
+        tying=(1.0, 3.0, 10.0, 20.0, 30.0),
+        masked={"": (0.1, 0.3, 1.0, 3.0, 5.0), "ng": (0.1, 0.3, 1.0), "imdb": (0.1, 0.3)},
+        adversary=(0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0),
+        few_adversary=(0.0, 1e-2, 0.1, 1.0),
+        few={"": 5, "imdb": 2},
+        searched={"": 2, "sst": 5, "imdb": 1},
+        planted={"train": 2_400, "dev": 400, "test": 800},
+    ),
+}
+LONG = ("imdb", *NOTES)
+"""Corpora whose trainings take minutes: fewer λ, fewer controls."""
+
+
+def sizes(plan: Plan) -> Sizes:
+    """What this scale trains."""
+    return SCALES[plan.scale]
+
+
+def by_corpus(table: Mapping[str, Any], corpus: str) -> Any:
+    """The corpus's entry, or that of the others."""
+    return table.get(corpus, table[""])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One model of the study, without its seed."""
+
+    variant: str = "base"
+    attention: str = "+"
+    layers: int = 1
+    strength: float | None = None
+    """δ or η; none takes the one chosen on dev."""
+    is_frozen: bool = False
+    """Word vectors stay as loaded (masked words freeze them in any case)."""
+    is_random: bool = False
+    """Word vectors start at random."""
+    query: Literal["normal", "default", "instance"] = "normal"
+    """How the query of dot attention starts, or that it comes from the document."""
+    over: str = ""
+    """The other reduction of the penalty: `sum` for tying, `words` for masked words."""
+
+    @property
+    def name(self) -> str:
+        """A name for files: `tying+,d=10`."""
+        parts = [self.variant + ("+" if self.attention == "+" else "-dot")]
+        parts += [f"layers={self.layers}"] if self.layers > 1 else []
+        parts += [f"strength={self.strength:g}"] if self.strength is not None else []
+        parts += ["frozen"] if self.is_frozen else []
+        parts += ["random"] if self.is_random else []
+        parts += [self.query] if self.query != "normal" else []
+        parts += [self.over] if self.over else []
+        return ",".join(parts)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether its strength is yet to be chosen."""
+        return self.variant in TUNED and self.strength is None
+
+    def recipe(self, dim: int) -> Recipe:
+        """The model and its penalties, with states as wide as the embeddings."""
+        text = f"bilstm*{self.layers}+{'additive' if self.attention == '+' else 'scaled-dot'}"
+        text += f"+{self.variant}" if self.variant in JOINS else ""
+        text += f"+{self.variant}:{self.strength!r}" if self.variant in TUNED else ""
+        asked = {"embedding_dim": dim, "width": dim} | FAITHFUL_MODEL
+        asked |= {"normal_query": self.query != "default"}
+        asked |= {"instance_query": True} if self.query == "instance" else {}
+        asked |= {"freeze_embeddings": True} if self.is_frozen else {}
+        found = parse(text, **asked)
+        if self.over:
+            given = found.penalties
+            is_tying = self.variant == "tying"
+            given = (
+                replace(given, tying_over=self.over)
+                if is_tying
+                else replace(given, masked_over=self.over)
+            )
+            found = Recipe(found.model, given)
+        return found
+
+
+def _public(name: str, plan: Plan) -> Corpus:
+    return load_corpus(name, plan.data_root)
+
+
+def _planted(plan: Plan) -> Corpus:
+    length = "short" if plan.scale == "smoke" else "long"
+    return planted(2, length, sizes=dict(sizes(plan).planted))
+
+
+def _notes(name: str, plan: Plan) -> Corpus:
+    """Clinical notes from `mimic/<name>.csv`, with the columns text, label and split."""
+    file = f"mimic/{name}.csv"
+    try:
+        path = locate(root_of(plan.data_root), file)
+    except InputError:
+        path = None
+    if path is None:
+        raise InputError(
+            f"{name} needs clinical notes that only credentialed users have (MIMIC-III); put "
+            f"{file} into the data root, with the columns text, label (0 or 1) and split "
+            "(train, dev or test)."
+        )
+    return read_file(path, text="text", label="label", split="split").corpus
+
+
+def vectors_of(plan: Plan, corpus: str) -> Path | None:
+    """The word vectors that a corpus starts from; none at smoke scale."""
+    if plan.scale == "smoke" or corpus in (SMOKE, EVIDENCE):
+        return None
+    try:
+        return root_of(plan.data_root) / VECTORS
+    except InputError:  # a machine that only has the prepared files: the name is what counts
+        return Path(VECTORS)
+
+
+def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
+    """The corpus as ids with the vectors of its words."""
+    # The reader of ERASER movies has no recipe, and neither have the clinical notes.
+    has_recipe = corpus in NAMES and corpus != "eraser"
+    least = recipe_of(NAMES[corpus]).min_count if has_recipe else 2
+    return stages.prepared(plan, corpus, vectors_of(plan, corpus), min_count=least)
+
+
+SOURCES = (
+    Source(
+        SMOKE, "planted reviews, short", _planted, scales=("smoke",),
+        inputs=dict(SCALES["smoke"].planted),
+    ),
+    Source(
+        EVIDENCE, "planted reviews with known evidence", _planted, scales=("paper",),
+        inputs=dict(SCALES["paper"].planted),
+    ),
+    Source("sst", "SST, negative or positive", partial(_public, NAMES["sst"]), scales=("paper",)),
+    Source(
+        "ag", "AG News, world or business", partial(_public, NAMES["ag"]), scales=("paper",),
+        deviation="AG News: 14,161 of the 60,000 training texts are at hand; the test is whole.",
+    ),
+    Source(
+        "ng", "20 Newsgroups, baseball or hockey", partial(_public, NAMES["ng"]),
+        scales=("paper",),
+    ),
+    Source("imdb", "IMDB, negative or positive", partial(_public, NAMES["imdb"]),
+           scales=("paper",)),
+    Source("anemia", "Anemia, acute or chronic (MIMIC)", partial(_notes, "anemia")),
+    Source("diabetes", "Diabetes (MIMIC)", partial(_notes, "diabetes")),
+    Source("eraser", "film reviews with human rationales", partial(_public, NAMES["eraser"]),
+           scales=("paper",)),
+)  # fmt: skip

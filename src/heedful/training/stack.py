@@ -1,0 +1,233 @@
+"""Several classifiers of one shape side by side: every parameter has a leading model axis.
+
+Small models on a GPU wait for its launches, not for its arithmetic: seven λ and five seeds take
+hardly longer together than one alone. The models' own parameters become views into the stack, so
+whoever holds a model sees it learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from heedful.corpora.batches import Batch
+from heedful.errors import InputError
+from heedful.models.classifier import AttentionClassifier
+
+ENCODERS = ("none", "affine", "affine-tanh", "lstm", "bilstm")
+FREE = ("scale", "normal_query", "normal_additive_query", "start", "embedding_start", "head_start")
+"""Fields of ModelConfig in which stacked models may differ."""
+
+
+class Dropped(NamedTuple):
+    """What dropout lets through: a draw for each seed, and whose draw each model gets."""
+
+    inputs: Bool[Tensor, "seed batch unit dim"] | None
+    context: Bool[Tensor, "seed batch dim"] | None
+    seed_of_model: Int[Tensor, "model"]
+
+
+class StackPass(NamedTuple):
+    """One forward pass of every model over the same batch."""
+
+    logits: Float[Tensor, "model batch class"]
+    values: Float[Tensor, "model batch unit dim"]
+    scores: Float[Tensor, "model batch unit"]
+
+
+class Stack:
+    """The parameters of all models, and their forward pass."""
+
+    def __init__(self, models: Sequence[AttentionClassifier], device: torch.device | str) -> None:
+        if not models:
+            raise InputError("a stack needs at least one model.")
+        self.models = tuple(model.to(device) for model in models)
+        self.config = models[0].config
+        self._check()
+        self.scale = torch.tensor(
+            [float(getattr(model.level.attention, "scale", 1.0)) for model in models],
+            device=device,
+            dtype=models[0].head.weight.dtype,
+        )
+        self.weights: dict[str, nn.Parameter] = {}
+        for name, first in models[0].named_parameters():
+            whole = torch.stack([dict(m.named_parameters())[name].detach() for m in models])
+            self.weights[name] = nn.Parameter(whole, requires_grad=first.requires_grad)
+        for name in self.weights:
+            for row, model in enumerate(self.models):
+                dict(model.named_parameters())[name].data = self.weights[name].data[row]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def named_parameters(self) -> Iterable[tuple[str, nn.Parameter]]:
+        """Stacked parameters under the names they have in a single model."""
+        return self.weights.items()
+
+    def load(self, weights: dict[str, Tensor]) -> None:
+        """Puts copies of stacked weights in place, and so into every model."""
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                weight.copy_(weights[name])
+
+    def release(self) -> None:
+        """Gives every model parameters of its own again."""
+        for model in self.models:
+            for parameter in model.parameters():
+                parameter.data = parameter.data.clone()
+
+    def forward(self, batch: Batch, dropped: Dropped | None = None) -> StackPass:
+        """All models on the batch, with dropout where it is given."""
+        config, table = self.config, self.weights["embedding.weight"]
+        count, words, dim = table.shape
+        shift = words * torch.arange(count, device=table.device)
+        rows = batch.ids + shift[:, None, None]
+        inputs = functional.embedding(rows, table.view(-1, dim))
+        if dropped is not None and dropped.inputs is not None:
+            kept = dropped.inputs[dropped.seed_of_model]
+            inputs = inputs * kept / (1 - config.dropout)
+        values = self._encoded(inputs, batch.mask)
+        scores = self._scores(values).masked_fill(~batch.mask, -torch.inf)
+        context = (scores.softmax(-1)[..., None, :] @ values)[..., 0, :]
+        if dropped is not None and dropped.context is not None:
+            kept = dropped.context[dropped.seed_of_model]
+            context = context * kept / (1 - config.head_dropout)
+        return StackPass(self.head(context), values, scores)
+
+    def head(self, context: Float[Tensor, "model batch dim"]) -> Float[Tensor, "model batch class"]:
+        """Logits of every class from attended contexts."""
+        logits = self._linear("head", context)
+        if self.config.one_logit:
+            logits = torch.cat([torch.zeros_like(logits), logits], -1)
+        return logits
+
+    def draw(
+        self,
+        batch: Batch,
+        generators: Sequence[torch.Generator],
+        seed_of_model: Int[Tensor, "model"],
+    ) -> Dropped:
+        """What dropout keeps: for each seed the draws a single model would make, in its order."""
+        config, device = self.config, self.scale.device
+        width = self.weights["head.weight"].shape[-1]
+        shapes = {
+            "inputs": (config.dropout, (*batch.ids.shape, config.embedding_dim)),
+            "context": (config.head_dropout, (len(batch), width)),
+        }
+        kept: dict[str, list[Tensor]] = {"inputs": [], "context": []}
+        for generator in generators:
+            for name, (share, shape) in shapes.items():
+                if share:
+                    empty = torch.empty(shape, dtype=torch.bool, device=device)
+                    kept[name].append(empty.bernoulli_(1 - share, generator=generator))
+        inputs, context = (torch.stack(kept[name]) if kept[name] else None for name in shapes)
+        return Dropped(inputs, context, seed_of_model)
+
+    def alignment(self) -> Float[Tensor, "model"]:
+        """|V·W| of each model, as `objectives.alignment`."""
+        query: Tensor = self.weights["level.attention.query.weight"][:, 0]
+        head: Tensor = self.weights["head.weight"]
+        if self.config.encoder == "affine":
+            through = self.weights["level.encoder.linear.weight"]
+            query = (query[:, None] @ through)[:, 0]
+            head = head @ through
+        return (head @ query[..., None])[..., 0].abs().sum(-1)
+
+    def _encoded(self, inputs: Tensor, mask: Tensor) -> Float[Tensor, "model batch unit dim"]:
+        match self.config.encoder:
+            case "none":
+                return inputs
+            case "affine":
+                return self._linear("level.encoder.linear", inputs)
+            case "affine-tanh":
+                return self._linear("level.encoder.linear", inputs).tanh()
+        return self._recurrent(inputs, mask)
+
+    def _scores(self, values: Tensor) -> Float[Tensor, "model batch unit"]:
+        if self.config.attention == "uniform":
+            return values.new_zeros(values.shape[:-1])
+        if self.config.attention == "additive":
+            values = self._linear("level.attention.hidden", values).tanh()
+        scores = self._linear("level.attention.query", values)[..., 0]
+        return scores / self.scale[:, None, None]
+
+    def _linear(self, name: str, inputs: Tensor) -> Tensor:
+        """A linear layer of every model on its own inputs: one batched product."""
+        weight, bias = self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias")
+        flat = inputs.reshape(len(weight), -1, inputs.shape[-1])
+        out = flat @ weight.transpose(1, 2)
+        if bias is not None:
+            out = out + bias[:, None]
+        return out.view(*inputs.shape[:-1], -1)
+
+    def _recurrent(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """States of (Bi)LSTMs, all models and both directions in one loop over time.
+
+        Each text is turned around within its own length for the second direction, so padding is
+        always on the right and never enters.
+        """
+        ends = ("", "_reverse") if self.config.encoder == "bilstm" else ("",)
+        place = torch.arange(mask.shape[1], device=mask.device)
+        turned = torch.where(mask, mask.sum(-1, keepdim=True) - 1 - place, place)
+        text = torch.arange(len(mask), device=mask.device)[:, None]
+        models, batch, units, _ = inputs.shape
+        gates, hidden = [], []
+        for end in ends:
+            cells = {
+                kind: self.weights[f"level.encoder.cells.{kind}_l0{end}"]
+                for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            }
+            read = inputs if not end else inputs[:, text, turned]
+            flat = read.reshape(models, batch * units, -1)
+            bias = (cells["bias_ih"] + cells["bias_hh"])[:, None]
+            gates.append(torch.baddbmm(bias, flat, cells["weight_ih"].transpose(1, 2)))
+            hidden.append(cells["weight_hh"].transpose(1, 2))
+        states = _lstm(
+            torch.cat(gates).view(len(ends) * models * batch, units, -1), torch.cat(hidden)
+        )
+        found = states.view(len(ends), models, batch, units, -1)
+        parts = [found[0]] + ([found[1][:, text, turned]] if len(ends) > 1 else [])
+        return torch.cat(parts, -1) * mask[..., None]
+
+    def _check(self) -> None:
+        first, config = self.models[0], self.config
+        plain = not (config.hierarchical or config.marks or config.instance_query)
+        fits = config.encoder in ENCODERS and config.join == "none" and config.layers == 1
+        if not (plain and fits and config.head_dropout_on == "input"):
+            raise InputError(
+                f"{config.encoder}+{config.attention} cannot be stacked; stacked models are flat, "
+                f"of one layer, without join or marks, with one of {', '.join(ENCODERS)}."
+            )
+        for model in self.models[1:]:
+            theirs, ours = asdict(model.config), asdict(config)
+            differing = [n for n in ours if theirs[n] != ours[n] and n not in FREE]
+            if differing or model.vocabulary != first.vocabulary or model.classes != first.classes:
+                what = differing[0] if differing else "vocabulary or classes"
+                raise InputError(f"stacked models must have the same {what}.")
+
+
+def _lstm(
+    gates: Float[Tensor, "row unit gate"], hidden: Float[Tensor, "model dim gate"]
+) -> Float[Tensor, "row unit dim"]:
+    """States over time from the inputs' share of the gates; rows are texts, model by model."""
+    models, dim, _ = hidden.shape
+    state = gates.new_zeros(len(gates), dim)
+    cell = state
+    fused = getattr(torch, "_thnn_fused_lstm_cell", None) if gates.is_cuda else None
+    states = []
+    for now in gates.unbind(1):
+        before = (state.view(models, -1, dim) @ hidden).view(now.shape)
+        if fused is not None:
+            state, cell, _ = fused(now, before, cell)
+        else:
+            entering, keeping, new, leaving = (now + before).chunk(4, -1)
+            cell = keeping.sigmoid() * cell + entering.sigmoid() * new.tanh()
+            state = leaving.sigmoid() * cell.tanh()
+        states.append(state)
+    return torch.stack(states, 1)
