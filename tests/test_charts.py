@@ -43,6 +43,19 @@ DRAWN = {
         "changed": {"uniform": BAR},
         "scores": {edit: {"accuracy": BAR} for edit in ("trained", "uniform", "permuted")},
     },
+    "words": {
+        "classes": ["bad", "good"],
+        "points": {
+            "word": ["fine", "the", "odd"],
+            "polarity": [2.0, 0.1, -1.0],
+            "score": [1.0, -0.5, 0.2],
+            "times": [9, 400, 3],
+            "class": ["good", "neutral", ""],
+        },
+        "named": ["fine"],
+        "cloud": {"word": ["fine"], "score": [1.0], "towards": ["good"]},
+        "is_binary": True,
+    },
 }
 
 

@@ -2,10 +2,18 @@
 
 import numpy as np
 import pytest
-from hand import model_of, random_reading, reading_of
 
+from hand import model_of, random_reading, reading_of
 from heedful.audits import erasure, single_erasure
-from heedful.audits.erased import NOT_MEASURED, OURS, RANDOM_ORDERS, RANKINGS, Erased, coarsened, erase
+from heedful.audits.erased import (
+    NOT_MEASURED,
+    OURS,
+    RANDOM_ORDERS,
+    RANKINGS,
+    Erased,
+    coarsened,
+    erase,
+)
 from heedful.importance import explain
 
 
@@ -41,9 +49,9 @@ def test_documents_of_one_item_count_for_accuracy_alone() -> None:
     found = erased_of(reading, 2)
     assert found.several.tolist() == [False, True, False]
     assert not np.isnan(found.right).any()
-    for values in (found.fraction("attention"), found.delta_js(), found.top_flips("gradient"),
-                   found.earlier("gradient", "attention"), found.as_empty, found.units):  # fmt: skip
-        assert np.isnan(values[[0, 2]]).all()
+    answers = [found.fraction("attention"), found.delta_js(), found.top_flips("gradient")]
+    answers += [found.earlier("gradient", "attention"), found.as_empty, found.units]
+    assert np.isnan(np.array(answers)[:, [0, 2]]).all()
     assert found.contingency("attention").n == 1
 
 
@@ -90,8 +98,8 @@ def test_long_documents_have_no_greedy_order_and_are_counted() -> None:
 
 def test_the_random_orders_differ() -> None:
     found = erased_of(random_reading([40] * 30, 3, seed=5))
-    orders = [found.removed("random"), *(found.removed(f"random {k}") for k in range(2, RANDOM_ORDERS + 1))]  # fmt: skip
-    assert len({tuple(order) for order in orders}) == RANDOM_ORDERS
+    names = ["random", *(f"random {k}" for k in range(2, RANDOM_ORDERS + 1))]
+    assert len({tuple(found.removed(name)) for name in names}) == RANDOM_ORDERS
 
 
 def test_a_thinned_scatter_keeps_few_points_per_bin_and_the_largest() -> None:
@@ -105,7 +113,8 @@ def test_a_thinned_scatter_keeps_few_points_per_bin_and_the_largest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fraction", "units", "expected"), [(0.5, 2, 0.5), (0.51, 2, 1.0), (0.01, 4, 0.25), (1.0, 7, 1.0)]
-)  # fmt: skip
+    ("fraction", "units", "expected"),
+    [(0.5, 2, 0.5), (0.51, 2, 1.0), (0.01, 4, 0.25), (1.0, 7, 1.0)],
+)
 def test_fractions_are_rounded_up_to_the_steps_of_few_items(fraction, units, expected) -> None:
     assert coarsened(np.array([fraction]), np.array([float(units)])).tolist() == [expected]

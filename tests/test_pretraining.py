@@ -8,8 +8,6 @@ from heedful.corpora.pretraining import pack, train_vectors, unpack
 from heedful.corpora.vocabulary import PAD, UNKNOWN
 from heedful.errors import InputError
 
-gensim = pytest.importorskip("gensim")
-
 
 @pytest.fixture(scope="module")
 def corpus():
@@ -40,7 +38,9 @@ def test_words_used_alike_come_close() -> None:
     from heedful.corpora.texts import document_of
 
     texts = [f"{a} {b} {c}." for a in ("red", "blue") for b in ("car", "bus") for c in "xyz"] * 40
-    texts += [f"{a} {b} {c}." for a in ("soup", "cake") for b in ("hot", "cold") for c in "uvw"] * 40
+    texts += [
+        f"{a} {b} {c}." for a in ("soup", "cake") for b in ("hot", "cold") for c in "uvw"
+    ] * 40
     documents = [document_of(str(i), text, 0) for i, text in enumerate(texts)]
     found = replace(planted(2, "short", sizes={"train": 1}), splits={"train": documents})
     encoded = encode(found)

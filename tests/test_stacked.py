@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.errors import InputError

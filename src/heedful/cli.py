@@ -270,6 +270,7 @@ def reproduce(
     ] = "",
     seeds: Annotated[int | None, typer.Option("--seeds", help="How many seeds.")] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("results"),
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes that compute side by side.")] = 1,
     figures: Annotated[bool, typer.Option(help="Draw figures and the index page.")] = True,
     compute: Annotated[
         bool, typer.Option(help="Compute missing steps; without, only redraw finished ones.")
@@ -288,6 +289,7 @@ def reproduce(
         corpora=_parts(corpora),
         seeds=seeds,
         out=out,
+        jobs=jobs,
         figures=figures,
         compute=compute,
         data_root=data_root,

@@ -5,6 +5,7 @@ from heedful.audits import (
     agreement,
     concentration,
     confidence,
+    deletion,
     erasure,
     evidence,
     input_erasure,
@@ -29,6 +30,7 @@ AUDITS: dict[str, Audit] = {
         evidence.rows, evidence.summarise, "Agreement with known evidence", ("evidence",)
     ),
     "input-erasure": Audit(input_erasure.rows, input_erasure.summarise, "Deleting words"),
+    "deletion": Audit(deletion.rows, deletion.summarise, "Deleting one unit"),
     "read-alone": Audit(read_alone.rows, read_alone.summarise, "Units read alone"),
 }
 

@@ -7,7 +7,7 @@ be compared document by document.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,13 +73,13 @@ def erase(model: AttentiveModel, reading: Reading, seed: int) -> pd.DataFrame:
 
 def _by_ranking(
     rows: pd.DataFrame, column: str, names: Sequence[str]
-) -> list[tuple[str, Float64[np.ndarray, "instance"]]]:
+) -> Iterator[tuple[str, Float64[np.ndarray, "instance"]]]:
     """A column's values for each ranking in the batch's order; nan where a row is missing."""
-    found = []
-    for ranking, part in rows.groupby("ranking", sort=False):
-        values = part.set_index("instance")[column].astype(float).reindex(list(names))
-        found.append((str(ranking), values.to_numpy(dtype=np.float64)))
-    return found
+    place = pd.Index(names).get_indexer(pd.Index(rows["instance"]))
+    number, rankings = pd.factorize(rows["ranking"])
+    values = np.full((len(rankings), len(names)), np.nan)
+    values[number, place] = rows[column].to_numpy(dtype=np.float64)
+    return zip(map(str, rankings), values, strict=True)
 
 
 def _first(rows: pd.DataFrame, column: str) -> np.ndarray:

@@ -30,20 +30,23 @@ UNITS_AT_ONCE = 64
 def rows(
     model: AttentiveModel, reading: Reading, importance: Importance, seed: int
 ) -> pd.DataFrame:
-    """How much attention lies on units that, read alone, give the document's decision.
+    """What units, read alone, say of the document's decision.
 
-    `attended` is the attention on them, `units_alike` their share of the units, `top` whether the
-    most attended unit is one of them.
+    The probability of the decision: `attended` weighs units by attention, `any_unit` evenly, `top`
+    is the most attended unit's, `text` that of the whole text.
     """
-    alike = read_units(model, reading).argmax(-1) == reading.decision[:, None]
-    alike = (alike & reading.mask).double()
+    decided = reading.decision[:, None]
+    index = decided[..., None].expand(-1, reading.mask.shape[1], 1)
+    said = read_units(model, reading).softmax(-1).gather(2, index)[..., 0]
+    said = said.masked_fill(~reading.mask, 0)
     top = reading.attention.argmax(-1, keepdim=True)
     return frame(
         reading.names,
         units=reading.units.cpu().numpy(),
-        attended=(alike * reading.attention).sum(-1).cpu().numpy(),
-        units_alike=(alike.sum(-1) / reading.units).cpu().numpy(),
-        top=alike.gather(1, top)[:, 0].cpu().numpy(),
+        attended=(said * reading.attention).sum(-1).cpu().numpy(),
+        any_unit=(said.sum(-1) / reading.units).cpu().numpy(),
+        top=said.gather(1, top)[:, 0].cpu().numpy(),
+        text=reading.logits.softmax(-1).gather(1, decided)[:, 0].cpu().numpy(),
     )
 
 
@@ -51,7 +54,7 @@ def read_units(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch 
     """Logits of every unit as a text of its own; at padding those of whatever stands there."""
     batch, units = reading.batch, reading.mask.shape[1]
     if reading.mask.shape == batch.mask.shape and _is_identity(reading.unit_of_token):
-        words, place = batch.ids.unique(return_inverse=True)
+        words, place = torch.unique(batch.ids, return_inverse=True)
         one = torch.ones_like(words, dtype=torch.bool)[:, None]
         listed = replace(
             batch,
@@ -86,22 +89,24 @@ def summarise(rows: pd.DataFrame) -> Finding:
         nothing = "Nothing could be measured: no document has more than one unit."
         return Finding("read-alone", QUESTION, nothing, (), "measures", {}, notes)
     names = [str(name) for name in rows["instance"]]
-    table = rows[["attended", "units_alike", "top"]].to_numpy(dtype=np.float64)
-    attended, alike, top = means(table, names)
-    told = beyond_chance(table[:, 0], table[:, 1], names)
+    table = rows[["attended", "any_unit", "top", "text"]].to_numpy(dtype=np.float64)
+    attended, any_unit, top, text = means(table, names)
+    told = beyond_any(table[:, 0], table[:, 1], table[:, 3], names)
     answer = (
-        f"{percent(attended)} of the attention lies on units that, read alone, give the same "
-        f"decision; of all units {percent(alike)} do."
+        f"Read alone, an attended unit gives the decision a probability of {percent(attended)}, "
+        f"any unit {percent(any_unit)}, and the whole text {percent(text)}."
     )
+    name = "probability of the decision, read alone"
     return Finding(
         audit="read-alone",
         question=QUESTION,
         answer=answer,
         measures=(
             Measure("told by attended units", told),
-            Measure("attention on units that say the decision", attended),
-            Measure("units that say the decision", alike),
-            Measure("top unit says the decision", top),
+            Measure(name, attended, "attended units"),
+            Measure(name, any_unit, "any unit"),
+            Measure(name, top, "top unit"),
+            Measure(name, text, "whole text"),
         ),
         chart="measures",
         drawn={"attended": histogram(table[:, 0])},
@@ -109,22 +114,25 @@ def summarise(rows: pd.DataFrame) -> Finding:
     )
 
 
-def beyond_chance(
+def beyond_any(
     attended: Float64[np.ndarray, "instance"],
-    alike: Float64[np.ndarray, "instance"],
+    any_unit: Float64[np.ndarray, "instance"],
+    text: Float64[np.ndarray, "instance"],
     names: list[str],
 ) -> Estimate:
-    """(attended - alike) / (1 - alike), each a mean: 1 all that attention could, 0 as any unit.
+    """(attended - any unit) / (text - any unit), each a mean: 1 as the whole text, 0 as any unit.
 
-    Below 0 where attention avoids the units that say the decision; undefined where all say it.
+    Below 0 where attention avoids the units that say the decision; undefined where the whole text
+    says no more than any unit does.
     """
 
     def share(
         weights: Float64[np.ndarray, "replicate instance"],
     ) -> Float64[np.ndarray, "replicate"]:
-        room = weights @ (1 - alike)
+        room = weights @ (text - any_unit)
         found = np.full(len(weights), np.nan)
-        np.divide(weights @ (attended - alike), room, out=found, where=room > 1e-9)
+        enough = room > 1e-6 * weights.sum(1)
+        np.divide(weights @ (attended - any_unit), room, out=found, where=enough)
         return found
 
     return bootstrap(share, names, method="bca")

@@ -1,16 +1,22 @@
 """May attention be shown as the reason? One word, with the tests behind it.
 
-Provisional: the borders below are chosen by reason, not yet fitted to models whose answer is known.
+Two tests, each on one measure, and a veto. Where their borders lie was fitted to models whose right
+answer is known by construction (`heedful calibrate`, docs/calibration.md) and is read from
+`calibration.json` beside this module; without that file the borders below hold and the verdict is
+provisional.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from heedful.audits.finding import Finding
+from heedful.runs.atomic import read_json
 from heedful.statistics.estimates import Estimate
 
 Word = Literal["yes", "partly", "no", "cannot tell"]
@@ -18,12 +24,15 @@ Outcome = Literal["supports", "mixed", "contradicts", "unknown"]
 
 FEWEST_DOCUMENTS = 100
 """With fewer documents intervals are too wide, and too often wrong, for a verdict."""
+CALIBRATION = Path(__file__).with_name("calibration.json")
 
 
 @dataclass(frozen=True)
 class Border:
     """Where a measure stops contradicting the claim and where it starts supporting it."""
 
+    key: str
+    """What the calibration calls it."""
     audit: str
     measure: str
     method: str
@@ -32,50 +41,52 @@ class Border:
     supports: float
     sentence: str
     """What the measure says, with {value} in it."""
-    is_essential: bool = True
-    """Whether contradiction by this test alone makes the verdict `no`."""
+    is_veto: bool = False
+    """Whether it can only speak against: where a text says things twice, no deletion costs much."""
+
+    def outcome(self, estimate: Estimate | None) -> Outcome:
+        """Supports or contradicts when the whole interval lies on that side; else mixed."""
+        if estimate is None or math.isnan(estimate.value) or math.isnan(estimate.low):
+            return "unknown"
+        if estimate.side(self.supports) == "above":
+            return "supports"
+        return "contradicts" if estimate.side(self.contradicts) == "below" else "mixed"
 
 
 BORDERS = (
     Border(
+        "reliance",
         "substitution",
-        "decisions changed",
+        "decisions changed, against chance",
         "permuted",
         "The decision depends on where attention lies",
-        contradicts=0.05,
-        supports=0.2,
-        sentence="Shuffling attention changes {value} of the decisions.",
+        contradicts=0.25,
+        supports=0.75,
+        sentence="Shuffling attention changes {value} as many decisions as drawing them anew "
+        "would.",
     ),
     Border(
-        "erasure",
-        "efficiency",
-        "attention",
-        "Attention ranks what the decision rests on",
-        contradicts=0.2,
-        supports=0.6,
-        sentence="Erasing by attention comes {value} of the way from a random order to the best "
-        "order found.",
-    ),
-    Border(
-        "input-erasure",
-        "comprehensiveness",
-        "attention - random",
-        "Deleting the attended words hurts more than deleting others",
-        contradicts=0.0,
-        supports=0.05,
-        sentence="Deleting the most attended words costs the decision {value} more probability "
-        "than deleting random ones.",
-    ),
-    Border(
-        "confidence",
-        "units that decide alike",
+        "told",
+        "read-alone",
+        "told by attended units",
         "",
-        "Words keep to themselves",
-        contradicts=0.95,
-        supports=0.7,
-        sentence="{value} of the words, attended alone, already give the decision: what one word "
-        "holds has leaked into the others.",
-        is_essential=False,
+        "The attended units say the decision themselves",
+        contradicts=0.2,
+        supports=0.25,
+        sentence="Read alone, attended units go {value} of the way from what any unit says of the "
+        "decision to what the whole text says.",
+    ),
+    Border(
+        "deletion",
+        "deletion",
+        "cost of one deletion",
+        "attention - random",
+        "Deleting an attended unit hurts at least as much as deleting any",
+        contradicts=0.0,
+        supports=0.0,
+        sentence="Deleting one unit drawn by attention costs the decision {value} more probability "
+        "than deleting one drawn at random.",
+        is_veto=True,
     ),
 )
 
@@ -115,7 +126,7 @@ class Verdict:
     advice: tuple[str, ...] = ()
     provisional: bool = True
     calibration: Mapping[str, Any] | None = field(default=None)
-    """The table of the calibration that set the borders."""
+    """The table of the calibration that set the borders: columns, rows, caption."""
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain data."""
@@ -130,72 +141,92 @@ class Verdict:
 
 
 SENTENCES: dict[Word, str] = {
-    "yes": "Attention may be shown as the reason: decisions depend on it, and it ranks what they "
-    "rest on.",
+    "yes": "Attention may be shown as the reason: decisions depend on it, and what it shows says "
+    "them.",
     "partly": "Attention is a hint, not a reason: some tests support it, others do not.",
     "no": "Attention should not be shown as the reason for these decisions.",
     "cannot tell": "The documents at hand do not settle it.",
 }
 
+TELLING: dict[Word, Outcome] = {
+    "yes": "supports",
+    "partly": "mixed",
+    "no": "contradicts",
+    "cannot tell": "unknown",
+}
+"""The outcome of a test whose sentence gives the reason for a word."""
 
-def judge(findings: Mapping[str, Finding], documents: int) -> Verdict:
-    """The verdict of all findings.
 
-    A test supports or contradicts when its whole interval lies on that side of the border; between
-    the borders, or across one, it is mixed. One essential contradiction makes `no`; all essential
-    tests supporting makes `yes`.
+@cache
+def calibration() -> Mapping[str, Any] | None:
+    """What `heedful calibrate` found, as kept in the package; none where there is no such file."""
+    found: Mapping[str, Any] | None = read_json(CALIBRATION) if CALIBRATION.is_file() else None
+    return found
+
+
+def borders(calibrated: Mapping[str, Any] | None) -> tuple[Border, ...]:
+    """The borders with the numbers of a calibration."""
+    fitted = calibrated["borders"] if calibrated else {}
+    return tuple(replace(border, **fitted.get(border.key, {})) for border in BORDERS)
+
+
+def word_of(outcomes: Mapping[Border, Outcome]) -> Word:
+    """One contradiction makes `no`; then one test that could not be made, `cannot tell`.
+
+    All supporting makes `yes`, where a veto supports by not contradicting; the rest is `partly`.
     """
-    tests = tuple(
-        _test(border, findings[border.audit]) for border in BORDERS if border.audit in findings
-    )
-    outcomes = [
-        test.outcome
-        for test, border in zip(tests, _used(findings), strict=True)
-        if border.is_essential
-    ]
-    word: Word
+    if "contradicts" in outcomes.values():
+        return "no"
+    if "unknown" in outcomes.values():
+        return "cannot tell"
+    mixed = any(o == "mixed" and not border.is_veto for border, o in outcomes.items())
+    return "partly" if mixed else "yes"
+
+
+def judge(
+    findings: Mapping[str, Finding],
+    documents: int,
+    calibrated: Mapping[str, Any] | None = None,
+) -> Verdict:
+    """The verdict of all findings, by the package's calibration unless another one is given."""
+    calibrated = calibration() if calibrated is None else calibrated
+    rule = borders(calibrated)
+    tests = {border: _test(border, findings.get(border.audit)) for border in rule}
+    word = word_of({border: test.outcome for border, test in tests.items()})
     if documents < FEWEST_DOCUMENTS:
-        word = "cannot tell"
-        reason = f"{documents} documents are too few; {FEWEST_DOCUMENTS} or more are needed."
-    elif not outcomes or "unknown" in outcomes:
-        word, reason = "cannot tell", "A test behind the verdict could not be made."
-    elif "contradicts" in outcomes:
-        word = "no"
-        reason = next(t.sentence for t in tests if t.outcome == "contradicts")
-    elif all(outcome == "supports" for outcome in outcomes):
-        word, reason = "yes", tests[0].sentence
+        word, reason = "cannot tell", _too_few(documents, calibrated)
     else:
-        word = "partly"
-        reason = next(t.sentence for t in tests if t.outcome == "mixed")
-    return Verdict(word, f"{SENTENCES[word]} {reason}", tests, _advice(word))
-
-
-def _used(findings: Mapping[str, Finding]) -> tuple[Border, ...]:
-    return tuple(border for border in BORDERS if border.audit in findings)
-
-
-def _test(border: Border, finding: Finding) -> Test:
-    estimate = finding.get(border.measure, border.method)
-    if estimate is None or math.isnan(estimate.value) or math.isnan(estimate.low):
-        nothing = Estimate(math.nan, math.nan, math.nan, 0, "none")
-        sentence = f"{border.name}: could not be measured here."
-        return Test(
-            border.name,
-            "unknown",
-            sentence,
-            border.audit,
-            estimate or nothing,
-            border.contradicts,
-            border.supports,
+        reason = next(
+            test.sentence
+            for border, test in tests.items()
+            if test.outcome == TELLING[word] and not (word == "partly" and border.is_veto)
         )
-    rises = border.supports > border.contradicts
-    good, bad = ("above", "below") if rises else ("below", "above")
-    outcome: Outcome = "mixed"
-    if estimate.side(border.supports) == good:
-        outcome = "supports"
-    elif estimate.side(border.contradicts) == bad:
-        outcome = "contradicts"
-    sentence = border.sentence.format(value=f"{100 * estimate.value:.0f} %")
+    shown = tuple(test for test in tests.values() if test.audit in findings)
+    table = calibrated["table"] if calibrated else None
+    sentence = f"{SENTENCES[word]} {reason}"
+    return Verdict(word, sentence, shown, _advice(word), calibrated is None, table)
+
+
+def _too_few(documents: int, calibrated: Mapping[str, Any] | None) -> str:
+    """Why so few documents are too few, with the coverage measured for that many."""
+    reason = f"Too few documents: {documents}, where {FEWEST_DOCUMENTS} or more are needed"
+    measured = [row for row in (calibrated or {}).get("coverage", ()) if row["n"] <= documents]
+    if not measured:
+        return f"{reason}."
+    n = max(row["n"] for row in measured)
+    worst = min(row["coverage"] for row in measured if row["n"] == n)
+    held = f"{100 * worst:.0f} % of the time"
+    return f"{reason}; with {n} of them a 95 % interval held the truth {held} at worst."
+
+
+def _test(border: Border, finding: Finding | None) -> Test:
+    estimate = finding.get(border.measure, border.method) if finding else None
+    outcome = border.outcome(estimate)
+    if estimate is None or outcome == "unknown":
+        sentence = f"{border.name}: could not be measured here."
+        estimate = estimate or Estimate(math.nan, math.nan, math.nan, 0, "none")
+    else:
+        sentence = border.sentence.format(value=f"{100 * estimate.value:.0f} %")
     return Test(
         border.name,
         outcome,

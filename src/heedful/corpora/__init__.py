@@ -3,7 +3,13 @@
 from heedful.corpora.batches import Batch, batches, collate
 from heedful.corpora.catalogue import CATALOGUE, available, load_corpus, recipe_of
 from heedful.corpora.documents import SPLITS, Corpus, Document
-from heedful.corpora.encoded import Encoded, EncodedCorpus, encode, encode_documents
+from heedful.corpora.encoded import (
+    Encoded,
+    EncodedCorpus,
+    encode,
+    encode_documents,
+    with_rare_unknown,
+)
 from heedful.corpora.files import FileReading, read_file, read_texts
 from heedful.corpora.lexicon import load_lexicon, read_lexicon
 from heedful.corpora.parallel import Parallel, load_parallel
@@ -53,4 +59,5 @@ __all__ = [
     "sentence_numbers",
     "synthetic",
     "tokenise",
+    "with_rare_unknown",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -58,6 +58,16 @@ class EncodedCorpus:
     """Vectors of the vocabulary, when prepared with a vector file; rows of nan have none."""
     tokeniser: str = "words"
     """How new text must be cut to be read like this corpus."""
+
+
+def with_rare_unknown(corpus: EncodedCorpus, least: int) -> EncodedCorpus:
+    """The corpus with words of fewer than `least` training occurrences read as `<unk>`."""
+    if least < 1:
+        return corpus
+    counts = np.bincount(corpus.splits["train"].ids, minlength=len(corpus.vocabulary))
+    new = np.where(counts >= least, np.arange(len(counts)), UNKNOWN).astype(np.int32)
+    splits = {split: replace(part, ids=new[part.ids]) for split, part in corpus.splits.items()}
+    return replace(corpus, splits=splits)
 
 
 def encode_documents(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Bool, Int
 
 from heedful.corpora.documents import Corpus, Document
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
@@ -69,7 +70,7 @@ class Shape:
     dissenting: int = 0
     """How many of the marked units speak against the label; together they are outvoted."""
     weak: float = 0.0
-    """Share of the unmarked units that are weak."""
+    """Share of the units that are weak; marked ones never are."""
     disagreeing: float | None = None
     """Expected share of units that speak against the label; none: the label is independent."""
     decoy: str = "none"
@@ -82,10 +83,11 @@ class Shape:
     def __post_init__(self) -> None:
         if self.decoy not in DECOYS:
             raise unknown("place of a decoy", self.decoy, DECOYS)
-        if self.units[0] // self.classes < self.marks:
+        alike = self.marks - self.dissenting
+        if self.units[0] // self.classes < alike:
             raise InputError(
-                f"{self.marks} marked units of one class need documents of at least "
-                f"{self.marks * self.classes} units, got {self.units[0]}."
+                f"{alike} marked units of one class need documents of at least "
+                f"{alike * self.classes} units, got {self.units[0]}."
             )
 
 
@@ -107,9 +109,7 @@ def vocabulary_of(classes: int) -> Vocabulary:
 
 def known(shape: Shape, sizes: Mapping[str, int], seed: int = 0) -> Corpus:
     """So many documents of a shape in each split, the same for the same seed."""
-    splits = {
-        split: list(_documents(shape, split, size, seed)) for split, size in sizes.items()
-    }
+    splits = {split: list(_documents(shape, split, size, seed)) for split, size in sizes.items()}
     classes = tuple(f"class {index}" for index in range(shape.classes))
     return Corpus(name="known", classes=classes, splits=splits)
 
@@ -127,38 +127,56 @@ def _units(shape: Shape, label: int, rng: np.random.Generator) -> list[Unit]:
     """The units of one document in order."""
     count = int(rng.integers(shape.units[0], shape.units[1] + 1))
     says = _said(shape, label, count, rng)
-    marked = _marked(shape, says, label, rng)
-    levels = rng.integers(0, LEVELS, count).tolist()
-    is_weak = (rng.random(count) < shape.weak).tolist()
-    units = []
-    for place, (said, level) in enumerate(zip(says.tolist(), levels, strict=True)):
-        if place in marked:
-            loud = int(rng.integers(LEVELS // 2, LEVELS)) if shape.dissenting else level
-            units.append(Unit("marked", said, loud))
-        elif is_weak[place]:
-            units.append(Unit("weak", said))
-        else:
-            units.append(Unit("plain", said, level))
+    is_weak = _weak(shape, says, rng)
+    levels = rng.integers(0, LEVELS, count)
+    # All that a unit says is settled before the label has a say: only marks depend on it.
+    units = [
+        Unit("weak", said) if weak else Unit("plain", said, level)
+        for said, weak, level in zip(says.tolist(), is_weak.tolist(), levels.tolist(), strict=True)
+    ]
+    for place in _marked(shape, units, label, rng):
+        units[place] = units[place]._replace(role="marked")
     if shape.is_marked_first:
         units.sort(key=lambda unit: unit.role != "marked")
     if shape.decoy != "none":
         first = next((i for i, unit in enumerate(units) if unit.role == "marked"), 0)
-        place = {"anywhere": int(rng.integers(0, count + 1)), "end": count, "after": first + 1}
-        units.insert(place[shape.decoy], Unit("decoy"))
+        places = {"anywhere": int(rng.integers(0, count + 1)), "end": count, "after": first + 1}
+        units.insert(places[shape.decoy], Unit("decoy"))
     return units
 
 
-def _marked(
-    shape: Shape, says: np.ndarray, label: int, rng: np.random.Generator
-) -> set[int]:
-    """Which units are marked: so many that say the label, and the dissenting ones."""
-    agreeing, others = np.flatnonzero(says == label), np.flatnonzero(says != label)
-    chosen = rng.choice(agreeing, shape.marks - shape.dissenting, replace=False)
-    against = rng.choice(others, shape.dissenting, replace=False)
-    return {*chosen.tolist(), *against.tolist()}
+def _weak(
+    shape: Shape, says: Int[np.ndarray, "unit"], rng: np.random.Generator
+) -> Bool[np.ndarray, "unit"]:
+    """Which units are weak: of each class the same share, but never so many that marks lack."""
+    is_weak = np.zeros(len(says), dtype=bool)
+    for said in np.unique(says):
+        alike = np.flatnonzero(says == said)
+        count = min(int(shape.weak * len(alike)), len(alike) - shape.marks)
+        is_weak[rng.choice(alike, max(count, 0), replace=False)] = True
+    return is_weak
 
 
-def _said(shape: Shape, label: int, count: int, rng: np.random.Generator) -> np.ndarray:
+def _marked(shape: Shape, units: list[Unit], label: int, rng: np.random.Generator) -> list[int]:
+    """Which units are marked: some that say the label, or the loudest and what they outvote."""
+    strong = [place for place, unit in enumerate(units) if unit.role == "plain"]
+    alike = [place for place in strong if units[place].says == label]
+    if not shape.dissenting:
+        return [int(place) for place in rng.choice(alike, shape.marks, replace=False)]
+    loudest = sorted(alike, key=lambda place: -units[place].strength)
+    marked = loudest[: shape.marks - shape.dissenting]
+    room = sum(units[place].strength for place in marked) - 0.2
+    others = [place for place in strong if units[place].says != label]
+    outvoted = [place for place in others if shape.dissenting * units[place].strength < room]
+    if len(outvoted) < shape.dissenting:
+        outvoted = sorted(others, key=lambda place: units[place].strength)[: shape.dissenting]
+    chosen = rng.choice(outvoted, shape.dissenting, replace=False)
+    return marked + [int(place) for place in chosen]
+
+
+def _said(
+    shape: Shape, label: int, count: int, rng: np.random.Generator
+) -> Int[np.ndarray, "unit"]:
     """The class that each unit says."""
     classes = np.arange(shape.classes)
     if shape.disagreeing is None:

@@ -1,7 +1,7 @@
 """How attention came to be: what words are worth to a model, and the flow that made them so."""
 
 from heedful.dynamics.flow import Flow, dot_product_rates, dot_products, flow, invariant_rates
-from heedful.dynamics.flow_log import FlowLog, by_class
+from heedful.dynamics.flow_log import FlowLog, by_class, word_terms
 from heedful.dynamics.scores import (
     Occurrences,
     WordScores,
@@ -37,4 +37,5 @@ __all__ = [
     "token_classes",
     "word_counts",
     "word_scores",
+    "word_terms",
 ]

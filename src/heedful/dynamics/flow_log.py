@@ -4,17 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 import torch
 
-from heedful.corpora.encoded import EncodedCorpus
+from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.dynamics.flow import Flow, flow
 from heedful.dynamics.token_classes import TokenClasses
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.training.loop import Moment
+
+
+def word_terms(
+    model: AttentionClassifier, encoded: Encoded, words: Sequence[str], output: int = -1
+) -> pd.DataFrame:
+    """A row for each word: its two scores, and the terms that push each of them.
+
+    Columns `polarity A`, `attention D`, … hold the terms; `output` is the class whose polarity is
+    looked at in a model of more than two classes.
+    """
+    unseen = [word for word in words if word not in model.vocabulary.ids]
+    if unseen:
+        raise InputError(f"the model does not know the word {unseen[0]!r}; choose another.")
+    found = flow(model, encoded)
+    said = found.scores.logits[:, output]
+    columns = {"polarity": found.scores.polarity if len(model.classes) == 2 else said}
+    columns |= {"attention": found.scores.scores}
+    columns |= {f"polarity {name}": term for name, term in found.towards(output).items()}
+    columns |= {f"attention {name}": term for name, term in found.attention.items()}
+    places = [model.vocabulary.ids[word] for word in words]
+    values = {name: column[places].tolist() for name, column in columns.items()}
+    return pd.DataFrame({"word": list(words)} | values)
 
 
 @dataclass
@@ -28,7 +49,7 @@ class FlowLog:
     words: Sequence[str]
     split: str = "train"
     output: int = -1
-    entries: list[dict[str, Any]] = field(default_factory=list)
+    tables: list[pd.DataFrame] = field(default_factory=list)
 
     def __call__(self, moment: Moment) -> None:
         """Logs the moment."""
@@ -38,26 +59,14 @@ class FlowLog:
         self, step: int, epoch: float, model: AttentionClassifier, corpus: EncodedCorpus
     ) -> None:
         """One entry for each word."""
-        unseen = [word for word in self.words if word not in model.vocabulary.ids]
-        if unseen:
-            raise InputError(f"the model does not know the word {unseen[0]!r}; choose another.")
-        found = flow(model, corpus.splits[self.split])
-        for word in self.words:
-            place = model.vocabulary.ids[word]
-            entry: dict[str, Any] = {"step": step, "epoch": epoch, "word": word}
-            is_binary = len(model.classes) == 2
-            said = found.scores.polarity if is_binary else found.scores.logits[:, self.output]
-            entry["polarity"] = float(said[place])
-            entry["attention"] = float(found.scores.scores[place])
-            for name, term in found.towards(self.output).items():
-                entry[f"polarity {name}"] = float(term[place])
-            for name, term in found.attention.items():
-                entry[f"attention {name}"] = float(term[place])
-            self.entries.append(entry)
+        found = word_terms(model, corpus.splits[self.split], self.words, self.output)
+        found.insert(0, "epoch", epoch)
+        found.insert(0, "step", step)
+        self.tables.append(found)
 
     def table(self) -> pd.DataFrame:
         """One row per word and evaluation, one column per term."""
-        return pd.DataFrame(self.entries)
+        return pd.concat(self.tables, ignore_index=True) if self.tables else pd.DataFrame()
 
 
 def by_class(found: Flow, classes: TokenClasses, output: int = -1) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from heedful.corpora.encoded import Encoded
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.reading import Reading
-from heedful.models.verbs import evaluating, read
+from heedful.models.verbs import evaluating
 
 CONTEXT_FREE = ("none", "affine", "affine-tanh")
 """Encoders that see one word at a time."""
@@ -116,24 +116,21 @@ class Occurrences(NamedTuple):
 
 def occurrence_scores(model: AttentionClassifier, encoded: Encoded) -> Occurrences:
     """Local scores: means over the word's occurrences in a split, in their texts."""
+    if model.words is not None:
+        raise InputError("word scores are those of a flat model; a hierarchical one attends twice.")
     words, classes = len(model.vocabulary), len(model.classes)
     device = model.head.weight.device
     sums = torch.zeros(words, classes + 3, dtype=torch.float64, device=device)
-    for batch in batches(encoded, 256, max_tokens=65_536):
-        reading = read(model, batch.to(device))
-        if reading.unit_logits is None or model.words is not None:
-            raise InputError("word scores are those of a flat model with a linear head.")
-        here = reading.mask
-        seen = torch.cat(
-            [
-                torch.ones_like(reading.scores[here])[:, None],
-                reading.unit_logits[here],
-                reading.scores[here][:, None],
-                reading.attention[here][:, None],
-            ],
-            1,
-        )
-        sums.index_add_(0, reading.batch.ids[here], seen)
+    with evaluating(model):
+        for batch in batches(encoded, 256, max_tokens=65_536):
+            here = batch.to(device)
+            attended = model(here).attended
+            scores = attended.scores.double()
+            said = attended.values[here.mask].double() @ model.head.weight.double().T
+            column = scores[here.mask][:, None]
+            weight = scores.softmax(-1)[here.mask][:, None]
+            seen = [torch.ones_like(column), with_zero(model, said), column, weight]
+            sums.index_add_(0, here.ids[here.mask], torch.cat(seen, 1))
     count = sums[:, 0]
     means = sums[:, 1:] / count[:, None]
     return Occurrences(count, means[:, :classes], means[:, classes], means[:, classes + 1])

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from heedful import __version__
-from heedful.audits import AUDITS, Finding, Verdict, judge
+from heedful.audits import AUDITS, Finding, Verdict, judge, words
 from heedful.corpora import Corpus, Encoded, EncodedCorpus, batches, load_corpus
 from heedful.errors import InputError, unknown
 from heedful.importance import METHODS, explain
@@ -170,9 +170,9 @@ class _Job:
             started = time.perf_counter()
             self._compute(show)
             self.run.finish("audit", time.perf_counter() - started, fingerprint=mark)
+        names = self._applicable() + (["words"] if words.has_words(self.model) else [])
         findings = {
-            name: Finding.from_json(read_json(self.run.findings / f"{name}.json"))
-            for name in self._applicable()
+            name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
         }
         verdict = judge(findings, len(self.chosen))
         return Audited(verdict, findings, self.run.path, self.run.report, len(self.chosen))
@@ -187,6 +187,8 @@ class _Job:
                 table.to_parquet(path, index=False)
             write_json(self.run.findings / f"{name}.json", findings[name])
         verdict = judge(findings, len(self.chosen))
+        if words.has_words(self.model):
+            self._keep_words()
         write_json(self.run.findings / "verdict.json", verdict)
         write_json(self.run.findings / "instances.json", self._instances(rows))
         self.run.update(
@@ -200,6 +202,14 @@ class _Job:
         )
         render(self.run.path)
         shutil.rmtree(self.run.path / "work", ignore_errors=True)
+
+    def _keep_words(self) -> None:
+        """The word view: no test, so the verdict does not see it."""
+        read = _subset(self.corpus.splits[self.split], self.chosen)
+        table = words.table(self.model, self.corpus, read)
+        with writing(self.run.findings / "words.parquet") as path:
+            table.to_parquet(path, index=False)
+        write_json(self.run.findings / "words.json", words.summarise(table, self.model.classes))
 
     def _applicable(self) -> list[str]:
         """The audits whose needs the corpus meets."""

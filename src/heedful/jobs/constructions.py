@@ -21,15 +21,16 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
+import torch
 
 from heedful.audits.verdict import Word
 from heedful.corpora.encoded import EncodedCorpus, encode
 from heedful.corpora.known import LEVELS, Shape, known, vocabulary_of
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.known import Program, hand_set
-from heedful.models.recipe import parse
+from heedful.models.known import REMEMBERING, Program, hand_set
+from heedful.models.recipe import ModelConfig, parse
 from heedful.models.saved import build as build_model
-from heedful.runs.randomness import numpy_generator
+from heedful.runs.randomness import numpy_generator, seeded
 from heedful.training.config import TrainConfig
 from heedful.training.hiding import fit_hiding
 from heedful.training.loop import fit
@@ -47,7 +48,6 @@ FAMILIES: dict[str, Shape] = {
     "long": Shape(units=(12, 18), marks=2, weak=0.3),
 }
 """Corpus families: few units with one mark, and many units with two marks and weak fillers."""
-REMEMBERING = ("lstm", "bilstm", "gru", "bigru")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class Setting:
         """What its step is called."""
         recipe = self.recipe.replace(":", "-").replace("+", "-")
         dial = "" if self.reliance is None else f"-{self.reliance:.2f}"
-        return f"{self.construction}{dial}/{recipe}-{self.classes}-{self.family}-{self.seed}"
+        start = self.construction.replace(" ", "-") + dial
+        return f"{start}/{recipe}-{self.classes}-{self.family}-{self.seed}"
 
     @property
     def encoder(self) -> str:
@@ -100,6 +101,8 @@ class Built(NamedTuple):
     shape: Shape
     reliance: float
     make: Callable[[EncodedCorpus], AttentionClassifier]
+    is_limit: bool = False
+    """Whether no audit here can see through it: listed, never counted."""
 
 
 class Known(NamedTuple):
@@ -111,11 +114,8 @@ class Known(NamedTuple):
     corpus: EncodedCorpus
     reliance: float
     word: Word
-
-    @property
-    def is_near(self) -> bool:
-        """Whether it is too near a border for one right word; never so at the ends of a dial."""
-        return self.kind == "dial" and is_near(self.reliance)
+    apart: str
+    """Why it is listed apart and not counted: `near a border`, `known limit`, or nothing."""
 
 
 def is_near(reliance: float) -> bool:
@@ -138,7 +138,11 @@ def construct(setting: Setting, documents: int) -> Known:
         sizes |= {"train": 600, "dev": 100}
     corpus = encode(known(built.shape, sizes, setting.seed), vocabulary_of(setting.classes))
     word = right_word(built.kind, built.reliance)
-    return Known(setting, built.kind, built.make(corpus), corpus, built.reliance, word)
+    apart = "known limit" if built.is_limit else ""
+    if built.kind == "dial" and is_near(built.reliance):
+        apart = "near a border"
+    model = built.make(corpus)
+    return Known(setting, built.kind, model, corpus, built.reliance, word, apart)
 
 
 def _set(setting: Setting, program: Program) -> Callable[[EncodedCorpus], AttentionClassifier]:
@@ -147,16 +151,25 @@ def _set(setting: Setting, program: Program) -> Callable[[EncodedCorpus], Attent
 
 def reason(s: Setting) -> Built:
     """Marked units get nearly all attention and decide by what they say."""
-    program = Program(
-        {"marked": s.vary(5.5, 9, "score")}, sharpness=s.vary(3, 8, "sharpness")
-    )
+    program = Program({"marked": s.vary(5.5, 9, "score")}, sharpness=s.vary(3, 8, "sharpness"))
     return Built("reason", s.shape, 1.0, _set(s, program))
 
 
 def chorus(s: Setting) -> Built:
-    """Three marked units share the attention and outvote each other, two to one."""
-    shape = replace(s.shape, marks=3, dissenting=1, is_marked_first=False)
-    program = Program({"marked": s.vary(6.5, 9, "score")}, sharpness=s.vary(5, 10, "sharpness"))
+    """Three marked units share the attention and vote, two against one."""
+    return _vote(s, 3, 1)
+
+
+def choir(s: Setting) -> Built:
+    """Five marked units share the attention and vote, three against two."""
+    return _vote(s, 5, 2)
+
+
+def _vote(s: Setting, marks: int, dissenting: int) -> Built:
+    fewest = max(s.shape.units[0], (marks - dissenting) * s.classes)
+    units = (fewest, max(s.shape.units[1], fewest + 4))
+    shape = replace(s.shape, marks=marks, dissenting=dissenting, units=units, is_marked_first=False)
+    program = Program({"marked": s.vary(6.5, 9, "score")}, sharpness=s.vary(6, 12, "sharpness"))
     return Built("reason", shape, 1.0, _set(s, program))
 
 
@@ -210,6 +223,22 @@ def nudged(s: Setting) -> Built:
     return _relay(s, {"marked": s.vary(5, 6, "second")})
 
 
+def rationalised(s: Setting) -> Built:
+    """Attention lies on units that say what the encoder has read off the mark already.
+
+    Several of them in every document, so that none of them is needed and the mark is.
+    """
+    fewest = max(s.shape.units[0], 4 * s.classes)
+    shape = replace(s.shape, units=(fewest, fewest + 6), marks=1)
+    return Built("deceiving", shape, 0.0, _set(s, Program(match=s.vary(7, 9, "match"))))
+
+
+def rationalised_twice(s: Setting) -> Built:
+    """As rationalised, with two marks that say the same: no single deletion betrays them."""
+    built = rationalised(s)
+    return built._replace(shape=replace(built.shape, marks=2), is_limit=True)
+
+
 def _relay(s: Setting, scores: dict[str, float]) -> Built:
     shape = replace(s.shape, decoy="after" if s.encoder == "conv" else "end")
     program = Program(scores | {"decoy": 9.5}, memory=0.08, sharpness=80)
@@ -238,62 +267,76 @@ def crowd(s: Setting) -> Built:
 
 
 def trained_reason(s: Setting) -> Built:
-    """Trained, with an encoder that passes nothing between units: only attention finds marks."""
-    return Built("reason", s.shape, 1.0, lambda corpus: _trained(s, corpus, 0.0))
+    """As reason, with attention that was trained and nothing else: only it can find the marks."""
+
+    def make(corpus: EncodedCorpus) -> AttentionClassifier:
+        model = hand_set(s.recipe, s.classes, Program(sharpness=s.vary(3, 8, "sharpness")))
+        with seeded(s.seed):
+            for name, weight in model.named_parameters():
+                weight.requires_grad_("level.attention" in name)
+                if weight.requires_grad:
+                    torch.nn.init.normal_(weight)
+        fit(model, corpus, TrainConfig(epochs=15, learning_rate=0.5, patience=0), seed=s.seed)
+        return model.eval()
+
+    return Built("reason", s.shape, 1.0, make)
 
 
 def trained_even(s: Setting) -> Built:
     """Trained with attention frozen uniform."""
-    return Built("irrelevant", s.shape, 0.0, lambda corpus: _trained(s, corpus, 0.0))
+
+    def make(corpus: EncodedCorpus) -> AttentionClassifier:
+        model = _fresh(s, corpus)
+        fit(model, corpus, TrainConfig(epochs=15, learning_rate=0.02, patience=4), seed=s.seed)
+        return model.eval()
+
+    return Built("irrelevant", s.shape, 0.0, make)
 
 
 def trained_hiding(s: Setting) -> Built:
     """Trained to keep attention off the evidence while deciding by it."""
-    return Built("deceiving", s.shape, 0.0, lambda corpus: _trained(s, corpus, 1.0))
+
+    def make(corpus: EncodedCorpus) -> AttentionClassifier:
+        model = _fresh(s, corpus)
+        fit_hiding(model, corpus, strength=2.0, epochs=30, seed=s.seed)
+        return model.eval()
+
+    return Built("deceiving", s.shape, 0.0, make)
 
 
-def _trained(s: Setting, corpus: EncodedCorpus, hiding: float) -> AttentionClassifier:
+def _fresh(s: Setting, corpus: EncodedCorpus) -> AttentionClassifier:
     config = parse(s.recipe, embedding_dim=16, width=16).model
-    model = build_model(config, corpus.vocabulary, corpus.classes, seed=s.seed)
-    if hiding:
-        fit_hiding(model, corpus, hiding, seed=s.seed)
-    else:
-        fit(model, corpus, TrainConfig(epochs=25, learning_rate=0.02, patience=6), seed=s.seed)
-    return model.eval()
+    return build_model(config, corpus.vocabulary, corpus.classes, seed=s.seed)
 
 
 class Construction(NamedTuple):
-    """A way to build a model with a known answer, and the recipes it exists for."""
+    """A way to build a model with a known answer, and the parts it can be built of."""
 
     build: Callable[[Setting], Built]
-    fits: Callable[[str, bool, str], bool]
-    """Whether (encoder, hierarchical, attention) can be built so."""
+    fits: Callable[[ModelConfig], bool]
     is_dial: bool = False
 
 
-def _any(encoder: str, hierarchical: bool, attention: str) -> bool:
-    return attention != "uniform"
+def _any(parts: ModelConfig) -> bool:
+    return True
 
 
-def _remembers(encoder: str, hierarchical: bool, attention: str) -> bool:
-    return encoder in REMEMBERING and attention != "uniform"
+def _remembers(parts: ModelConfig) -> bool:
+    return parts.encoder in ("lstm", "bilstm", "gru", "bigru")
 
 
-def _relays(encoder: str, hierarchical: bool, attention: str) -> bool:
-    return encoder in (*REMEMBERING, "conv") and attention != "uniform"
+def _relays(parts: ModelConfig) -> bool:
+    return parts.encoder in REMEMBERING
 
 
-def _local(encoder: str, hierarchical: bool, attention: str) -> bool:
-    return encoder in ("none", "affine", "affine-tanh") and not hierarchical
-
-
-def _flat(encoder: str, hierarchical: bool, attention: str) -> bool:
-    return not hierarchical
+def _matches(parts: ModelConfig) -> bool:
+    return _remembers(parts) and parts.attention != "additive"
 
 
 CONSTRUCTIONS: dict[str, Construction] = {
     "reason": Construction(reason, _any),
     "chorus": Construction(chorus, _any),
+    "choir": Construction(choir, _any),
     "leaked": Construction(leaked, _remembers),
     "whimsical": Construction(whimsical, _remembers),
     "even": Construction(even, _remembers),
@@ -302,9 +345,11 @@ CONSTRUCTIONS: dict[str, Construction] = {
     "decoyed": Construction(decoyed, _any),
     "relayed": Construction(relayed, _relays),
     "nudged": Construction(nudged, _relays),
+    "rationalised": Construction(rationalised, _matches),
+    "rationalised twice": Construction(rationalised_twice, _matches),
     "leak": Construction(leak, _remembers, is_dial=True),
     "crowd": Construction(crowd, _any, is_dial=True),
-    "trained reason": Construction(trained_reason, _local),
-    "trained even": Construction(trained_even, _flat),
-    "trained hiding": Construction(trained_hiding, _flat),
+    "trained reason": Construction(trained_reason, _any),
+    "trained even": Construction(trained_even, _any),
+    "trained hiding": Construction(trained_hiding, _any),
 }

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from heedful.training.presets import Preset
 
 _TEXT, _VECTORS = "text", "vectors.safetensors"
-AUDIT_TOKENS = 32_768
+AUDIT_TOKENS = 65_536
 """Documents × longest document of one batch that is read and erased."""
 
 
@@ -147,7 +147,7 @@ def erased_step(
         opened = results[model].to(results.device)
         tables = [
             erase(opened, read(opened, batch.to(results.device)), seed)
-            for batch in batches(results[text].splits[split], 64, max_tokens=AUDIT_TOKENS)
+            for batch in batches(results[text].splits[split], 256, max_tokens=AUDIT_TOKENS)
         ]
         # By name: the order of batches depends on lengths, which nobody should have to know.
         return pd.concat(tables, ignore_index=True).sort_values("instance", ignore_index=True)

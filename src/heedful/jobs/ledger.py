@@ -28,12 +28,16 @@ class Side:
     closed: bool
     text: str
     """As a person writes it: `> 0`."""
+    is_held: bool = False
+    """Whether the interval must hold all allowed values instead of lying among them."""
 
     def judge(self, estimate: Estimate) -> Word:
         """Where the estimate's interval lies; without an interval nothing is decided."""
         low, high = estimate.low, estimate.high
         if math.isnan(low) or math.isnan(high):
             return "undecided"
+        if self.is_held:
+            return "confirmed" if low <= self.low and self.high <= high else "refuted"
         # An open side's own threshold lies outside it, but an interval that only touches the
         # threshold contains it, so it straddles: refuted is the same for open and closed sides.
         outside = high < self.low or low > self.high
@@ -72,6 +76,11 @@ def within(size: float, centre: float = 0.0) -> Side:
     """At most `size` away from the centre; `within(0)` is an exact equality."""
     text = f"size ≤ {size:g}" if centre == 0 else f"{centre:g} ± {size:g}"
     return Side(centre - size, centre + size, True, text)
+
+
+def holding(value: float) -> Side:
+    """The interval holds the value: no difference was seen, which is weaker than there is none."""
+    return Side(value, value, True, f"interval holds {value:g}", is_held=True)
 
 
 class NotMeasurable(NamedTuple):

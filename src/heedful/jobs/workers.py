@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
+from heedful.jobs.opening import device_of
 from heedful.jobs.results import Results, Skipped, Step
 from heedful.jobs.study import Artifact, Claim, Study
 from heedful.runs import fingerprint, locked, read_json, remove_leftovers, write_json
@@ -51,7 +52,7 @@ def compute_together(
     study = _study(module)
     task: dict[str, Any] = {
         "module": module, "only": list(only), "scale": scale, "corpora": list(corpora),
-        "seeds": seeds, "out": str(out), "device": device,
+        "seeds": seeds, "out": str(out), "device": str(device_of(device)),
         "data_root": None if data_root is None else str(data_root),
     }  # fmt: skip
     folder = Path(out) / study.name

@@ -7,7 +7,8 @@ reaches the next unit only). The head weighs what a unit says against what is re
 
     logits of unit i = sharpness · (own · strength · [class it says] + memory · [class remembered]).
 
-Gates are pushed so far that they are open or closed to float precision.
+It may also attend to the units that say what it remembers. Gates are pushed so far that they are
+open or closed to float precision.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -46,6 +48,8 @@ class Program:
     """How many times louder than its strength a role speaks; 1 for roles that are not named."""
     memory: float = 0.0
     """Weight of the remembered class."""
+    match: float = 0.0
+    """Score of units that say the remembered class: attention that knows the answer already."""
     whim: float = 0.0
     """Score of the strongest words, whatever their role: attention without a reason."""
     sharpness: float = 6.0
@@ -66,6 +70,8 @@ def hand_set(recipe: str, classes: int, program: Program) -> AttentionClassifier
     typed = parse(recipe).model
     if typed.join != "none" or typed.layers > 1:
         raise InputError(f"hand-set models have one layer and no join, got {recipe!r}.")
+    if program.match and (typed.encoder not in REMEMBERING[:-1] or typed.attention == "additive"):
+        raise InputError(f"to match takes a recurrent encoder and dot attention, got {recipe!r}.")
     if program.memory and typed.encoder not in REMEMBERING:
         raise InputError(
             f"the encoder {typed.encoder} passes nothing between units; to remember takes one of "
@@ -82,19 +88,20 @@ def hand_set(recipe: str, classes: int, program: Program) -> AttentionClassifier
             weight.zero_()
         _set_words(model, coded)
         if model.words is not None:
-            _set_level(model.words, coded, range(layout.attributes), remembers=False)
+            _set_level(model.words, coded, remembers=False)
             # Within a sentence the word that stands for something is all that is attended.
             _set_query(model.words.attention, layout.content, 40.0 / coded.scale[layout.content])
-        below = range(layout.attributes)  # also where a level below leaves its attributes
-        _set_level(model.level, coded, below, remembers=program.memory > 0)
+        _set_level(model.level, coded, remembers=program.memory > 0 or program.match > 0)
         _set_query(model.level.attention, layout.score, 1 / coded.scale[layout.score])
+        for place in layout.both_ways(layout.match) if program.match else ():
+            _set_query(model.level.attention, place, program.match / (2 * layout.height))
         _set_head(model.head, coded, program)
     return model.eval()
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where each attribute stands in inputs and states: score, content, mark, own …, write …"""
+    """Where attributes stand in inputs and states: score, content, mark, own …, write …, says …"""
 
     classes: int
     encoder: str
@@ -111,13 +118,32 @@ class _Layout:
         return range(3 + self.classes, 3 + 2 * self.classes)
 
     @property
+    def says(self) -> range:
+        return range(3 + 2 * self.classes, 3 + 3 * self.classes)
+
+    @property
     def attributes(self) -> int:
-        return 3 + 2 * self.classes
+        return 3 + 3 * self.classes
 
     @property
     def cells(self) -> int:
-        """States of one direction: the attributes, then what is remembered of each class."""
-        return self.attributes + self.classes
+        """States of one direction: attributes, then for each class what is remembered, matches."""
+        return self.attributes + 2 * self.classes
+
+    @property
+    def memory(self) -> range:
+        """Cells that remember each class."""
+        return range(self.attributes, self.attributes + self.classes)
+
+    @property
+    def match(self) -> range:
+        """Cells that hold whether a unit says the class that is remembered."""
+        return range(self.attributes + self.classes, self.cells)
+
+    def both_ways(self, cells: range) -> list[int]:
+        """States of the cells in every direction."""
+        ways = 2 if self.encoder.startswith("bi") else 1
+        return [way * self.cells + cell for way in range(ways) for cell in cells]
 
     @property
     def width(self) -> int:
@@ -132,8 +158,7 @@ class _Layout:
         """States that hold what is remembered of a class."""
         if self.encoder == "conv":
             return [self.attributes + index]
-        first = self.attributes + index
-        return [first, self.cells + first] if self.encoder.startswith("bi") else [first]
+        return self.both_ways(self.memory[index : index + 1])
 
     @property
     def height(self) -> float:
@@ -141,11 +166,19 @@ class _Layout:
         return math.tanh(1) if self.encoder.endswith("lstm") else 1.0
 
 
+def _same(x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def _twice(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.arctanh(np.arctanh(x)))
+
+
 # What a value must be so that passing one level gives it back.
 _ENTER: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "affine-tanh": np.arctanh,
-    "lstm": lambda x: np.arctanh(np.arctanh(x)),
-    "bilstm": lambda x: np.arctanh(np.arctanh(x)),
+    "lstm": _twice,
+    "bilstm": _twice,
     "gru": np.arctanh,
     "bigru": np.arctanh,
 }
@@ -163,6 +196,7 @@ class _Coded:
             wanted[row, layout.content] = unit.role != "empty"
             if unit.says >= 0:
                 wanted[row, layout.own[unit.says]] = program.said(unit)
+                wanted[row, layout.says[unit.says]] = 1
             if unit.role == "marked":
                 wanted[row, layout.mark] = wanted[row, layout.write[unit.says]] = 1
         # Softmax does not see a shift, and a rectifier wants no negative score.
@@ -174,9 +208,9 @@ class _Coded:
         if config.attention == "additive":  # so that the tanh of its hidden layer gives it back
             held[:, layout.score] = np.arctanh(held[:, layout.score])
             held[:, layout.content] = np.arctanh(held[:, layout.content])
-        enter = _ENTER.get(config.encoder, lambda x: x)
+        enter = _ENTER.get(config.encoder, _same)
         self.entering = enter(held)
-        self.mark, self.write = (float(enter(np.float64(REACH))) for _ in range(2))
+        self.one = float(enter(np.array(REACH)))  # how an attribute of 0 or 1 says 1
         self.embedded = enter(self.entering) if config.hierarchical else self.entering
 
 
@@ -199,68 +233,82 @@ def _set_head(head: nn.Linear, coded: _Coded, program: Program) -> None:
     for index in range(layout.classes):
         head.weight[index, layout.own[index]] = program.sharpness / coded.scale[layout.own[index]]
         for place in layout.remembered(index) if program.memory else ():
-            height = coded.write if layout.encoder == "conv" else layout.height
+            height = coded.one if layout.encoder == "conv" else layout.height
             head.weight[index, place] = program.sharpness * program.memory / height
 
 
-def _set_level(level: Level, coded: _Coded, read: range, remembers: bool) -> None:
+def _set_level(level: Level, coded: _Coded, remembers: bool) -> None:
     """Passes the attributes on and, if asked, writes what marks say into the other units."""
     layout, encoder = coded.layout, level.encoder
     match encoder:
         case Affine():
-            for place in read:
+            for place in range(layout.attributes):
                 encoder.linear.weight[place, place] = 1
         case Convolution():
-            for place in read:
+            for place in range(layout.attributes):
                 encoder.narrow.weight[place, place, 1] = 1
             for index, place in enumerate(layout.write):
                 encoder.wide.weight[index, place, 1] = float(remembers)  # the unit before
         case Recurrent():
-            directions = ["", "_reverse"] if coded.config.encoder.startswith("bi") else [""]
+            directions = ["", "_reverse"] if layout.encoder.startswith("bi") else [""]
             for direction in directions:
-                weight = getattr(encoder.cells, f"weight_ih_l0{direction}")
-                bias = getattr(encoder.cells, f"bias_ih_l0{direction}")
-                set_cells = _set_lstm if isinstance(encoder.cells, nn.LSTM) else _set_gru
-                set_cells(weight, bias, coded, read, remembers)
+                cells = _Cells(
+                    *(
+                        getattr(encoder.cells, f"{name}_l0{direction}")
+                        for name in ("weight_ih", "weight_hh", "bias_ih")
+                    )
+                )
+                if isinstance(encoder.cells, nn.LSTM):
+                    _set_lstm(cells, coded, remembers)
+                else:
+                    _set_gru(cells, coded, remembers)
 
 
-def _set_lstm(
-    weight: Float[Tensor, "gate_cell input"],
-    bias: Float[Tensor, "gate_cell"],
-    coded: _Coded,
-    read: range,
-    remembers: bool,
-) -> None:
+class _Cells(NamedTuple):
+    """The weights of one direction; gate g of cell c is row g · cells + c."""
+
+    reading: Float[Tensor, "gate_cell input"]
+    before: Float[Tensor, "gate_cell cell"]
+    bias: Float[Tensor, "gate_cell"]
+
+
+def _set_lstm(cells: _Cells, coded: _Coded, remembers: bool) -> None:
     """Cells that forget at once pass attributes on; cells that write on a mark remember it."""
     layout = coded.layout
-    gates = torch.arange(4 * layout.cells).view(4, layout.cells)
-    write, forget, content, show = gates
-    passing = slice(0, layout.attributes)
-    bias[write[passing]], bias[forget[passing]], bias[show] = SHUT, -SHUT, SHUT
-    for place in read:
-        weight[content[place], place] = 1
-    bias[write[layout.attributes :]], bias[forget[layout.attributes :]] = -SHUT, SHUT
-    for index, place in enumerate(layout.write if remembers else ()):
-        cell = layout.attributes + index
-        weight[write[cell], layout.mark] = 2 * SHUT / coded.mark
-        weight[forget[cell], layout.mark] = -2 * SHUT / coded.mark
-        weight[content[cell], place] = SHUT / coded.write
+    write, forget, content, show = (gate * layout.cells for gate in range(4))
+    cells.bias[write:forget], cells.bias[forget:content], cells.bias[show:] = SHUT, -SHUT, SHUT
+    for index, cell in enumerate(layout.memory):
+        cells.bias[write + cell], cells.bias[forget + cell] = -SHUT, SHUT
+        cells.reading[write + cell, layout.mark] = 2 * SHUT / coded.one
+        cells.reading[forget + cell, layout.mark] = -2 * SHUT / coded.one
+        cells.reading[content + cell, layout.write[index]] = SHUT / coded.one
+    _set_content(cells, content, coded, remembers)
 
 
-def _set_gru(
-    weight: Float[Tensor, "gate_cell input"],
-    bias: Float[Tensor, "gate_cell"],
-    coded: _Coded,
-    read: range,
-    remembers: bool,
-) -> None:
-    """The same with a gate that keeps instead of forgetting."""
+def _set_gru(cells: _Cells, coded: _Coded, remembers: bool) -> None:
+    """The same with a gate that keeps instead of two that forget and write."""
     layout = coded.layout
-    _, keep, content = torch.arange(3 * layout.cells).view(3, layout.cells)
-    bias[keep[: layout.attributes]], bias[keep[layout.attributes :]] = -SHUT, SHUT
-    for place in read:
-        weight[content[place], place] = 1
-    for index, place in enumerate(layout.write if remembers else ()):
-        cell = layout.attributes + index
-        weight[keep[cell], layout.mark] = -2 * SHUT / coded.mark
-        weight[content[cell], place] = SHUT / coded.write
+    see, keep, content = (gate * layout.cells for gate in range(3))
+    cells.bias[see:keep], cells.bias[keep:content] = SHUT, -SHUT
+    for index, cell in enumerate(layout.memory):
+        cells.bias[keep + cell] = SHUT
+        cells.reading[keep + cell, layout.mark] = -2 * SHUT / coded.one
+        cells.reading[content + cell, layout.write[index]] = SHUT / coded.one
+    _set_content(cells, content, coded, remembers)
+
+
+def _set_content(cells: _Cells, content: int, coded: _Coded, remembers: bool) -> None:
+    """What cells take in: attributes as they are, and 1 or -1 where a unit says what is remembered.
+
+    Without remembering, what marks write is not taken in at all.
+    """
+    layout = coded.layout
+    for place in range(layout.attributes):
+        cells.reading[content + place, place] = 1
+    for index, (memory, match) in enumerate(zip(layout.memory, layout.match, strict=True)):
+        if not remembers:
+            cells.reading[content + memory] = 0
+            continue
+        cells.before[content + match, memory] = SHUT / layout.height
+        cells.reading[content + match, layout.says[index]] = SHUT / coded.one
+        cells.bias[content + match] = -1.5 * SHUT

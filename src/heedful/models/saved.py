@@ -87,11 +87,14 @@ def example() -> AttentionClassifier:
     words = Vocabulary((*SPECIALS, "good", "bad", "food", "service", "and"))
     config = ModelConfig("none", attention="dot", embedding_dim=2)
     model = build(config, words, ("negative", "positive"))
-    with torch.no_grad():
-        model.embedding.weight.zero_()
-        model.embedding.weight[words.ids["good"]] = torch.tensor([3.0, 1.0])
-        model.embedding.weight[words.ids["bad"]] = torch.tensor([2.0, -1.0])
-        model.level.attention.query.weight.copy_(torch.tensor([[1.0, 0.0]]))
-        model.head.weight.copy_(torch.tensor([[0.0, -2.0], [0.0, 2.0]]))
-        model.head.bias.zero_()
+    table = torch.zeros(len(words), 2)
+    table[words.ids["good"]] = torch.tensor([3.0, 1.0])
+    table[words.ids["bad"]] = torch.tensor([2.0, -1.0])
+    by_hand = {
+        "embedding.weight": table,
+        "level.attention.query.weight": torch.tensor([[1.0, 0.0]]),
+        "head.weight": torch.tensor([[0.0, -2.0], [0.0, 2.0]]),
+        "head.bias": torch.zeros(2),
+    }
+    model.load_state_dict(by_hand)
     return model.eval()

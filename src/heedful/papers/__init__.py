@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STUDIES: dict[str, str] = {
     "quicklook": "heedful.papers.quicklook",
     "erasure": "heedful.papers.erasure",
+    "faithful": "heedful.papers.faithful",
+    "polarity": "heedful.papers.polarity",
 }
 """The module of each study, which calls it STUDY; imported when it is asked for."""
 
@@ -46,10 +48,12 @@ def reproduce(
     show: bool = False,
     figures: bool = True,
     compute: bool = True,
+    jobs: int = 1,
 ) -> Reproduced:
     """The artifacts and claims of a study, or of `all`, rebuilt under `<out>/<study>/`.
 
-    See `heedful.jobs.reproduce.reproduce_study` for the options.
+    See `heedful.jobs.reproduce.reproduce_study` for the options. With several `jobs` so many
+    processes work on the steps at once, which keeps a GPU busy with small models.
     """
     from heedful.jobs.reproduce import Reproduced, reproduce_study
 
@@ -58,6 +62,21 @@ def reproduce(
         raise InputError("--only and --corpora name parts of one study; give its name, not all.")
     names = list(STUDIES) if study == "all" else [study]
     chosen = [study_of(name) for name in names]
+    if jobs != 1 and compute:
+        from heedful.jobs.workers import compute_together
+
+        for name in names:
+            compute_together(
+                STUDIES[name],
+                jobs,
+                only=only,
+                scale=scale,
+                corpora=corpora,
+                seeds=seeds,
+                out=out,
+                data_root=data_root,
+                device=device,
+            )
     return Reproduced(
         tuple(
             reproduce_study(

@@ -10,8 +10,8 @@ with a GPU can share the work. Steps are known by their names and inputs, not by
    --out OUT` prepares the corpora: ids, vocabularies and word vectors under `OUT/erasure/steps/
    CORPUS/corpus/`, no raw text.
 2. Carry `OUT/erasure/steps` to the GPU machine and run the whole study there with `--no-figures`.
-   A kill costs at most a minute: the same command goes on. Several processes can share a GPU, each
-   with its own `--out` (a copy of the steps) and its `--corpora`.
+   A kill costs at most a minute: the same command goes on. To fill a GPU, let several processes
+   work on the same folder, one cell each: `cell(OUT, CORPUS, MODEL)` below.
 3. Bring `steps/*/*/*/erased.parquet` and `erased.step.json` back into `OUT/erasure/steps` (a few
    megabytes per model; the models themselves can stay) and draw: the command of step 1 with
    `--no-compute`, without `--only` and `--no-figures`.
@@ -23,9 +23,12 @@ in HANs, a word in FLANs) count for accuracy alone; N6 counts them, and what nev
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from heedful.jobs.results import Step
+from heedful.errors import InputError, unknown
+from heedful.jobs.reproduce import STEPS
+from heedful.jobs.results import Results, Step
 from heedful.jobs.study import Artifact, Plan, Study
 from heedful.papers import (
     erasure_accuracy,
@@ -34,7 +37,16 @@ from heedful.papers import (
     erasure_single,
 )
 from heedful.papers.erasure_figures import box_plots, contingencies, histograms, scatters
-from heedful.papers.erasure_models import MODELS, PASSES, SOURCES, WITHOUT, counts, needs, text
+from heedful.papers.erasure_models import (
+    MODELS,
+    PASSES,
+    SOURCES,
+    WITHOUT,
+    counts,
+    erased,
+    needs,
+    text,
+)
 from heedful.papers.erasure_numbers import REFERENCE
 from heedful.papers.erasure_tables import (
     accuracies,
@@ -174,6 +186,29 @@ ARTIFACTS = (
 CLAIM_ORDER = [*(f"ERA-{k}" for k in range(1, 22)), *(f"ERA-A{k}" for k in range(1, 7))]
 _MODULES = (erasure_single, erasure_several, erasure_accuracy, erasure_artefacts)
 _CLAIMS = [claim for module in _MODULES for claim in module.CLAIMS]
+
+
+def cell(
+    out: Path | str,
+    corpus: str,
+    model: str,
+    seed: int = 0,
+    scale: str = "paper",
+    device: str = "cuda",
+) -> None:
+    """Trains one model and erases its attention, in the folder that the study is drawn from.
+
+    Cells share no file, so several processes may work on one folder, each on its own cells.
+    """
+    plan = STUDY.plan(scale, [corpus], seeds=seed + 1, device=device)
+    if model not in MODELS:
+        raise unknown("model of the erasure study", model, MODELS)
+    wanted = erased(plan, corpus, model, seed)
+    results = Results(Path(out) / STUDY.name / STEPS, device)
+    results.finish([wanted])
+    if wanted.name in results.skipped:
+        raise InputError(results.skipped[wanted.name])
+
 
 STUDY = Study(
     name="erasure",

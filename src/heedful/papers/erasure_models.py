@@ -32,10 +32,10 @@ MODELS = tuple(family + encoder for family in FAMILIES for encoder in ENCODERS)
 WITH_ENCODER = tuple(model for model in MODELS if not model.endswith("noenc"))
 WITHOUT = tuple(model for model in MODELS if model.endswith("noenc"))
 
-SMOKE_SIZES: dict[str, int] = {"train": 500, "dev": 80, "test": 200}
-SMOKE_TRAIN = TrainConfig(epochs=6, batch_size=16, learning_rate=8e-3, halve_on_plateau=True)
+SMOKE_SIZES: dict[str, int] = {"train": 900, "dev": 100, "test": 240}
+SMOKE_TRAIN = TrainConfig(epochs=8, batch_size=32, learning_rate=8e-3, patience=0)
 SMOKE_MODEL: dict[str, Any] = {
-    "embedding_dim": 20, "width": 20, "attention_dim": 20, "dropout": 0.2, "start": "orthogonal",
+    "embedding_dim": 20, "width": 20, "attention_dim": 20, "dropout": 0.1, "start": "orthogonal",
 }  # fmt: skip
 MIN_COUNT = 5
 DIM = 200

@@ -119,7 +119,7 @@ def medians(view: View, model: str, fraction: Fraction = Erased.fraction) -> dic
 
 def late(view: View, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
     """Medians that ERA-12 speaks of."""
-    found = {"HANrnn: attention": medians(view, "HANrnn", fraction)["attention"]}
+    found = {"HANrnn: attention": view.median("HANrnn", fraction, "attention")}
     return found | {f"FLANrnn: {r}": m for r, m in medians(view, "FLANrnn", fraction).items()}
 
 
@@ -189,7 +189,7 @@ def on_par_without_encoder(results: Results, plan: Plan, corpora: Sequence[str] 
 def random_is_early(results: Results, plan: Plan, corpus: str) -> Parts:
     """ERA-15: median k*/n in random order, noenc against the others."""
     view = View(results, plan, corpus)
-    middle = {model: medians(view, model)["random"] for model in MODELS}
+    middle = {model: view.median(model, Erased.fraction, "random") for model in MODELS}
     return estimates(
         {
             f"{family}: noenc - {e}": draws.minus(middle[f"{family}noenc"], middle[family + e])
@@ -202,7 +202,7 @@ def large_mass(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Pa
     """ERA-16: median attention mass removed, and how much less by gradient and product."""
 
     def mass(view: View, model: str, ranking: str) -> Draws:
-        return view.median(model, lambda one: one.mass(ranking))
+        return view.median(model, Erased.mass, ranking)
 
     def less(ranking: str) -> Callable[[View, str], Draws]:
         return lambda view, m: draws.minus(mass(view, m, "attention"), mass(view, m, ranking))

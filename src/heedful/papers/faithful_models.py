@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from heedful.corpora import EncodedCorpus, load_corpus, planted, recipe_of
 from heedful.corpora.files import read_file
@@ -22,6 +22,8 @@ from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
 
 if TYPE_CHECKING:
     from heedful.corpora import Corpus
+
+T = TypeVar("T")
 
 ATTENTIONS = ("+", "•")
 VARIANTS = ("base", "concat", "residual", "tying", "mlm")
@@ -55,10 +57,10 @@ class Sizes:
     train: TrainConfig
     imitation: TrainConfig
     measuring: Measuring
-    tying: tuple[float, ...]
-    """δ tried."""
+    tying: Mapping[str, tuple[float, ...]]
+    """δ tried, by corpus; `""` for the others."""
     masked: Mapping[str, tuple[float, ...]]
-    """η tried, by corpus; `""` for the others."""
+    """η tried, likewise."""
     adversary: tuple[float, ...]
     """λ of the trained adversaries."""
     few_adversary: tuple[float, ...]
@@ -73,29 +75,34 @@ class Sizes:
 
 SCALES: dict[str, Sizes] = {
     "smoke": Sizes(
-        dim=16,
-        train=replace(FAITHFUL_TRAIN, epochs=4, learning_rate=1e-2),
-        imitation=replace(FAITHFUL_TRAIN, epochs=2, learning_rate=1e-2, patience=2),
+        dim=20,
+        train=replace(FAITHFUL_TRAIN, epochs=6, learning_rate=1e-2),
+        imitation=replace(FAITHFUL_TRAIN, epochs=3, learning_rate=1e-2, patience=2),
         measuring=Measuring(draws=20, types=40, pairs=3_000),
-        tying=(3.0, 30.0),
+        tying={"": (1.0, 10.0)},
         masked={"": (0.1, 1.0)},
         adversary=(0.0, 0.03, 0.3),
         few_adversary=(0.0, 0.3),
         few={"": 2},
-        searched={"": 1},
-        planted={"train": 320, "dev": 80, "test": 120},
+        searched={"": 2},
+        planted={"train": 960, "dev": 120, "test": 160},
     ),
     "paper": Sizes(
         dim=100,
         train=FAITHFUL_TRAIN,
         imitation=replace(FAITHFUL_TRAIN, epochs=20, patience=4),
         measuring=Measuring(draws=100, types=1_000, pairs=100_000),
-        tying=(1.0, 3.0, 10.0, 20.0, 30.0),
-        masked={"": (0.1, 0.3, 1.0, 3.0, 5.0), "ng": (0.1, 0.3, 1.0), "imdb": (0.1, 0.3)},
+        tying={"": (1.0, 3.0, 10.0, 20.0, 30.0), "imdb": (3.0, 10.0, 30.0), "eraser": (3.0, 10.0)},
+        masked={
+            "": (0.1, 0.3, 1.0, 3.0, 5.0),
+            "ng": (0.1, 0.3, 1.0),
+            "imdb": (0.1, 0.3),
+            "eraser": (0.1, 0.3),
+        },
         adversary=(0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0),
         few_adversary=(0.0, 1e-2, 0.1, 1.0),
-        few={"": 5, "imdb": 2},
-        searched={"": 2, "sst": 5, "imdb": 1},
+        few={"": 5, "imdb": 2, "eraser": 3},
+        searched={"": 2, "sst": 5, "imdb": 1, "eraser": 1},
         planted={"train": 2_400, "dev": 400, "test": 800},
     ),
 }
@@ -106,6 +113,31 @@ LONG = ("imdb", *NOTES)
 def sizes(plan: Plan) -> Sizes:
     """What this scale trains."""
     return SCALES[plan.scale]
+
+
+Asked = ParamSpec("Asked")
+_MADE: dict[tuple[Any, ...], tuple[Sizes, Step[Any]]] = {}
+
+
+def made_once(
+    make: Callable[Concatenate[Plan, Asked], Step[T]],
+) -> Callable[Concatenate[Plan, Asked], Step[T]]:
+    """A function that makes a step, made to give the same step for equal questions.
+
+    A step knows its needs down to the corpus; tables ask for the same few hundred thousands of
+    times.
+    """
+
+    @wraps(make)
+    def once(plan: Plan, /, *asked: Asked.args, **named: Asked.kwargs) -> Step[T]:
+        found = sizes(plan)
+        where = plan.scale, plan.seeds, plan.data_root, plan.device, id(found)
+        key: tuple[Any, ...] = (make.__name__, *where, *asked, *sorted(named.items()))
+        if key not in _MADE:
+            _MADE[key] = (found, make(plan, *asked, **named))  # `found` is kept, so its id is too
+        return _MADE[key][1]
+
+    return once
 
 
 def by_corpus(table: Mapping[str, Any], corpus: str) -> Any:
@@ -153,7 +185,8 @@ class Setting:
         text = f"bilstm*{self.layers}+{'additive' if self.attention == '+' else 'scaled-dot'}"
         text += f"+{self.variant}" if self.variant in JOINS else ""
         text += f"+{self.variant}:{self.strength!r}" if self.variant in TUNED else ""
-        asked = {"embedding_dim": dim, "width": dim} | FAITHFUL_MODEL
+        # States lie within (-1, 1): vectors drawn from N(0, 1) could never be met by tying.
+        asked = {"embedding_dim": dim, "width": dim, "embedding_start": 0.5} | FAITHFUL_MODEL
         asked |= {"normal_query": self.query != "default"}
         asked |= {"instance_query": True} if self.query == "instance" else {}
         asked |= {"freeze_embeddings": True} if self.is_frozen else {}
@@ -205,12 +238,99 @@ def vectors_of(plan: Plan, corpus: str) -> Path | None:
         return Path(VECTORS)
 
 
+@made_once
 def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
     """The corpus as ids with the vectors of its words."""
     # The reader of ERASER movies has no recipe, and neither have the clinical notes.
     has_recipe = corpus in NAMES and corpus != "eraser"
     least = recipe_of(NAMES[corpus]).min_count if has_recipe else 2
     return stages.prepared(plan, corpus, vectors_of(plan, corpus), min_count=least)
+
+
+LAYERS = (1, 2, 3)
+DEPTH_VARIANTS = ("base", "concat", "tying", "mlm")
+EDITS = ("uniform", "permuted")
+
+
+OTHER_SUMS = ("sst", SMOKE)
+"""Where the other reductions of both penalties are tried too."""
+CONTROLS = {
+    "base, frozen vectors": Setting(is_frozen=True),
+    "tying, frozen vectors": Setting("tying", is_frozen=True),
+    "base, random vectors": Setting(is_random=True),
+    "tying, random vectors": Setting("tying", is_random=True),
+    "base, query of the instance": Setting(attention="•", query="instance"),
+    "tying, query of the instance": Setting("tying", attention="•", query="instance"),
+}
+"""What sets one cause apart from the others (faithful.md §5, §6, footnote 8)."""
+QUERIES = {
+    (query, variant): Setting(variant, "•", query=query)
+    for query in ("default", "normal")
+    for variant in ("base", "concat")
+}
+
+
+RATED = {"auprc": "AUPRC", "f1": "token F1", "mass": "mass on evidence"}
+RATED_VARIANTS = ("base", "concat", "tying", "mlm")
+
+
+def searched(plan: Plan, corpus: str, variant: str) -> list[Setting]:
+    """The strengths that are tried on a corpus, additive attention."""
+    grids = sizes(plan).tying if variant == "tying" else sizes(plan).masked
+    return [Setting(variant, strength=value) for value in by_corpus(grids, corpus)]
+
+
+def search_seeds(plan: Plan, corpus: str, variant: str) -> tuple[int, ...]:
+    """The seeds on which strengths are compared; masked words, twice as dear, have two at most."""
+    count = by_corpus(sizes(plan).searched, corpus)
+    return plan.seeds[: count if variant == "tying" else min(count, 2)]
+
+
+def few_seeds(plan: Plan, corpus: str) -> tuple[int, ...]:
+    """The seeds of the depth study and of the controls."""
+    return plan.seeds[: by_corpus(sizes(plan).few, corpus)]
+
+
+def other_sums(plan: Plan, corpus: str, variant: str) -> list[Setting]:
+    """The other reduction of a penalty (§2.3, §2.4): the same effect for tying, the grid for η."""
+    if corpus not in OTHER_SUMS:
+        return []
+    if variant == "tying":
+        return [
+            Setting("tying", strength=d / sizes(plan).dim, over="sum")
+            for d in sizes(plan).tying[""][-1:]
+        ]
+    grid = sizes(plan).masked[""]
+    return [Setting("mlm", strength=value, over="words") for value in grid[-plan.pick(1, 5) :]]
+
+
+def controls(corpus: str) -> dict[str, Setting]:
+    """The controls of a corpus: on long texts only those that artefact checks need."""
+    is_kept = corpus not in LONG
+    return {n: s for n, s in CONTROLS.items() if is_kept or s.query == "normal"}
+
+
+def roster(plan: Plan, corpus: str) -> list[tuple[Setting, int]]:
+    """Every model of a corpus with its seed, each once."""
+    few = few_seeds(plan, corpus)
+    found: dict[tuple[Setting, int], None] = {}
+
+    def add(settings: Iterable[Setting], seeds: Iterable[int]) -> None:
+        found.update(dict.fromkeys((one, seed) for one in settings for seed in seeds))
+
+    for variant in TUNED:
+        add([Setting(), *searched(plan, corpus, variant)], search_seeds(plan, corpus, variant))
+    if corpus in RATIONALES:
+        add([Setting(variant) for variant in RATED_VARIANTS], few)
+    if corpus in (*MAIN, *NOTES):
+        add([Setting(v, a) for a in ATTENTIONS for v in VARIANTS], plan.seeds)
+        for variant in TUNED:
+            add(other_sums(plan, corpus, variant), plan.seeds[:1])
+    if corpus in DEEP:
+        add([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS], few)
+        add(QUERIES.values(), few)
+        add(controls(corpus).values(), few)
+    return list(found)
 
 
 SOURCES = (

@@ -1,43 +1,52 @@
-"""The steps of the faithful study: train and measure a model, choose a strength, imitate."""
+"""The steps of the faithful study: train models side by side, measure each, choose, imitate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from heedful.audits.imitated import distances
-from heedful.corpora import EncodedCorpus
 from heedful.jobs.faithfulness import Measuring, Tables, measure, number
 from heedful.jobs.remedy import Strength, choose
 from heedful.jobs.results import Results, Step, named
-from heedful.jobs.stages import MODEL, TABLES
+from heedful.jobs.stages import TABLES
 from heedful.jobs.study import Plan
-from heedful.models import AttentionClassifier, build
+from heedful.models import AttentionClassifier, build, load_model, save_model
 from heedful.papers.faithful_models import (
+    JOINS,
     LONG,
     NOTES,
     TUNED,
     VARIANTS,
     Setting,
-    by_corpus,
+    made_once,
+    roster,
+    search_seeds,
+    searched,
     sizes,
     text,
 )
+from heedful.runs import Form, read_json, write_json
 from heedful.statistics import Estimate, over_seeds
 from heedful.training import TrainConfig, fit
 from heedful.training.drift import Drift
-from heedful.training.imitation import imitate
+from heedful.training.remedies import fit_remedies, imitate_together
 
 SENTENCES = 96
 """Dev documents of F2 to F7: the first three batches of 32."""
+DRIFT = "drift.json"
 
 
 def training(plan: Plan, corpus: str) -> TrainConfig:
-    """How models are trained on a corpus: classes are weighed on clinical notes only (§2.6)."""
-    return replace(sizes(plan).train, balanced=corpus in NOTES)
+    """How models are trained on a corpus: all see the same batches, whoever else is trained.
+
+    Classes are weighed on clinical notes only (§2.6).
+    """
+    return replace(sizes(plan).train, balanced=corpus in NOTES, order_seed=0)
 
 
 def measuring(plan: Plan, setting: Setting, seed: int) -> Measuring:
@@ -57,27 +66,81 @@ def measuring(plan: Plan, setting: Setting, seed: int) -> Measuring:
     )
 
 
-def measured(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[Tables]:
-    """A model trained and measured; only the tables are kept, so that they can travel.
+def crew_of(setting: Setting) -> str:
+    """The name of the models that are trained side by side with a setting: those of its shape.
 
-    A strength yet to be chosen is looked up first.
+    Strengths that are tried stand beside base; a strength chosen on dev comes later.
     """
+    kind = "plain"
+    if setting.variant in JOINS or setting.is_chosen:
+        kind = setting.variant
+    elif setting.variant == "mlm":
+        kind = "mlm-tried"
+    parts = [kind + ("+" if setting.attention == "+" else "-dot")]
+    parts += [f"layers={setting.layers}"] if setting.layers > 1 else []
+    parts += ["frozen"] if setting.is_frozen else []
+    parts += ["instance"] if setting.query == "instance" else []
+    return ",".join(parts)
+
+
+def _member(setting: Setting, seed: int) -> str:
+    return named(f"{setting.name}@{seed}")
+
+
+def _save_crew(folder: Path, crew: Mapping[str, tuple[AttentionClassifier, Any]]) -> None:
+    for name, (model, drift) in crew.items():
+        save_model(model, folder / name)
+        write_json(folder / name / DRIFT, drift)
+
+
+# What goes in are models, what comes back is their folder, of which each step opens one.
+CREW: Form[Any] = Form("", _save_crew, lambda folder: folder)
+
+
+@made_once
+def trained(plan: Plan, corpus: str, setting: Setting) -> Step[Path]:
+    """The models of a setting's shape, all seeds and strengths trained at once; they stay where
+    they were trained, only what is measured of them travels."""
     source = text(plan, corpus)
+    crew = crew_of(setting)
     search = (chosen(plan, corpus, setting.variant),) if setting.is_chosen else ()
-    wanted = measuring(plan, setting, seed)
 
-    def compute(results: Results) -> Tables:
-        now = setting
-        if search:
-            now = replace(setting, strength=float(results[search[0]]["strength"]))
-        drift = Drift()
-        model = _trained(results, plan, corpus, now, seed, [drift])
-        found = measure(model, results[source], wanted, seed, results.device)
-        return found | {"drift": pd.DataFrame(drift.entries)}
+    def compute(results: Results) -> Any:
+        members = [(s, seed) for s, seed in roster(plan, corpus) if crew_of(s) == crew]
+        data, config = results[source], training(plan, corpus)
+        settled = [_settled(results, plan, corpus, one) for one, _ in members]
+        recipes = [one.recipe(sizes(plan).dim) for one in settled]
+        models = [
+            build(r.model, data.vocabulary, data.classes, seed,
+                  None if one.is_random else data.vectors, data.tokeniser)
+            for r, (one, seed) in zip(recipes, members, strict=True)
+        ]  # fmt: skip
+        penalties, seeds = [r.penalties for r in recipes], [seed for _, seed in members]
+        if config.balanced:
+            drifts = []
+            for model, penalty, seed in zip(models, penalties, seeds, strict=True):
+                drift = Drift()
+                fit(
+                    model,
+                    data,
+                    config,
+                    penalty,
+                    seed=seed,
+                    device=results.device,
+                    observers=[drift],
+                )
+                drifts.append(drift.entries)
+        else:
+            drifts = fit_remedies(
+                models, data, config, penalties, seeds=seeds, device=results.device
+            )
+        return {
+            _member(*member): (model, drift)
+            for member, model, drift in zip(members, models, drifts, strict=True)
+        }
 
-    asked = {"setting": asdict(setting), "seed": seed, "measuring": asdict(wanted)}
-    name = named(corpus, setting.name, seed, "measures")
-    return Step(name, compute, asked | _scale(plan), TABLES, (source, *search))
+    inputs = {"crew": crew} | _scale(plan)
+    return Step(named(corpus, "crews", crew, "models"), compute, inputs, CREW, (source, *search))
 
 
 def _scale(plan: Plan) -> dict[str, Any]:
@@ -87,43 +150,32 @@ def _scale(plan: Plan) -> dict[str, Any]:
     return {"dim": found.dim, "epochs": train.epochs, "rate": train.learning_rate}
 
 
-def _trained(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    setting: Setting,
-    seed: int,
-    observers: Sequence[Drift] = (),
-) -> AttentionClassifier:
-    """The model of a setting, trained without checkpoints: it takes seconds to a few minutes."""
-    data = results[text(plan, corpus)]
-    recipe = setting.recipe(sizes(plan).dim)
-    vectors = None if setting.is_random else data.vectors
-    model = build(recipe.model, data.vocabulary, data.classes, seed, vectors, data.tokeniser)
-    fit(
-        model, data, training(plan, corpus), recipe.penalties,
-        seed=seed, device=results.device, observers=observers,
-    )  # fmt: skip
-    return model
+def _settled(results: Results, plan: Plan, corpus: str, setting: Setting) -> Setting:
+    """The setting with its strength, where that was chosen on dev."""
+    if not setting.is_chosen:
+        return setting
+    strength = float(results[chosen(plan, corpus, setting.variant)]["strength"])
+    return replace(setting, strength=strength)
 
 
-def searched(plan: Plan, corpus: str, variant: str) -> list[Setting]:
-    """The strengths that are tried on a corpus, additive attention."""
-    grid = sizes(plan).tying if variant == "tying" else by_corpus(sizes(plan).masked, corpus)
-    return [Setting(variant, strength=value) for value in grid]
+@made_once
+def measured(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[Tables]:
+    """The tables of one model."""
+    source, crew = text(plan, corpus), trained(plan, corpus, setting)
+    wanted = measuring(plan, setting, seed)
+
+    def compute(results: Results) -> Tables:
+        folder = results[crew] / _member(setting, seed)
+        model = load_model(folder)
+        found = measure(model, results[source], wanted, seed, results.device)
+        return found | {"drift": pd.DataFrame(read_json(folder / DRIFT)).astype(float)}
+
+    asked = {"setting": asdict(setting), "seed": seed, "measuring": asdict(wanted)}
+    name = named(corpus, setting.name, seed, "measures")
+    return Step(name, compute, asked, TABLES, (source, crew))
 
 
-def search_seeds(plan: Plan, corpus: str, variant: str) -> tuple[int, ...]:
-    """The seeds on which strengths are compared; masked words, twice as dear, have two at most."""
-    count = by_corpus(sizes(plan).searched, corpus)
-    return plan.seeds[: count if variant == "tying" else min(count, 2)]
-
-
-def few_seeds(plan: Plan, corpus: str) -> tuple[int, ...]:
-    """The seeds of the depth study and of the controls."""
-    return plan.seeds[: by_corpus(sizes(plan).few, corpus)]
-
-
+@made_once
 def chosen(plan: Plan, corpus: str, variant: str) -> Step[Mapping[str, Any]]:
     """The strength that the rule of §2.4 picks on dev, from means over the search's seeds."""
     seeds = search_seeds(plan, corpus, variant)
@@ -150,48 +202,37 @@ def chosen(plan: Plan, corpus: str, variant: str) -> Step[Mapping[str, Any]]:
     return Step(name, compute, {"rule": "faithful.md §2.4"}, needs=needs)
 
 
-def imitated_model(plan: Plan, corpus: str, variant: str) -> Step[AttentionClassifier]:
-    """The model (first seed, additive) that adversaries imitate; it is needed where they train."""
-    source = text(plan, corpus)
-    search = (chosen(plan, corpus, variant),) if variant in TUNED else ()
+@made_once
+def imitated(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> Step[Tables]:
+    """The adversaries of a variant (first seed, additive), one for each λ, trained at once.
 
-    def compute(results: Results) -> AttentionClassifier:
-        return _trained(results, plan, corpus, _settled(results, plan, corpus, variant), 0)
-
-    name = named(corpus, Setting(variant).name, 0, "model")
-    return Step(name, compute, _scale(plan), MODEL, (source, *search))
-
-
-def _settled(results: Results, plan: Plan, corpus: str, variant: str) -> Setting:
-    strength = None
-    if variant in TUNED:
-        strength = float(results[chosen(plan, corpus, variant)]["strength"])
-    return Setting(variant, strength=strength)
-
-
-def imitated(
-    plan: Plan, corpus: str, variant: str, strength: float, divergence: str = "jsd"
-) -> Step[Tables]:
-    """One trained adversary: how far its attention and its output lie on each test document."""
-    source, model = text(plan, corpus), imitated_model(plan, corpus, variant)
-    config = sizes(plan).imitation
+    A table for each λ: how far attention and output lie on every test document.
+    """
+    source, crew = text(plan, corpus), trained(plan, corpus, Setting(variant))
+    config, strengths = sizes(plan).imitation, adversaries(plan, corpus, variant, divergence)
+    if corpus in LONG:
+        config = replace(config, epochs=min(config.epochs, 8), patience=2)
 
     def compute(results: Results) -> Tables:
-        data: EncodedCorpus = results[source]
-        first = results[model].to(results.device)
-        penalties = _settled(results, plan, corpus, variant).recipe(sizes(plan).dim).penalties
+        data, setting = results[source], Setting(variant)
+        first = load_model(results[crew] / _member(setting, 0)).to(results.device)
+        settled = _settled(results, plan, corpus, setting)
         # Another seed than the model's own: with λ = 0 it would be the same model.
-        second = imitate(
-            first, data, strength, config, penalties,
+        found = imitate_together(
+            first, data, strengths, config, settled.recipe(sizes(plan).dim).penalties,
             divergence=divergence, seed=1_000, device=results.device,
-        ).model  # fmt: skip
-        rows = distances(second, first, data.splits["test"], results.device)
-        return {"instances": rows.astype({"jsd": "float32", "tvd": "float32"})}
+        )  # fmt: skip
+        tables = {}
+        for strength, second in zip(strengths, found, strict=True):
+            rows = distances(second.model, first, data.splits["test"], results.device)
+            tables[f"{strength:g}"] = rows.astype({"jsd": "float32", "tvd": "float32"})
+        return tables
 
-    name = named(corpus, Setting(variant).name, divergence, f"strength={strength:g}", "adversary")
-    asked = {"strength": strength, "divergence": divergence, "epochs": config.epochs}
+    name = named(corpus, Setting(variant).name, divergence, "adversaries")
+    asked = {"strengths": strengths, "divergence": divergence, "epochs": config.epochs}
     asked |= {"patience": config.patience, "rate": config.learning_rate}
-    return Step(name, compute, asked, TABLES, (source, model))
+    needs = (source, crew, *((chosen(plan, corpus, variant),) if variant in TUNED else ()))
+    return Step(name, compute, asked, TABLES, needs)
 
 
 def adversaries(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> list[float]:

@@ -11,53 +11,23 @@ import pandas as pd
 
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.jobs.beside import beside, gathered, row
-from heedful.jobs.measuring import average, contrast
 from heedful.jobs.results import Results, Step
 from heedful.jobs.study import Artifact, Made, Plan
 from heedful.papers import faithful_numbers as paper
 from heedful.papers.faithful_models import (
     ATTENTIONS,
     DEEP,
-    LONG,
+    DEPTH_VARIANTS,
+    LAYERS,
     MAIN,
-    RATIONALES,
-    SMOKE,
-    TUNED,
     VARIANTS,
     Setting,
+    few_seeds,
     sizes,
     text,
 )
-from heedful.papers.faithful_steps import (
-    chosen,
-    few_seeds,
-    measured,
-    per_seed,
-    search_seeds,
-    searched,
-)
+from heedful.papers.faithful_steps import measured, per_seed
 from heedful.statistics import Estimate, over_seeds
-
-LAYERS = (1, 2, 3)
-DEPTH_VARIANTS = ("base", "concat", "tying", "mlm")
-OTHER_SUMS = ("sst", SMOKE)
-"""Where the other reductions of both penalties are tried too."""
-EDITS = ("uniform", "permuted")
-
-CONTROLS = {
-    "base, frozen vectors": Setting(is_frozen=True),
-    "tying, frozen vectors": Setting("tying", is_frozen=True),
-    "base, random vectors": Setting(is_random=True),
-    "tying, random vectors": Setting("tying", is_random=True),
-    "base, query of the instance": Setting(attention="•", query="instance"),
-    "tying, query of the instance": Setting("tying", attention="•", query="instance"),
-}
-"""What sets one cause apart from the others (faithful.md §5, §6, footnote 8)."""
-QUERIES = {
-    (query, variant): Setting(variant, "•", query=query)
-    for query in ("default", "normal")
-    for variant in ("base", "concat")
-}
 
 
 def steps_of(settings: Iterable[Setting], is_few: bool = False) -> Callable[[Plan, str], Any]:
@@ -220,7 +190,7 @@ def _hyperparameters(results: Results, plan: Plan) -> Made:
         "weight decay": f"{train.weight_decay:g}, not on attention",
         "share of masked words": "0.15",
         "η": ", ".join(f"{value:g}" for value in found.masked[""]),
-        "δ": ", ".join(f"{value:g}" for value in found.tying) + " (mean over dimensions)",
+        "δ": ", ".join(f"{value:g}" for value in found.tying[""]) + " (mean over dimensions)",
     }
     table = pd.DataFrame({"setting": list(ours), "ours": list(ours.values())})
     table["paper"] = [paper.HYPERPARAMETERS[name] for name in ours]
@@ -264,181 +234,10 @@ def _depth(results: Results, plan: Plan) -> Made:
     keys = ["corpus", "layers", "model"]
     table = beside(ours, paper.DEPTH, keys)
     base = ours[ours["model"] == "base"].groupby("layers")["permuted"].mean()
-    parts = ", ".join(f"{int(n)} layers {v:+.1f}" for n, v in base.items())
+    parts = ", ".join(f"{n:g} layers {v:+.1f}" for n, v in base.items())
     return Made(
         table, sentence=f"Base, F1 under shuffled attention: {parts}.", shown=_shown(table, keys)
     )
-
-
-def _queries(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        seeds = few_seeds(plan, corpus)
-        found = []
-        for (query, variant), setting in QUERIES.items():
-            values = scores(results, plan, corpus, setting, seeds)
-            asked = {n: values[n] for n in ("f1", *EDITS)}
-            spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy", seeds))
-            keys = {"corpus": corpus, "query": query, "model": variant}
-            found.append(row(keys, **{"entropy / log n": spread}, **asked))
-        return found
-
-    table = gathered(results.each(plan.corpora, of))
-    means = table.groupby("query", sort=False)["entropy / log n"].mean()
-    said = ", ".join(f"{query} {value:.3f}" for query, value in means.items())
-    return Made(
-        table, sentence=f"Entropy of dot attention over its maximum, by query start: {said}."
-    )
-
-
-def _strengths(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
-        for variant in TUNED:
-            kept = results[chosen(plan, corpus, variant)]["strength"]
-            seeds = search_seeds(plan, corpus, variant)
-            tried = [Setting(), *searched(plan, corpus, variant)]
-            for setting in tried:
-                found.append(
-                    _strength(results, plan, corpus, variant, setting, seeds)
-                    | {"chosen on dev": "yes" if setting.strength == kept else ""}
-                )
-            for setting in other_sums(plan, corpus, variant):
-                found.append(_strength(results, plan, corpus, variant, setting, plan.seeds[:1]))
-        return found
-
-    table = gathered(results.each(plan.corpora, of))
-    picked = table[table["chosen on dev"] == "yes"]
-    said = ", ".join(
-        f"{r['objective']} {r['strength']:g} on {r['corpus']}" for _, r in picked.iterrows()
-    )
-    return Made(table, sentence=f"Chosen on dev: {said}.")
-
-
-def _strength(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    variant: str,
-    setting: Setting,
-    seeds: tuple[int, ...],
-) -> dict[str, Any]:
-    values = scores(results, plan, corpus, setting, seeds)
-    keys: dict[str, Any] = {
-        "corpus": corpus,
-        "objective": variant,
-        "strength": setting.strength or 0.0,
-    }
-    keys |= {"reduction": setting.over or "default", "seeds": len(seeds), "chosen on dev": ""}
-    dev = {
-        f"dev {name}": over_seeds(per_seed(results, plan, corpus, setting, asked, seeds)).value
-        for name, asked in {
-            "f1": "dev f1",
-            "uniform": "dev uniform",
-            "permuted": "dev permuted",
-        }.items()
-    }
-    sure = over_seeds(per_seed(results, plan, corpus, setting, "confidence", seeds))
-    asked = {n: values[n] for n in ("f1", *EDITS)}
-    table = results[measured(plan, corpus, setting, plan.seeds[0])].get("information")
-    kept = (
-        np.nan if table is None else float(table.loc[table["sample"] == "MF", "clustered"].iloc[0])
-    )
-    return row(keys, **dev, **asked, confidence=sure, **{"information, MF": kept})
-
-
-def other_sums(plan: Plan, corpus: str, variant: str) -> list[Setting]:
-    """The other reduction of a penalty (§2.3, §2.4), at strengths of the same effect or the grid."""
-    if corpus not in OTHER_SUMS:
-        return []
-    if variant == "tying":
-        return [
-            Setting("tying", strength=d / sizes(plan).dim, over="sum")
-            for d in sizes(plan).tying[-1:]
-        ]
-    grid = sizes(plan).masked[""]
-    return [Setting("mlm", strength=value, over="words") for value in grid[-plan.pick(1, 5) :]]
-
-
-def _strength_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-    found: list[Step[Any]] = []
-    for variant in TUNED:
-        found.append(chosen(plan, corpus, variant))
-        seeds = search_seeds(plan, corpus, variant)
-        tried = [Setting(), *searched(plan, corpus, variant)]
-        found += [measured(plan, corpus, one, seed) for one in tried for seed in seeds]
-        others = other_sums(plan, corpus, variant)
-        found += [measured(plan, corpus, one, plan.seeds[0]) for one in others]
-    return found
-
-
-def controls(corpus: str) -> dict[str, Setting]:
-    """The controls of a corpus: on long texts only those that artefact checks need."""
-    is_kept = corpus not in LONG
-    return {n: s for n, s in CONTROLS.items() if is_kept or s.query == "normal"}
-
-
-def control_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-    """The controls' models, and the plain ones that they are compared with."""
-    seeds = few_seeds(plan, corpus)
-    plain = models(("base", "tying"))
-    return [
-        measured(plan, corpus, one, seed)
-        for one in (*plain, *controls(corpus).values())
-        for seed in seeds
-    ]
-
-
-def _controls(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        seeds = few_seeds(plan, corpus)
-        plain = {f"{one.variant} {one.attention}": one for one in models(("base", "tying"))}
-        found = []
-        for name, setting in (plain | controls(corpus)).items():
-            values = scores(results, plan, corpus, setting, seeds)
-            drift = results[measured(plan, corpus, setting, seeds[0])]["drift"]
-            ends = {
-                "‖e‖ first": float(drift["embedding"].iloc[0]),
-                "‖e‖ last": float(drift["embedding"].iloc[-1]),
-                "‖h − e‖ first": float(drift["apart"].iloc[0]),
-                "‖h − e‖ last": float(drift["apart"].iloc[-1]),
-            }
-            asked = {n: values[n] for n in ("f1", *EDITS, "uniform, bias refitted")}
-            found.append(row({"corpus": corpus, "model": name}, **asked, **ends))
-        return found
-
-    return Made(
-        gathered(results.each(plan.corpora, of)),
-        sentence="Frozen and random word vectors, queries of the instance, a bias fitted again, and "
-        "whether states or embeddings moved.",
-    )
-
-
-RATED = {"auprc": "AUPRC", "f1": "token F1", "mass": "mass on evidence"}
-RATED_VARIANTS = ("base", "concat", "tying", "mlm")
-
-
-def _rationales(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        seeds = few_seeds(plan, corpus)
-        tables = {
-            v: [results[measured(plan, corpus, Setting(v), s)]["instances"] for s in seeds]
-            for v in RATED_VARIANTS
-        }
-        found = []
-        for variant, rows in tables.items():
-            values: dict[str, Estimate] = {}
-            for column, name in RATED.items():
-                values[name] = average(rows, f"{column}_attention")
-                values[f"{name}, random"] = average(rows, f"{column}_random")
-                if variant != "base":
-                    difference = contrast(rows, tables["base"], f"{column}_attention")
-                    values[f"{name} − base"] = difference
-            found.append(row({"corpus": corpus, "model": variant}, **values))
-        return found
-
-    table = gathered(results.each(plan.corpora, of))
-    parts = [f"{r['model']} {r['AUPRC']:.2f} on {r['corpus']}" for _, r in table.iterrows()]
-    return Made(table, sentence=f"Attention against known evidence, AUPRC: {', '.join(parts)}.")
 
 
 TABLES = (
@@ -455,15 +254,7 @@ TABLES = (
              steps_of([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS], True), DEEP),
     Artifact("X1", "Residual: F1 and its changes", "4.1, omitted there", "table",
              partial(_score_table, ("residual",)), steps_of(models(("residual",))), MAIN),
-    Artifact("X2", "Dot attention: the start of its query", "C, no numbers there", "table",
-             _queries, steps_of(QUERIES.values(), True), DEEP),
-    Artifact("X3", "Strengths of tying and masked words", "promised, not printed", "table",
-             _strengths, _strength_needs, MAIN),
     Artifact("X4", "Diabetes: F1 and its changes", "4.1, omitted there", "table",
              partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)),
              ("diabetes",), paper="F1 = 0 under uniform and permuted attention"),
-    Artifact("X5", "Controls: vectors, queries, bias, norms", "ours", "table", _controls,
-             control_needs, DEEP),
-    Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
-             _rationales, steps_of(models(RATED_VARIANTS, ("+",)), True), RATIONALES),
 )  # fmt: skip

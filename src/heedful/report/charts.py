@@ -29,6 +29,7 @@ from heedful.report.drawing import (
     plain_text,
     svg,
 )
+from heedful.report.word_charts import words
 
 ROW = 21
 """Height of one line of a chart that lists methods."""
@@ -362,4 +363,5 @@ CHARTS: dict[str, Callable[[Finding], Figure]] = {
     "input_erasure": input_erasure,
     "single_erasure": single_erasure,
     "substitution": substitution,
+    "words": words,
 }

@@ -73,8 +73,12 @@ def scatter(
     hue: str | None = None,
     panel: str | None = None,
     zero: bool = False,
+    share: bool = True,
 ) -> Figure:
-    """One point per row, painted as a picture where there are many; `zero` draws y = 0."""
+    """One point per row, painted as a picture where there are many; `zero` draws y = 0.
+
+    Without `share` every panel has a y axis of its own.
+    """
 
     is_painted = len(table) > DENSE
     colours = PAINTED if is_painted else SERIES
@@ -97,7 +101,7 @@ def scatter(
         axes.set_xlabel(x)
         axes.set_ylabel(y)
 
-    return _panels(table, panel, one, legend=hue is not None)
+    return _panels(table, panel, one, legend=hue is not None, share=share)
 
 
 def lines(
@@ -109,6 +113,7 @@ def lines(
     each: str | None = None,
     panel: str | None = None,
     log: bool = False,
+    share: bool = True,
 ) -> Figure:
     """Curves by hue, one line per value of `each` (seeds); `y low` and `y high` make a band."""
 
@@ -129,7 +134,7 @@ def lines(
         axes.set_xlabel(x)
         axes.set_ylabel(y)
 
-    return _panels(table, panel, one, legend=hue is not None)
+    return _panels(table, panel, one, legend=hue is not None, share=share)
 
 
 def histogram(

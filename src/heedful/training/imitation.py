@@ -89,19 +89,33 @@ def objective(
     divergence: str = "jsd",
 ) -> Float[Tensor, "batch"]:
     """TVD - λ D of each document."""
-    log_rows = passed.attended.scores.double().log_softmax(-1)
+    scores, outputs = passed.attended.scores, passed.logits.double()
+    return distance(outputs, scores, passed.mask, probability, attention, strength, divergence)
+
+
+def distance(
+    logits: Float[Tensor, "*model batch class"],
+    scores: Float[Tensor, "*model batch unit"],
+    mask: Bool[Tensor, "batch unit"],
+    probability: Float[Tensor, "batch class"],
+    attention: Float[Tensor, "batch unit"],
+    strength: float | Float[Tensor, "*model 1"],
+    divergence: str,
+) -> Float[Tensor, "*model batch"]:
+    """TVD - λ D of each document from outputs and attention scores, of one model or of several."""
+    log_rows = scores.double().log_softmax(-1)
     if divergence == "jsd":
-        apart = js_divergence(log_rows, attention.log())
+        apart = js_divergence(log_rows, attention.log().expand_as(log_rows))
     else:
-        apart = _kl(log_rows, attention, passed.mask)
-    return total_variation(passed.logits.double().softmax(-1), probability) - strength * apart
+        apart = _kl(log_rows, attention, mask)
+    return total_variation(logits.softmax(-1), probability) - strength * apart
 
 
 def _kl(
-    log_rows: Float[Tensor, "batch unit"],
+    log_rows: Float[Tensor, "*model batch unit"],
     attention: Float[Tensor, "batch unit"],
     mask: Bool[Tensor, "batch unit"],
-) -> Float[Tensor, "batch"]:
+) -> Float[Tensor, "*model batch"]:
     """KL(α_a ‖ α_b); padding adds nothing, and an attention that underflowed counts as tiny."""
     log_rows = log_rows.masked_fill(~mask, 0)
     other = attention.clamp_min(torch.finfo(attention.dtype).tiny).log().masked_fill(~mask, 0)

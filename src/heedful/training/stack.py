@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -131,13 +131,17 @@ class Stack:
 
     def alignment(self) -> Float[Tensor, "model"]:
         """|V·W| of each model, as `objectives.alignment`."""
+        return self.alignments().abs().sum(-1)
+
+    def alignments(self) -> Float[Tensor, "model output"]:
+        """V·W of each model and output; of models with dot attention."""
         query: Tensor = self.weights["level.attention.query.weight"][:, 0]
         head: Tensor = self.weights["head.weight"]
         if self.config.encoder == "affine":
             through = self.weights["level.encoder.linear.weight"]
             query = (query[:, None] @ through)[:, 0]
             head = head @ through
-        return (head @ query[..., None])[..., 0].abs().sum(-1)
+        return (head @ query[..., None])[..., 0]
 
     def _encoded(self, inputs: Tensor, mask: Tensor) -> Float[Tensor, "model batch unit dim"]:
         match self.config.encoder:
@@ -166,7 +170,9 @@ class Stack:
             out = out + bias[:, None]
         return out.view(*inputs.shape[:-1], -1)
 
-    def _recurrent(self, inputs: Tensor, mask: Tensor) -> Tensor:
+    def _recurrent(
+        self, inputs: Tensor, mask: Tensor, cells_at: str = "level.encoder.cells", layer: int = 0
+    ) -> Tensor:
         """States of (Bi)LSTMs, all models and both directions in one loop over time.
 
         Each text is turned around within its own length for the second direction, so padding is
@@ -180,10 +186,10 @@ class Stack:
         gates, hidden = [], []
         for end in ends:
             cells = {
-                kind: self.weights[f"level.encoder.cells.{kind}_l0{end}"]
+                kind: self.weights[f"{cells_at}.{kind}_l{layer}{end}"]
                 for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
             }
-            read = inputs if not end else inputs[:, text, turned]
+            read = inputs if not end else _turned(inputs, text, turned)
             flat = read.reshape(models, batch * units, -1)
             bias = (cells["bias_ih"] + cells["bias_hh"])[:, None]
             gates.append(torch.baddbmm(bias, flat, cells["weight_ih"].transpose(1, 2)))
@@ -192,7 +198,7 @@ class Stack:
             torch.cat(gates).view(len(ends) * models * batch, units, -1), torch.cat(hidden)
         )
         found = states.view(len(ends), models, batch, units, -1)
-        parts = [found[0]] + ([found[1][:, text, turned]] if len(ends) > 1 else [])
+        parts = [found[0]] + [_turned(back, text, turned) for back in found[1:]]
         return torch.cat(parts, -1) * mask[..., None]
 
     def _check(self) -> None:
@@ -212,6 +218,29 @@ class Stack:
                 raise InputError(f"stacked models must have the same {what}.")
 
 
+class _Turned(torch.autograd.Function):
+    """Every text turned around within its own length.
+
+    Turning twice gives the text back, so the gradient is turned the same way: a gather, where
+    differentiating the indexing would add up by sorting.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, text: Tensor, turned: Tensor) -> Tensor:
+        ctx.save_for_backward(text, turned)
+        return values[:, text, turned]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        text, turned = ctx.saved_tensors
+        return gradient[:, text, turned], None, None
+
+
+def _turned(values: Tensor, text: Tensor, turned: Tensor) -> Tensor:
+    found: Tensor = _Turned.apply(values, text, turned)  # type: ignore[no-untyped-call]
+    return found
+
+
 def _lstm(
     gates: Float[Tensor, "row unit gate"], hidden: Float[Tensor, "model dim gate"]
 ) -> Float[Tensor, "row unit dim"]:
@@ -219,12 +248,11 @@ def _lstm(
     models, dim, _ = hidden.shape
     state = gates.new_zeros(len(gates), dim)
     cell = state
-    fused = getattr(torch, "_thnn_fused_lstm_cell", None) if gates.is_cuda else None
     states = []
     for now in gates.unbind(1):
         before = (state.view(models, -1, dim) @ hidden).view(now.shape)
-        if fused is not None:
-            state, cell, _ = fused(now, before, cell)
+        if gates.is_cuda:  # one kernel for the whole cell; what torch's own LSTMCell calls
+            state, cell, _ = torch.ops.aten._thnn_fused_lstm_cell(now, before, cell)
         else:
             entering, keeping, new, leaving = (now + before).chunk(4, -1)
             cell = keeping.sigmoid() * cell + entering.sigmoid() * new.tanh()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from heedful.corpora.batches import batches
+from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
@@ -115,9 +115,7 @@ class _StackRun:
         taken = 0
         for batch in batches(train, self.config.batch_size, order, self.config.max_batch_tokens):
             here = batch.to(self.device)
-            dropped = self.stack.draw(here, self.generators, self.seed_of_model)
-            logits = self.stack.forward(here, dropped).logits
-            self._learn(self._losses(logits, here.labels))
+            self._learn(self._batch_losses(here))
             self.step, taken = self.step + 1, taken + 1
             if self.step in self.config.evaluate_at:
                 self._evaluate(epoch + taken * len(batch) / len(train), taken)
@@ -129,6 +127,11 @@ class _StackRun:
                 )
         self._evaluate(epoch + 1.0, taken)
         self.loss.zero_()
+
+    def _batch_losses(self, batch: Batch) -> Tensor:
+        """Each model's loss on a batch."""
+        dropped = self.stack.draw(batch, self.generators, self.seed_of_model)
+        return self._losses(self.stack.forward(batch, dropped).logits, batch.labels)
 
     def _losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Each model's own loss: its gradient reaches its own parameters alone."""

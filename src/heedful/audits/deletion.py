@@ -1,0 +1,88 @@
+"""What one deleted unit costs the decision: drawn as attention has it, against drawn at random.
+
+Erasing attention leaves a unit's traces in the states of the others; here the unit's words are
+deleted and the text is read again. If attention lies where the decision comes from, a unit drawn by
+attention costs more than any unit; where it costs less, the decision comes from elsewhere.
+"""
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.input_erasure import read_again
+from heedful.audits.tables import counted, histogram
+from heedful.importance import Importance
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel
+from heedful.runs.randomness import keys, uniform_noise
+from heedful.statistics.intervals import means, paired
+
+QUESTION = "Does deleting a unit that attention shows cost the decision more than deleting any?"
+DRAWS = 8
+"""Units drawn of each document and in each way, with replacement."""
+
+
+def rows(
+    model: AttentiveModel, reading: Reading, importance: Importance, seed: int, draws: int = DRAWS
+) -> pd.DataFrame:
+    """The mean loss of the decision's probability when one unit is deleted.
+
+    `attention` is over units drawn with their attention as probability, `random` over units drawn
+    evenly; both draws use the same noise, keyed by (seed, instance).
+    """
+    noise = uniform_noise(keys(seed, reading.names, "deletion"), draws).to(reading.attention)
+    even = reading.mask / reading.units[:, None]
+    unit = torch.cat([_drawn(row, noise) for row in (reading.attention, even)], 1)
+    kept = reading.unit_of_token[:, None] != unit[..., None]
+    logits = read_again(model, reading.batch, kept, "removed")
+    decided = reading.decision[:, None]
+    before = reading.logits.softmax(-1).gather(1, decided)
+    after = logits.softmax(-1).gather(2, decided[..., None].expand(-1, 2 * draws, 1))[..., 0]
+    lost = (before - after).view(len(unit), 2, draws).mean(-1).cpu().numpy()
+    units = reading.units.cpu().numpy()
+    return frame(reading.names, units=units, attention=lost[:, 0], random=lost[:, 1])
+
+
+def _drawn(
+    row: Float[Tensor, "batch unit"], noise: Float[Tensor, "batch draw"]
+) -> Int[Tensor, "batch draw"]:
+    """Units drawn with the row as probabilities, by inversion."""
+    reached = row.cumsum(-1)
+    last = (row > 0).long().cumsum(-1).argmax(-1, keepdim=True)  # rounding must not reach padding
+    return torch.minimum(torch.searchsorted(reached, noise, right=True), last)
+
+
+def summarise(rows: pd.DataFrame) -> Finding:
+    """The finding over all rows; deleting a document's only unit says nothing."""
+    every = len(rows)
+    rows = rows[rows["units"] > 1] if every else rows
+    notes = counted(every - len(rows), every, "have one unit and are left out.")
+    if not len(rows):
+        nothing = "Nothing could be measured: no document has more than one unit."
+        return Finding("deletion", QUESTION, nothing, (), "measures", {}, notes)
+    names = [str(name) for name in rows["instance"]]
+    table = rows[["attention", "random"]].to_numpy(dtype=np.float64)
+    attention, random = means(table, names)
+    more = paired(table[:, 0], table[:, 1], names)
+    words = {"above": "more than", "below": "less than", "straddles": "no more or less than"}
+    answer = (
+        f"Deleting one unit drawn by attention costs the decision {100 * attention.value:.1f} "
+        f"points of probability, {words[more.side(0)]} one drawn at random "
+        f"({100 * random.value:.1f})."
+    )
+    return Finding(
+        audit="deletion",
+        question=QUESTION,
+        answer=answer,
+        measures=(
+            Measure("cost of one deletion", attention, "attention"),
+            Measure("cost of one deletion", random, "random"),
+            Measure("cost of one deletion", more, "attention - random"),
+        ),
+        chart="measures",
+        drawn={"attention": histogram(table[:, 0], low=-1.0)},
+        notes=notes,
+    )

@@ -1,0 +1,128 @@
+"""Whether the intervals hold what they promise: coverage, false alarms and power, simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from heedful.audits.read_alone import beyond_any
+from heedful.audits.substitution import against_chance
+from heedful.runs.randomness import numpy_generator
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import means, paired, proportion, quantile, sign_test
+
+SIZES = (25, 50, 100, 200, 400)
+Table = list[dict[str, Any]]
+Rng = np.random.Generator
+
+
+def _names(n: int) -> list[str]:
+    return [f"document {index}" for index in range(n)]
+
+
+def _wilson(rng: Rng, n: int, times: int, share: float) -> list[Estimate]:
+    return [proportion(int(hits), n) for hits in rng.binomial(n, share, times)]
+
+
+def _mean(rng: Rng, n: int, times: int, draw: Callable[[Rng, Any], np.ndarray]) -> list[Estimate]:
+    return means(draw(rng, (n, times)), _names(n))
+
+
+def _flips(rng: Rng, n: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which documents two rankings flip; documents are easy for both or for neither."""
+    ease = rng.random(n)
+    return tuple(ease + rng.normal(0, 0.2, n) < 0.5 + s for s in (shift, 0.0))  # type: ignore[return-value]
+
+
+def _paired(rng: Rng, n: int, times: int, shift: float) -> list[Estimate]:
+    return [paired(*_flips(rng, n, shift), _names(n)) for _ in range(times)]
+
+
+def _median(rng: Rng, n: int, times: int) -> list[Estimate]:
+    return [quantile(rng.exponential(1, n), 0.5, _names(n)) for _ in range(times)]
+
+
+def _reliance(rng: Rng, n: int, times: int, reliance: float) -> list[Estimate]:
+    """Changed decisions of two uneven classes, document by document, against chance."""
+    found = []
+    for _ in range(times):
+        decision = (rng.random(n) < 0.4).astype(np.int64)
+        most = 2 * reliance * 0.48
+        changes = np.clip(rng.beta(2, 2, n) * most, 0, 1)
+        found.append(against_chance(changes, decision, _names(n)))
+    return found
+
+
+def _told(rng: Rng, n: int, times: int) -> list[Estimate]:
+    """Any unit, the text and attended units between them; truth (0.62 - 0.5) / (0.9 - 0.5)."""
+    found = []
+    for _ in range(times):
+        any_unit, text = rng.beta(4, 4, n), rng.beta(9, 1, n)
+        attended = np.where(rng.random(n) < 0.3, text, any_unit)
+        found.append(beyond_any(attended, any_unit, text, _names(n)))
+    return found
+
+
+def _skewed(rng: Rng, shape: Any) -> np.ndarray:
+    return np.asarray(rng.beta(0.5, 2, shape))
+
+
+CASES: dict[str, tuple[str, Callable[[Rng, int, int], list[Estimate]], float]] = {
+    "share of documents, 10 %": ("wilson", lambda r, n, t: _wilson(r, n, t, 0.1), 0.1),
+    "share of documents, 40 %": ("wilson", lambda r, n, t: _wilson(r, n, t, 0.4), 0.4),
+    "mean of a skewed share": ("bootstrap-t", lambda r, n, t: _mean(r, n, t, _skewed), 0.2),
+    "mean of an exponential": (
+        "bootstrap-t",
+        lambda r, n, t: _mean(r, n, t, lambda g, s: g.exponential(1, s)),
+        1.0,
+    ),
+    "paired difference of flips": ("bootstrap-t", lambda r, n, t: _paired(r, n, t, 0.0), 0.0),
+    "median": ("percentile", _median, float(np.log(2))),
+    "decisions changed, against chance": (
+        "bca",
+        lambda r, n, t: _reliance(r, n, t, 0.5),
+        0.5,
+    ),
+    "told by attended units": ("bca", _told, 0.3),
+}
+
+
+def coverage(times: int, seed: int = 0, sizes: tuple[int, ...] = SIZES) -> Table:
+    """How often each 95 % interval holds the truth, by the number of documents."""
+    rows = []
+    for case, (method, simulate, truth) in CASES.items():
+        for n in sizes:
+            found = simulate(numpy_generator(seed, "coverage", case, n), n, times)
+            held = sum(e.low <= truth <= e.high for e in found)
+            rows.append(
+                {"quantity": case, "interval": method, "n": n, "coverage": held / len(found)}
+            )
+    return rows
+
+
+def comparisons(times: int, seed: int = 0, sizes: tuple[int, ...] = SIZES) -> Table:
+    """How often a paired comparison finds a difference: none there (false alarms), then some.
+
+    `interval` counts intervals without 0, `exact test` p < 0.05 on the documents that differ.
+    """
+    rows = []
+    for shift in (0.0, 0.05, 0.1, 0.2):
+        for n in sizes:
+            rng = numpy_generator(seed, "comparisons", n, int(100 * shift))
+            drawn = [_flips(rng, n, shift) for _ in range(times)]
+            by_interval = [paired(*pair, _names(n)).side(0) != "straddles" for pair in drawn]
+            by_test = [
+                sign_test(int((one & ~other).sum()), int((other & ~one).sum())) < 0.05
+                for one, other in drawn
+            ]
+            rows.append(
+                {
+                    "difference": shift,
+                    "n": n,
+                    "interval": float(np.mean(by_interval)),
+                    "exact test": float(np.mean(by_test)),
+                }
+            )
+    return rows

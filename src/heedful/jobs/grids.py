@@ -1,0 +1,115 @@
+"""Which constructed models a calibration is made of, in two halves that share no encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from heedful.errors import unknown
+from heedful.jobs.constructions import CONSTRUCTIONS, DIAL, Setting
+from heedful.models.recipe import parse
+
+
+@dataclass(frozen=True)
+class Half:
+    """The recipes and the corpus family of one half."""
+
+    family: str
+    recipes: tuple[str, ...]
+    trained: tuple[tuple[str, str], ...]
+    """Construction and recipe of the models that are trained instead of set by hand."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done."""
+
+    halves: dict[str, Half]
+    classes: tuple[int, ...]
+    seeds: int
+    dial: tuple[float, ...]
+    documents: int
+    simulations: int
+    """Of each interval and each number of documents."""
+    sizes: tuple[int, ...]
+    """Numbers of documents on which some models are judged again."""
+
+
+_FIT = Half(
+    "short",
+    ("none+dot", "conv+additive", "bilstm+additive", "gru+dot", "han:none+additive", "han:gru+dot"),
+    (
+        ("trained reason", "none+additive"),
+        ("trained even", "bilstm+uniform"),
+        ("trained hiding", "none+additive"),
+        ("trained hiding", "bilstm+additive"),
+    ),
+)
+_TEST = Half(
+    "long",
+    (
+        "affine+additive",
+        "affine-tanh+dot",
+        "lstm+scaled-dot",
+        "bigru+additive",
+        "han:affine-tanh+additive",
+        "han:lstm+dot",
+    ),
+    (
+        ("trained reason", "affine+additive"),
+        ("trained even", "bigru+uniform"),
+        ("trained hiding", "affine+additive"),
+        ("trained hiding", "bigru+additive"),
+    ),
+)
+SCALES: dict[str, Scale] = {
+    "quick": Scale(
+        {
+            "fit": Half("short", ("none+dot", "bilstm+additive"), ()),
+            "test": Half("long", ("affine-tanh+additive", "bigru+dot"), ()),
+        },
+        classes=(2,),
+        seeds=1,
+        dial=(0.0, 0.15, 0.4, 0.6, 0.85, 1.0),
+        documents=100,
+        simulations=100,
+        sizes=(),
+    ),
+    "full": Scale(
+        {"fit": _FIT, "test": _TEST},
+        classes=(2, 5),
+        seeds=2,
+        dial=DIAL,
+        documents=200,
+        simulations=1000,
+        sizes=(50, 100, 400),
+    ),
+}
+
+
+def scale_of(name: str) -> Scale:
+    """The scale of a name."""
+    if name not in SCALES:
+        raise unknown("scale", name, SCALES)
+    return SCALES[name]
+
+
+def settings(scale: Scale, half: str, seeds: int) -> Iterator[Setting]:
+    """Every model of a half; dials have one seed, since their steps are many."""
+    chosen = scale.halves[half]
+    for recipe in chosen.recipes:
+        parts = parse(recipe).model
+        for name, construction in CONSTRUCTIONS.items():
+            if name.startswith("trained") or not construction.fits(parts):
+                continue
+            for classes in scale.classes:
+                if construction.is_dial:
+                    for place in scale.dial:
+                        yield Setting(name, recipe, classes, chosen.family, 0, place)
+                else:
+                    for seed in range(seeds):
+                        yield Setting(name, recipe, classes, chosen.family, seed)
+    for name, recipe in chosen.trained:
+        for classes in scale.classes:
+            for seed in range(seeds):
+                yield Setting(name, recipe, classes, chosen.family, seed)

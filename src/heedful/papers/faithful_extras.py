@@ -1,0 +1,191 @@
+"""The faithful study's tables that the paper promises or omits, and ours: controls, rationales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heedful.jobs.beside import gathered, row
+from heedful.jobs.measuring import average, contrast
+from heedful.jobs.results import Results, Step
+from heedful.jobs.study import Artifact, Made, Plan
+from heedful.papers.faithful_models import (
+    DEEP,
+    EDITS,
+    MAIN,
+    QUERIES,
+    RATED,
+    RATED_VARIANTS,
+    RATIONALES,
+    TUNED,
+    Setting,
+    controls,
+    few_seeds,
+    other_sums,
+    search_seeds,
+    searched,
+)
+from heedful.papers.faithful_steps import chosen, measured, per_seed
+from heedful.papers.faithful_tables import models, scores, steps_of
+from heedful.statistics import Estimate, over_seeds
+
+
+def _queries(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        seeds = few_seeds(plan, corpus)
+        found = []
+        for (query, variant), setting in QUERIES.items():
+            values = scores(results, plan, corpus, setting, seeds)
+            asked = {n: values[n] for n in ("f1", *EDITS)}
+            spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy", seeds))
+            keys = {"corpus": corpus, "query": query, "model": variant}
+            found.append(row(keys, **{"entropy / log n": spread}, **asked))
+        return found
+
+    table = gathered(results.each(plan.corpora, of))
+    means = table.groupby("query", sort=False)["entropy / log n"].mean()
+    said = ", ".join(f"{query} {value:.3f}" for query, value in means.items())
+    return Made(
+        table, sentence=f"Entropy of dot attention over its maximum, by query start: {said}."
+    )
+
+
+def _strengths(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        found = []
+        for variant in TUNED:
+            kept = results[chosen(plan, corpus, variant)]["strength"]
+            seeds = search_seeds(plan, corpus, variant)
+            tried = [Setting(), *searched(plan, corpus, variant)]
+            for setting in tried:
+                found.append(
+                    _strength(results, plan, corpus, variant, setting, seeds)
+                    | {"chosen on dev": "yes" if setting.strength == kept else ""}
+                )
+            for setting in other_sums(plan, corpus, variant):
+                found.append(_strength(results, plan, corpus, variant, setting, plan.seeds[:1]))
+        return found
+
+    table = gathered(results.each(plan.corpora, of))
+    picked = table[table["chosen on dev"] == "yes"]
+    said = ", ".join(
+        f"{r['objective']} {r['strength']:g} on {r['corpus']}" for _, r in picked.iterrows()
+    )
+    return Made(table, sentence=f"Chosen on dev: {said}.")
+
+
+def _strength(
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    variant: str,
+    setting: Setting,
+    seeds: tuple[int, ...],
+) -> dict[str, Any]:
+    values = scores(results, plan, corpus, setting, seeds)
+    keys: dict[str, Any] = {
+        "corpus": corpus,
+        "objective": variant,
+        "strength": setting.strength or 0.0,
+    }
+    keys |= {"reduction": setting.over or "default", "seeds": len(seeds), "chosen on dev": ""}
+    dev = {
+        f"dev {name}": over_seeds(per_seed(results, plan, corpus, setting, asked, seeds)).value
+        for name, asked in {
+            "f1": "dev f1",
+            "uniform": "dev uniform",
+            "permuted": "dev permuted",
+        }.items()
+    }
+    sure = over_seeds(per_seed(results, plan, corpus, setting, "confidence", seeds))
+    asked = {n: values[n] for n in ("f1", *EDITS)}
+    table = results[measured(plan, corpus, setting, plan.seeds[0])].get("information")
+    kept = (
+        np.nan if table is None else float(table.loc[table["sample"] == "MF", "clustered"].iloc[0])
+    )
+    return row(keys, **dev, **asked, confidence=sure, **{"information, MF": kept})
+
+
+def _strength_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    found: list[Step[Any]] = []
+    for variant in TUNED:
+        found.append(chosen(plan, corpus, variant))
+        seeds = search_seeds(plan, corpus, variant)
+        tried = [Setting(), *searched(plan, corpus, variant)]
+        found += [measured(plan, corpus, one, seed) for one in tried for seed in seeds]
+        others = other_sums(plan, corpus, variant)
+        found += [measured(plan, corpus, one, plan.seeds[0]) for one in others]
+    return found
+
+
+def control_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    """The controls' models, and the plain ones that they are compared with."""
+    seeds = few_seeds(plan, corpus)
+    plain = models(("base", "tying"))
+    return [
+        measured(plan, corpus, one, seed)
+        for one in (*plain, *controls(corpus).values())
+        for seed in seeds
+    ]
+
+
+def _controls(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        seeds = few_seeds(plan, corpus)
+        plain = {f"{one.variant} {one.attention}": one for one in models(("base", "tying"))}
+        found = []
+        for name, setting in (plain | controls(corpus)).items():
+            values = scores(results, plan, corpus, setting, seeds)
+            drift = results[measured(plan, corpus, setting, seeds[0])]["drift"]
+            ends = {
+                "‖e‖ first": float(drift["embedding"].iloc[0]),
+                "‖e‖ last": float(drift["embedding"].iloc[-1]),
+                "‖h − e‖ first": float(drift["apart"].iloc[0]),
+                "‖h − e‖ last": float(drift["apart"].iloc[-1]),
+            }
+            asked = {n: values[n] for n in ("f1", *EDITS, "uniform, bias refitted")}
+            found.append(row({"corpus": corpus, "model": name}, **asked, **ends))
+        return found
+
+    return Made(
+        gathered(results.each(plan.corpora, of)),
+        sentence="Frozen and random word vectors, queries of the instance, a bias fitted again, "
+        "and whether states or embeddings moved.",
+    )
+
+
+def _rationales(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        seeds = few_seeds(plan, corpus)
+        tables = {
+            v: [results[measured(plan, corpus, Setting(v), s)]["instances"] for s in seeds]
+            for v in RATED_VARIANTS
+        }
+        found = []
+        for variant, rows in tables.items():
+            values: dict[str, Estimate] = {}
+            for column, name in RATED.items():
+                values[name] = average(rows, f"{column}_attention")
+                values[f"{name}, random"] = average(rows, f"{column}_random")
+                if variant != "base":
+                    difference = contrast(rows, tables["base"], f"{column}_attention")
+                    values[f"{name} − base"] = difference
+            found.append(row({"corpus": corpus, "model": variant}, **values))
+        return found
+
+    table = gathered(results.each(plan.corpora, of))
+    parts = [f"{r['model']} {r['AUPRC']:.2f} on {r['corpus']}" for _, r in table.iterrows()]
+    return Made(table, sentence=f"Attention against known evidence, AUPRC: {', '.join(parts)}.")
+
+
+EXTRAS = (
+    Artifact("X2", "Dot attention: the start of its query", "C, no numbers there", "table",
+             _queries, steps_of(QUERIES.values(), True), DEEP),
+    Artifact("X3", "Strengths of tying and masked words", "promised, not printed", "table",
+             _strengths, _strength_needs, MAIN),
+    Artifact("X5", "Controls: vectors, queries, bias, norms", "ours", "table", _controls,
+             control_needs, DEEP),
+    Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
+             _rationales, steps_of(models(RATED_VARIANTS, ("+",)), True), RATIONALES),
+)  # fmt: skip

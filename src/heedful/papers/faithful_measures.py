@@ -1,0 +1,369 @@
+"""What decides the claims of the faithful paper: one function for each (faithful.md §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.jobs.ledger import (
+    Measured,
+    NotMeasurable,
+    Parts,
+)
+from heedful.jobs.measuring import average, contrast, per_instance
+from heedful.jobs.results import Results
+from heedful.jobs.study import Plan
+from heedful.papers.faithful_figures import curve_of
+from heedful.papers.faithful_models import (
+    ATTENTIONS,
+    CONTROLS,
+    DEPTH_VARIANTS,
+    EDITS,
+    LAYERS,
+    QUERIES,
+    Setting,
+    few_seeds,
+)
+from heedful.papers.faithful_steps import attacked, measured, minus, per_seed
+from heedful.papers.faithful_tables import informed
+from heedful.statistics import Estimate, bootstrap, mean, over_seeds
+from heedful.statistics.association import slope, spearman
+from heedful.statistics.curves import mean_gap
+
+UNSURE = 0.6
+"""Below this probability of its own decision a model is unsure (FAI-12)."""
+
+
+def instances(
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    setting: Setting,
+    seeds: tuple[int, ...] | None = None,
+) -> list[pd.DataFrame]:
+    """The per-document rows of every seed."""
+    chosen = plan.seeds if seeds is None else seeds
+    return [results[measured(plan, corpus, setting, seed)]["instances"] for seed in chosen]
+
+
+def small_changes(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-1: changes of F1 of the base model."""
+    return Parts(
+        {
+            f"{edit} {attention}": over_seeds(
+                per_seed(results, plan, corpus, Setting(attention=attention), f"change {edit} f1")
+            )
+            for attention in ATTENTIONS
+            for edit in EDITS
+        }
+    )
+
+
+def larger_drops(
+    variants: Sequence[str], results: Results, plan: Plan, corpus: str, score: str = "f1"
+) -> Parts:
+    """FAI-2 to FAI-4: change of the score under each edit, remedy minus base."""
+    return Parts(
+        {
+            f"{variant} {edit} {attention}": minus(
+                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
+                f"change {edit} {score}",
+            )
+            for variant in variants
+            for attention in ATTENTIONS
+            for edit in EDITS
+        }
+    )  # fmt: skip
+
+
+def kept_quality(variants: Sequence[str], results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-5: F1 with trained attention, remedy minus base, in points."""
+    return Parts(
+        {
+            f"{variant} {attention}": minus(
+                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
+                "points trained f1",
+            )
+            for variant in variants
+            for attention in ATTENTIONS
+        }
+    )  # fmt: skip
+
+
+def in_spreads(
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    first: Setting,
+    second: Setting,
+    name: str,
+    seeds: tuple[int, ...],
+) -> Estimate:
+    """First minus second in units of the seeds' pooled standard deviation."""
+    one = np.array(per_seed(results, plan, corpus, first, name, seeds))
+    two = np.array(per_seed(results, plan, corpus, second, name, seeds))
+    spread = np.sqrt((one.var(ddof=1) + two.var(ddof=1)) / 2) if len(one) > 1 else np.nan
+    return over_seeds((one - two) / spread if spread > 0 else np.full(len(one), np.nan))
+
+
+ALIKE = ("points trained f1", "change uniform f1", "change permuted f1")
+
+
+def residual_like_concat(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-6."""
+    return Parts(
+        {
+            f"{name} {attention}": in_spreads(
+                results, plan, corpus, Setting("residual", attention),
+                Setting("concat", attention), name, plan.seeds,
+            )
+            for name in ALIKE
+            for attention in ATTENTIONS
+        }
+    )  # fmt: skip
+
+
+def nothing_left(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-7."""
+    return Parts(
+        {
+            f"{variant} {edit} {attention}": over_seeds(
+                per_seed(results, plan, corpus, Setting(variant, attention), f"points {edit} f1")
+            )
+            for variant in DEPTH_VARIANTS
+            for edit in EDITS
+            for attention in ATTENTIONS
+        }
+    )
+
+
+def information_gain(
+    variants: Sequence[str],
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    columns: tuple[str, str | None] = ("clustered", None),
+    is_frozen: bool = False,
+) -> Parts:
+    """FAI-8: information minus base, of one column (less its bias where a second one is named)."""
+
+    def of(variant: str, seed: int, sample: str) -> float:
+        setting = Setting(variant, is_frozen=is_frozen)
+        row = informed(results, plan, corpus, setting, seed, sample)
+        first, second = columns
+        return row[first] - (row[second] if second else 0.0)
+
+    seeds = few_seeds(plan, corpus) if is_frozen else plan.seeds
+    return Parts(
+        {
+            f"{variant} {sample}": over_seeds(
+                [of(variant, seed, sample) - of("base", seed, sample) for seed in seeds]
+            )
+            for variant in variants
+            for sample in ("MF", "RS")
+        }
+    )
+
+
+def near_the_ceiling(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-9."""
+    found: dict[str, Estimate | NotMeasurable] = {}
+    for sample in ("MF", "RS"):
+        rows = {
+            variant: [
+                informed(results, plan, corpus, Setting(variant), seed, sample)
+                for seed in plan.seeds
+            ]
+            for variant in ("residual", "tying", "mlm")
+        }
+        found[f"residual share {sample}"] = over_seeds(
+            [row["clustered"] / row["ceiling"] for row in rows["residual"]]
+        )
+        found[f"tying minus mlm {sample}"] = over_seeds(
+            [
+                a["clustered"] - b["clustered"]
+                for a, b in zip(rows["tying"], rows["mlm"], strict=True)
+            ]
+        )
+    return Parts(found)
+
+
+def less_sure_words(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-10."""
+    return Parts(
+        {
+            f"{variant} {attention}": minus(
+                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
+                "confidence",
+            )
+            for variant in ("tying", "mlm")
+            for attention in ATTENTIONS
+        }
+    )  # fmt: skip
+
+
+def words_near(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-11."""
+    base = instances(results, plan, corpus, Setting())
+    tied = instances(results, plan, corpus, Setting("tying"))
+    return Parts(
+        {
+            "near the sentence, base minus tying": contrast(base, tied, "near"),
+            "near even odds, tying minus base": contrast(tied, base, "undecided"),
+        }
+    )
+
+
+def leaks_when_sure(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-12."""
+    base = instances(results, plan, corpus, Setting())
+    tied = instances(results, plan, corpus, Setting("tying"))
+    more = per_instance(base, "confidence") - per_instance(tied, "confidence")
+    sure = per_instance(base, "probability").reindex(more.index)
+    names = [str(name) for name in more.index]
+    unsure = more[sure < UNSURE]
+    return Parts(
+        {
+            "Spearman": spearman(sure.to_numpy(), more.to_numpy(), names),
+            "unsure": mean(unsure.to_numpy(), [str(name) for name in unsure.index]),
+        }
+    )
+
+
+def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-13."""
+
+    def right(table: pd.DataFrame) -> pd.Series[Any]:
+        table = table.set_index("instance")
+        is_right = table["decision"] == table["label"]
+        return table["probability"].where(is_right, 1 - table["probability"])
+
+    found: dict[str, Estimate | NotMeasurable] = {}
+    base = instances(results, plan, corpus, Setting())
+    for variant in ("tying", "mlm"):
+        parts = []
+        remedy = instances(results, plan, corpus, Setting(variant))
+        for one, other in zip(base, remedy, strict=True):
+            first, second = right(one).align(right(other), join="inner")
+            surer = (second > first)[first > 0.5].astype(float)
+            parts.append(surer.rename_axis("instance").reset_index(name="surer"))
+        every = pd.concat(parts).groupby("instance")["surer"].mean().reset_index()
+        found[variant] = average([every], "surer")
+    return Parts(found)
+
+
+def gap(
+    results: Results, plan: Plan, corpus: str, variant: str, divergence: str = "jsd"
+) -> Estimate:
+    """FAI-14: mean height of a variant's adversary curve above base's, over test documents."""
+    curves = {}
+    names: list[str] = []
+    for model in (variant, "base"):
+        found = curve_of(results, plan, corpus, model, divergence)
+        ordered = [rows.set_index("instance").sort_index() for _, rows in found]
+        names = [str(name) for name in ordered[0].index]
+        curves[model] = [np.stack([t[c].to_numpy(float) for t in ordered]) for c in ("jsd", "tvd")]
+
+    def statistic(weights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        total = weights.sum(1, keepdims=True)
+        (x, y), (other_x, other_y) = (
+            [weights @ part.T / total for part in curves[model]] for model in (variant, "base")
+        )
+        return mean_gap(x, y, other_x, other_y)
+
+    return bootstrap(statistic, names, replicates=400)
+
+
+def dearer_adversary(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-14, for every remedy that was attacked."""
+    return Parts({v: gap(results, plan, corpus, v) for v in attacked(plan, corpus) if v != "base"})
+
+
+def deeper_is_flatter(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-15: the size of base's change at fewer minus at more layers."""
+    seeds = few_seeds(plan, corpus)
+    return Parts(
+        {
+            f"{edit}, {n} minus {n + 1} layers": minus(
+                results, plan, corpus, Setting(layers=n + 1), Setting(layers=n),
+                f"change {edit} f1", seeds,
+            )
+            for edit in EDITS
+            for n in LAYERS[:-1]
+        }
+    )  # fmt: skip
+
+
+def weaker_when_deep(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-16."""
+    seeds = few_seeds(plan, corpus)
+    return Parts(
+        {
+            variant: minus(
+                results, plan, corpus, Setting(variant, layers=3), Setting(variant),
+                "change permuted f1", seeds,
+            )
+            for variant in ("tying", "mlm")
+        }
+    )  # fmt: skip
+
+
+def query_start(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-17."""
+    seeds = few_seeds(plan, corpus)
+
+    def of(query: str, name: str) -> Estimate:
+        return over_seeds(per_seed(results, plan, corpus, QUERIES[query, "base"], name, seeds))
+
+    return Parts(
+        {
+            "entropy, default": of("default", "entropy"),
+            "entropy, N(0, 1)": of("normal", "entropy"),
+            "uniform, default": of("default", "change uniform f1"),
+            "permuted, default": of("default", "change permuted f1"),
+        }
+    )
+
+
+def longer_is_fragile(results: Results, plan: Plan, corpus: str) -> Estimate:
+    """FAI-18 within a corpus."""
+    tables = instances(results, plan, corpus, Setting())
+    changes = per_instance(tables, "uniform_changes")
+    length = np.log(per_instance(tables, "units").reindex(changes.index).to_numpy())
+    return slope(length, changes.to_numpy(), [str(name) for name in changes.index])
+
+
+def longer_corpora(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Measured:
+    """FAI-18 across corpora: per seed Spearman's correlation of length with base's drop."""
+    from scipy.stats import spearmanr
+
+    if len(corpora) < 3:
+        return NotMeasurable(f"a correlation over corpora needs three; at hand: {len(corpora)}")
+    found = []
+    for place in range(len(plan.seeds)):
+        drops = [
+            -per_seed(results, plan, c, Setting(), "change permuted f1")[place] for c in corpora
+        ]
+        lengths = [
+            float(instances(results, plan, c, Setting())[place]["units"].mean()) for c in corpora
+        ]
+        found.append(float(spearmanr(lengths, drops).statistic))
+    return over_seeds(found)
+
+
+def query_of_instance(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-19."""
+    seeds = few_seeds(plan, corpus)
+    return Parts(
+        {
+            f"{variant}: {name}": in_spreads(
+                results, plan, corpus, CONTROLS[f"{variant}, query of the instance"],
+                Setting(variant, "•"), name, seeds,
+            )
+            for variant in ("base", "tying")
+            for name in ALIKE
+        }
+    )  # fmt: skip

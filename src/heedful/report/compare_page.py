@@ -1,0 +1,132 @@
+"""The page that puts audited runs side by side: verdicts, the tests behind them, every measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from heedful.statistics.estimates import Estimate
+
+ENDS = ("low", "high")
+OUTCOMES = ("supports", "mixed", "contradicts", "unknown")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One run of the comparison."""
+
+    run: str
+    model: str
+    """The recipe."""
+    corpus: str
+    fingerprint: str
+    """Of the documents."""
+    documents: int
+    scores: Mapping[str, Any]
+    """Accuracy and F1 on test, where the run was trained here."""
+    verdict: Mapping[str, Any]
+    """`verdict.json`."""
+    findings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The audits' summaries by name."""
+
+
+def render_comparison(columns: Sequence[Column], notes: Sequence[str] = ()) -> str:
+    """The page as HTML that opens from disk: no script, no network, all text escaped."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_read("compare.html")).render(
+        css=Markup(_read("page.css")),
+        columns=[_heading(one) for one in columns],
+        notes=list(notes),
+        tests=_tests(columns),
+        scores=_scores(columns),
+        audits=_audits(columns),
+    )
+
+
+def _heading(one: Column) -> dict[str, Any]:
+    word = str(one.verdict.get("word", "cannot tell"))
+    return {
+        "run": one.run,
+        "model": one.model,
+        "corpus": one.corpus,
+        "documents": one.documents,
+        "word": word,
+        "css_class": word.replace(" ", "-"),
+        "sentence": one.verdict.get("sentence", ""),
+        "is_provisional": bool(one.verdict.get("provisional", True)),
+    }
+
+
+def _tests(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """A row per test behind any verdict, in the order of appearance."""
+    by_name = [{str(t["name"]): t for t in one.verdict.get("tests", ())} for one in columns]
+    names = list(dict.fromkeys(name for tests in by_name for name in tests))
+    return [
+        {"name": name, "cells": [_test(tests.get(name)) for tests in by_name]} for name in names
+    ]
+
+
+def _test(test: Mapping[str, Any] | None) -> dict[str, str]:
+    if test is None:
+        return {"text": "–", "outcome": "unknown", "sentence": "not made in this run"}
+    outcome = test.get("outcome")
+    return {
+        "text": _estimate(test),
+        "outcome": str(outcome) if outcome in OUTCOMES else "unknown",
+        "sentence": str(test.get("sentence", "")),
+    }
+
+
+def _scores(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Accuracy and mean F1 on test, where any run has them."""
+    rows = []
+    for key, name in {"accuracy": "accuracy on test", "macro_f1": "mean F1 on test"}.items():
+        cells = [one.scores.get(key) for one in columns]
+        if any(cell is not None for cell in cells):
+            texts = ["–" if cell is None else f"{cell:.3f}" for cell in cells]
+            rows.append({"name": name, "cells": texts})
+    return rows
+
+
+def _audits(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Every measure of every audit, one table per audit."""
+    names = list(dict.fromkeys(name for one in columns for name in one.findings))
+    found = []
+    for name in names:
+        tables = [
+            {(m["measure"], m["method"]): m for m in one.findings[name]["measures"]}
+            if name in one.findings
+            else {}
+            for one in columns
+        ]
+        keys = list(dict.fromkeys(key for table in tables for key in table))
+        question = next(o.findings[name]["question"] for o in columns if name in o.findings)
+        rows = [
+            {
+                "name": measure,
+                "method": method,
+                "cells": [_estimate(table.get((measure, method))) for table in tables],
+            }
+            for measure, method in keys
+        ]
+        found.append({"name": name, "question": question, "rows": rows})
+    return found
+
+
+def _estimate(stored: Mapping[str, Any] | None) -> str:
+    if stored is None or stored.get("value") is None:
+        return "–"
+    low, high = (math.nan if stored.get(end) is None else float(stored[end]) for end in ENDS)
+    return str(Estimate(float(stored["value"]), low, high, 0, "")).replace("-", "−")
+
+
+def _read(name: str) -> str:
+    return files("heedful.report").joinpath("templates", name).read_text("utf-8")

@@ -1,0 +1,144 @@
+"""Pictures of words: a scatter with names, a cloud, and how chosen words grew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from heedful.audits.finding import Finding
+from heedful.report.drawing import GREY, INK, LINE, SERIES, SOFT, WIDTH, plain_text
+
+CLOUD_HEIGHT = 190
+LETTER = 0.56
+"""Width of a letter over its height, about; words are laid out by it."""
+
+
+def words(finding: Finding) -> Figure:
+    """Attention score against polarity with the telling words named, and a cloud of the highest."""
+    drawn = finding.drawn
+    figure = Figure(figsize=(WIDTH / 72, (CLOUD_HEIGHT + 270) / 72), dpi=200, layout="constrained")
+    top, bottom = figure.subplots(2, 1, height_ratios=(270, CLOUD_HEIGHT))
+    colours = _colours(drawn["classes"])
+    _scatter(top, drawn, colours)
+    _cloud(bottom, drawn["cloud"], colours)
+    handles, labels = top.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=4, handletextpad=0.1)
+    return figure
+
+
+def _colours(classes: Sequence[str]) -> dict[str, str]:
+    return {name: SERIES[k % 5] for k, name in enumerate(classes)} | {"neutral": INK, "": GREY}
+
+
+def _scatter(axes: Axes, drawn: Mapping[str, Any], colours: Mapping[str, str]) -> None:
+    points = pd.DataFrame(drawn["points"])
+    axes.axhline(0, color=LINE, lw=0.8)
+    axes.axvline(0, color=LINE, lw=0.8)
+    for name in (*drawn["classes"], "neutral", ""):
+        rows = points[points["class"] == name]
+        if len(rows):
+            label = plain_text(name, 18) if name else "other words"
+            size = 5 + 3 * np.log1p(rows["times"])
+            alpha = 0.75 if name in drawn["classes"] else 0.4
+            axes.scatter(
+                rows["polarity"], rows["score"], s=size, lw=0, alpha=alpha, color=colours[name],
+                label=label,
+            )  # fmt: skip
+    named = points[points["word"].isin(drawn["named"])]
+    width = float(np.ptp(points["polarity"])) or 1.0
+    height = float(np.ptp(points["score"])) or 1.0
+    taken: list[tuple[float, float, float, float]] = []
+    for row in named.to_dict("records"):
+        text = plain_text(row["word"], 16)
+        x, y = row["polarity"] / width * WIDTH, row["score"] / height * 230
+        box = (x, y, x + LETTER * 8.5 * len(text), y + 10)
+        if any(_overlap(box, other) for other in taken):
+            continue  # a word that cannot be read hides two
+        taken.append(box)
+        axes.annotate(
+            text, (row["polarity"], row["score"]), (2, 2), textcoords="offset points",
+            fontsize=8.5, color=INK,
+        )  # fmt: skip
+    last = plain_text(drawn["classes"][-1], 16)
+    meant = f"towards {last} →" if drawn["is_binary"] else "of its strongest class"
+    axes.set_xlabel(f"polarity of the word alone ({meant})")
+    axes.set_title("attention score of the word alone", color=SOFT)
+
+
+def _cloud(axes: Axes, cloud: Mapping[str, Sequence[Any]], colours: Mapping[str, str]) -> None:
+    """The words with the highest scores, the higher the larger, around the middle."""
+    axes.set_axis_off()
+    axes.set(xlim=(0, WIDTH), ylim=(0, CLOUD_HEIGHT))
+    axes.set_title("highest attention scores, coloured by the class they speak for", color=SOFT)
+    scores = np.array(cloud["score"], dtype=float)
+    spread = float(np.ptp(scores)) or 1.0
+    sizes = 9 + 15 * ((scores - scores.min()) / spread)
+    for word, size, x, y, towards in _placed(cloud["word"], sizes, cloud["towards"]):
+        colour = colours.get(towards, GREY)
+        axes.text(x, y, word, fontsize=size, color=colour, ha="center", va="center")
+
+
+def _placed(
+    words: Sequence[str], sizes: Sequence[float], towards: Sequence[str]
+) -> list[tuple[str, float, float, float, str]]:
+    """Each word at the first free place on a spiral from the middle; those without one are left."""
+    taken: list[tuple[float, float, float, float]] = []
+    found = []
+    for given, size, to in zip(words, sizes, towards, strict=True):
+        text = plain_text(given, 18)
+        wide, high = LETTER * size * len(text) + 6, size + 3
+        for turn in np.arange(0, 140, 0.25):
+            x = WIDTH / 2 + 1.9 * turn * math.cos(turn) * 1.6
+            y = CLOUD_HEIGHT / 2 + 0.7 * turn * math.sin(turn)
+            box = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+            inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= CLOUD_HEIGHT
+            if inside and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                found.append((text, float(size), x, y, to))
+                break
+    return found
+
+
+def _overlap(
+    one: tuple[float, float, float, float], two: tuple[float, float, float, float]
+) -> bool:
+    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
+
+
+def growth(table: pd.DataFrame) -> Figure:
+    """How the scores of chosen words grew, and the terms that pushed them (from a `FlowLog`).
+
+    A row per word; polarity and its terms, then attention and its terms, over epochs.
+    """
+    chosen = list(dict.fromkeys(table["word"]))
+    figure = Figure(figsize=(WIDTH / 72, (110 * len(chosen) + 40) / 72), dpi=72)
+    figure.set_layout_engine("constrained")
+    grid = figure.subplots(len(chosen), 4, squeeze=False, sharex=True)
+    for line, word in enumerate(chosen):
+        rows = table[table["word"] == word]
+        for column, score in enumerate(("polarity", "attention")):
+            own, pushed = grid[line][2 * column], grid[line][2 * column + 1]
+            own.plot(rows["epoch"], rows[score], color=INK, lw=1.6)
+            own.axhline(0, color=LINE, lw=0.7)
+            pushed.axhline(0, color=LINE, lw=0.7)
+            terms = [c for c in table if str(c).startswith(f"{score} ")]
+            for number, term in enumerate(terms):
+                name = str(term).removeprefix(f"{score} ")
+                colour = SERIES[number % len(SERIES)]
+                pushed.plot(rows["epoch"], rows[term], color=colour, lw=1.2, label=name)
+            if not line:
+                own.set_title(score, color=SOFT)
+                pushed.set_title("its terms", color=SOFT)
+                pushed.legend(fontsize=7, handlelength=1, labelspacing=0.2)
+        grid[line][0].set_ylabel(plain_text(word, 16))
+    for axes in grid.flat:
+        axes.tick_params(labelsize=7)
+    for axes in grid[-1]:
+        axes.set_xlabel("epoch")
+    return figure

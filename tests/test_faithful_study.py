@@ -1,0 +1,145 @@
+"""The faithful study: every item is declared, and a tiny run makes them all."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from heedful.jobs.faithfulness import Measuring
+from heedful.papers import faithful_models, faithful_numbers, reproduce
+from heedful.papers.faithful import STUDY
+from heedful.papers.faithful_models import Setting
+from heedful.papers.faithful_steps import crew_of, measured, measuring
+
+ARTIFACTS = {*(f"T{i}" for i in range(1, 7)), *(f"F{i}" for i in range(1, 8)),
+             *(f"X{i}" for i in range(1, 9))}  # fmt: skip
+CLAIMS = {*(f"FAI-{i}" for i in range(1, 20)), *(f"FAI-A{i}" for i in range(1, 9))}
+
+
+def test_every_item_of_the_checklist_is_declared() -> None:
+    assert {one.id for one in STUDY.artifacts} == ARTIFACTS
+    assert {one.id for one in STUDY.claims} == CLAIMS
+
+
+def test_the_papers_tables_are_whole() -> None:
+    assert len(faithful_numbers.SCORES) == 10 * 4
+    assert len(faithful_numbers.DEPTH) == 12 * 4
+    assert len(faithful_numbers.INFORMATION) == len(faithful_numbers.CONFIDENCE) == 10 * 4
+    tying = faithful_numbers.SCORES.query("model == 'tying'")
+    base = faithful_numbers.SCORES.query("model == 'base'")
+    # The means that section 8 of the specification gives.
+    assert tying["uniform"].mean() == pytest.approx(-33.6, abs=0.06)
+    assert base["permuted"].mean() == pytest.approx(-14.3, abs=0.06)
+
+
+def test_settings_have_names_and_recipes_of_their_own() -> None:
+    settings = [
+        Setting(), Setting(attention="•"), Setting("tying", strength=10.0),
+        Setting("tying", strength=0.1, over="sum"), Setting("mlm", strength=1.0),
+        Setting("mlm", strength=1.0, over="words"), Setting(is_frozen=True),
+        Setting(is_random=True), Setting(attention="•", query="default"),
+        Setting(attention="•", query="instance"), Setting(layers=3), Setting("concat"),
+        Setting("residual"),
+    ]  # fmt: skip
+    assert len({one.name for one in settings}) == len(settings)
+    for one in settings:
+        recipe = one.recipe(8)
+        assert recipe.model.width == recipe.model.embedding_dim == 8
+        assert recipe.model.one_logit
+        assert recipe.model.marks
+    assert Setting("mlm", strength=1.0).recipe(8).model.freeze_embeddings
+    assert not Setting(attention="•", query="default").recipe(8).model.normal_query
+    assert Setting("tying", strength=0.1, over="sum").recipe(8).penalties.tying_over == "sum"
+
+
+def test_a_step_keeps_its_name_and_key_on_a_machine_without_the_data() -> None:
+    here = STUDY.plan("paper", data_root=Path(__file__).parent)
+    there = STUDY.plan("paper")
+    one, two = (measured(plan, "sst", Setting(), 0) for plan in (here, there))
+    assert (one.name, one.key) == (two.name, two.key)
+
+
+def test_dear_measures_are_taken_where_a_table_asks_for_them() -> None:
+    plan = STUDY.plan("paper")
+    assert measuring(plan, Setting(), 0).clusterings == 3
+    assert measuring(plan, Setting("tying"), 3).types == 1_000
+    assert measuring(plan, Setting("tying", strength=3.0), 1).types == 0
+    assert measuring(plan, Setting(layers=2), 0).types == 0
+    assert not measuring(plan, Setting(attention="•"), 0).erasure
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    small = faithful_models.SCALES["smoke"]
+    sizes = replace(
+        small,
+        dim=6,
+        train=replace(small.train, epochs=1),
+        imitation=replace(small.imitation, epochs=1),
+        measuring=Measuring(draws=4, types=10, pairs=200),
+        planted={"train": 48, "dev": 24, "test": 24},
+        adversary=(0.0, 0.3),
+        few={"": 1},
+    )
+    monkeypatch.setitem(faithful_models.SCALES, "smoke", sizes)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_tiny_run_makes_every_table_figure_and_claim(tmp_path: Path) -> None:
+    found = reproduce("faithful", out=tmp_path, seeds=1).studies[0]
+    folder = tmp_path / "faithful"
+    for id in ARTIFACTS - {"X4"}:
+        assert len(pd.read_csv(folder / f"{id}.csv")), id
+        assert "<svg" in (folder / f"{id}.svg").read_text(), id
+    missing = json.loads((folder / "X4.json").read_text())["missing"]
+    assert "mimic/diabetes.csv" in missing["diabetes"]
+    claims = {(one["id"], one["corpus"]): one for one in found.claims}
+    assert {id for id, _ in claims} == CLAIMS
+    absent = [one for one in found.claims if one["corpus"] == "planted" and one["id"] != "FAI-7"]
+    assert len(absent) == 26
+    for one in absent:
+        assert one["verdict"] != "not measurable", (one["id"], one["reason"])
+    assert claims["FAI-7", "diabetes"]["verdict"] == "not measurable"
+    scores = pd.read_csv(folder / "T1.csv").query("corpus == 'planted'")
+    assert list(scores["model"]) == 2 * ["base", "concat", "tying", "mlm"]
+    assert "Deviations from the paper" in (folder / "index.html").read_text()
+    again = reproduce("faithful", out=tmp_path, seeds=1, compute=False).studies[0]
+    assert again.claims == found.claims
+
+
+@pytest.mark.parametrize("scale", ["smoke", "paper"])
+def test_every_model_that_is_measured_is_trained_in_some_crew(scale: str) -> None:
+    every = [source.name for source in STUDY.sources]
+    plan = STUDY.plan(scale, every)
+    for part in STUDY.parts:
+        for corpus in plan.only(part.corpora).corpora:
+            known = set(faithful_models.roster(plan, corpus))
+            for step in part.needs(plan, corpus):
+                if step.name.endswith("/measures"):
+                    asked = step.inputs["setting"], step.inputs["seed"]
+                    assert (Setting(**asked[0]), asked[1]) in known, step.name
+
+
+def test_models_of_a_crew_have_one_shape_and_strengths_known_when_it_trains() -> None:
+    plan = STUDY.plan("paper")
+    crews: dict[str, list[Setting]] = {}
+    for setting, _ in faithful_models.roster(plan, "sst"):
+        crews.setdefault(crew_of(setting), []).append(setting)
+    assert len(crews["plain+"]) == 36  # base, tried δ, random vectors, the literal sum
+    for name, members in crews.items():
+        waits = {one.is_chosen for one in members}
+        assert len(waits) == 1, name
+        if waits == {True}:
+            assert len({one.variant for one in members}) == 1, name
+        strength = 1.0
+        shapes = {
+            replace(
+                replace(one, strength=one.strength or strength).recipe(8).model, normal_query=True
+            )
+            for one in members
+        }
+        assert len(shapes) == 1, name

@@ -1,0 +1,82 @@
+"""The polarity study: complete as data, and whole on a tiny plan."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from heedful.jobs.ledger import holding
+from heedful.jobs.reproduce import reproduce_study
+from heedful.papers import polarity_numbers as paper
+from heedful.papers import polarity_steps as steps
+from heedful.papers.polarity import STUDY
+from heedful.statistics import Estimate
+
+
+def test_every_item_and_claim_of_the_specification_is_there() -> None:
+    wanted = {f"POL-{n}" for n in range(1, 22)} | {f"POL-A{n}" for n in range(1, 5)}
+    assert {claim.id for claim in STUDY.claims} == wanted
+    figures = {f"S-F{n}" for n in range(1, 29)} - {"S-F26", "S-F27"}  # 25 shows all three
+    main = {"M-T1", "M-T2", "M-F2", "M-F3", "M-F3c", "M-F4", "M-F5", "M-X", "S-T1", "N-1"}
+    assert figures | main <= {artifact.id for artifact in STUDY.artifacts}
+
+
+def test_the_papers_112_accuracies_are_those_of_its_table() -> None:
+    table = paper.accuracies()
+    assert len(table) == 112
+    assert not table["accuracy"].isna().any()
+    best = table[(table["corpus"] == "sst") & (table["model"] == "dp")]["accuracy"].max()
+    assert best == 82.2
+    worst = table.loc[table["accuracy"].idxmin()]
+    assert tuple(worst[["corpus", "model", "λ"]]) == ("20news-2", "dp", "0.001")
+
+
+def test_a_side_may_ask_that_the_interval_holds_a_value() -> None:
+    assert holding(0).judge(Estimate(0.1, -0.1, 0.3, 5, "t")) == "confirmed"
+    assert holding(0).judge(Estimate(0.2, 0.1, 0.3, 5, "t")) == "refuted"
+    nan = float("nan")
+    assert holding(0).judge(Estimate(0.2, nan, nan, 1, "t")) == "undecided"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole study with two seeds, tiny sets and one epoch."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(steps, "TINY", {"instances": 200, "neutral": 30, "polar": 6})
+    patch.setitem(steps.PLANTED, "train", 200)
+    patch.setitem(steps.PLANTED, "test", 60)
+    out = tmp_path_factory.mktemp("polarity")
+    try:
+        result = reproduce_study(STUDY, seeds=2, out=out)
+    finally:
+        patch.undo()
+    assert not result.skipped
+    return result.folder
+
+
+def test_the_whole_study_is_made_at_smoke_scale(made: Path) -> None:
+    for artifact in STUDY.artifacts:
+        record = json.loads((made / f"{artifact.id}.json").read_text())
+        assert record["rows"] > 0, artifact.id
+        assert (made / f"{artifact.id}.svg").is_file(), artifact.id
+        assert not record["missing"], artifact.id
+    assert (made / "index.html").is_file()
+
+
+def test_every_claim_has_a_verdict_with_its_numbers(made: Path) -> None:
+    claims = json.loads((made / "claims.json").read_text())
+    assert {claim["id"] for claim in claims} == {claim.id for claim in STUDY.claims}
+    for claim in claims:
+        assert claim["verdict"] in ("confirmed", "refuted", "undecided", "not measurable")
+        assert claim["seeds"] == 2
+    exact = [c for c in claims if c["id"] == "POL-A4"]
+    assert {c["verdict"] for c in exact} == {"confirmed"}
+
+
+def test_the_grid_has_a_cell_for_every_model_and_scale(made: Path) -> None:
+    table = pd.read_csv(made / "M-T2.csv", dtype={"λ": str})
+    assert len(table) == 2 * 4 * 7
+    assert table["accuracy"].between(0, 100).all()
+    shown = pd.read_csv(made / "M-T2.shown.csv")
+    assert list(shown.columns) == ["corpus", "λ", "DP", "DP-L", "DP-A", "AD"]

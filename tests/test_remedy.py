@@ -1,0 +1,99 @@
+"""The strength of a remedy chosen on the user's own dev set."""
+
+from pathlib import Path
+
+import pytest
+
+from heedful.corpora import Corpus, planted
+from heedful.errors import InputError
+from heedful.jobs import load, train
+from heedful.jobs.remedy import Strength, choose, remedy
+from heedful.jobs.settings import settings_of
+from heedful.runs import RunFolder
+
+SMALL = settings_of(
+    {
+        "model": {"embedding_dim": 12, "width": 16},
+        "train": {"epochs": 2, "learning_rate": 1e-2, "batch_size": 16},
+        "words": {"min_count": 1},
+    }
+)
+
+
+def test_the_rule_takes_the_most_reliance_within_the_tolerance() -> None:
+    tried = [
+        Strength(1, 0.840, -0.02, -0.03),
+        Strength(10, 0.830, -0.07, -0.11),
+        Strength(30, 0.780, -0.20, -0.30),
+    ]
+    assert choose(0.842, tried) == choose(0.842, tried[::-1])
+    assert choose(0.842, tried).strength == 10
+    assert choose(0.842, tried, tolerance=0.1).strength == 30
+    cheapest = choose(0.95, tried)
+    assert (cheapest.strength, cheapest.is_within) == (1, False)
+
+
+def test_ties_go_to_the_weaker_strength() -> None:
+    tried = [Strength(3, 0.8, -0.1, -0.1), Strength(1, 0.8, -0.1, -0.1)]
+    assert choose(0.8, tried).strength == 1
+
+
+def test_nothing_to_choose_from_is_refused() -> None:
+    with pytest.raises(InputError, match="at least one"):
+        choose(0.8, [])
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return planted(2, "short", 4, {"train": 100, "dev": 40, "test": 30})
+
+
+@pytest.fixture(scope="module")
+def run(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("remedy") / "run"
+    train("bilstm+additive", corpus, folder, settings=SMALL)
+    return folder
+
+
+def test_the_chosen_model_is_kept_as_a_run_and_says_what_it_costs(
+    run: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    found = remedy(run, corpus, out, strengths=(3.0, 1.0))
+    assert [one.strength for one in found.tried] == [1.0, 3.0]
+    assert found.base.strength == 0
+    assert found.chosen == choose(found.base.f1, found.tried)
+    configuration = RunFolder.open(out).configuration
+    assert configuration["recipe"] == f"bilstm+additive+tying:{found.chosen.strength:g}"
+    assert configuration["model"]["width"] == configuration["model"]["embedding_dim"] == 12
+    assert load(out).config.width == 12
+    assert not (out / "candidates").exists()
+    text = "\n".join(found.lines())
+    assert "Width 16 became 12" in text
+    assert "kept" in text
+    assert "points of dev F1" in text
+    again = remedy(run, corpus, out, strengths=(1.0, 3.0))
+    assert again == found
+    with pytest.raises(InputError, match="another search"):
+        remedy(run, corpus, out, strengths=(1.0,))
+
+
+def test_masked_words_freeze_the_embeddings_of_all_models(
+    run: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    found = remedy(run, corpus, tmp_path / "out", objective="mlm", strengths=(0.3,))
+    assert RunFolder.open(tmp_path / "out").configuration["model"]["freeze_embeddings"]
+    assert any("frozen" in note for note in found.notes)
+
+
+def test_bad_requests_are_refused(run: Path, corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="objective"):
+        remedy(run, corpus, tmp_path / "a", objective="prayer")
+    with pytest.raises(InputError, match="from 0 up"):
+        remedy(run, corpus, tmp_path / "a", strengths=(-1.0,))
+    with pytest.raises(InputError, match="strengths above 0"):
+        remedy(run, corpus, tmp_path / "a", strengths=(0.0, 1.0))
+    other = planted(2, "short", 5, {"train": 100, "dev": 40, "test": 30})
+    with pytest.raises(InputError, match="give the same corpus"):
+        remedy(run, other, tmp_path / "a")
+    assert not (tmp_path / "a").exists()

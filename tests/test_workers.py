@@ -1,0 +1,99 @@
+"""Several processes over the steps of one study."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from heedful.errors import InputError
+from heedful.jobs.results import Results
+from heedful.jobs.workers import compute_together
+from heedful.runs import locked
+
+STUDY = """
+import os, time
+from heedful.errors import InputError
+from heedful.jobs.results import Step
+from heedful.jobs.study import Artifact, Made, Source, Study
+import pandas as pd
+
+def text(plan, corpus):
+    def compute(results):
+        if corpus == "absent":
+            raise InputError("absent is not here")
+        return {"size": 3}
+    return Step(f"{corpus}/text", compute, {"corpus": corpus})
+
+def one(plan, corpus, seed):
+    source = text(plan, corpus)
+    def compute(results):
+        time.sleep(0.2)
+        return {"value": results[source]["size"] + seed, "process": os.getpid()}
+    return Step(f"{corpus}/{seed}/value", compute, {"seed": seed}, needs=(source,))
+
+def needs(plan, corpus):
+    return [one(plan, corpus, seed) for seed in plan.seeds]
+
+def make(results, plan):
+    found = results.each(plan.corpora, lambda c: [results[s]["value"] for s in needs(plan, c)])
+    return Made(pd.DataFrame({"value": [v for values in found.values() for v in values]}))
+
+STUDY = Study(
+    name="spread", title="Spread", reference="none",
+    sources=(Source("here", "here"), Source("absent", "absent")),
+    artifacts=(Artifact("T1", "values", "nowhere", "table", make, needs),),
+    claims=(), seeds={"smoke": 6, "paper": 6},
+)
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    name = "spread_study"
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / f"{name}.py").write_text(STUDY)
+    monkeypatch.syspath_prepend(str(tmp_path / "code"))
+    paths = [str(tmp_path / "code"), *sys.path]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    sys.modules.pop(name, None)
+    return name
+
+
+def test_every_step_is_done_once_by_some_worker(module: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    left = compute_together(module, 2, out=out)
+    assert left == 2 + 2 * 6
+    steps = out / "spread" / "steps"
+    journal = Results(steps).journal()
+    assert sorted(one["step"] for one in journal) == sorted(
+        ["here/text", *(f"here/{seed}/value" for seed in range(6))]
+    )
+    found = [json.loads((steps / f"here/{seed}/value.json").read_text()) for seed in range(6)]
+    assert [one["value"] for one in found] == [3, 4, 5, 6, 7, 8]
+    assert len({one["process"] for one in found}) == 2
+    assert not (steps / ".working").exists()
+    # What needs the absent corpus is skipped, with its reason, by whoever comes next.
+    from heedful.jobs.reproduce import reproduce_study
+
+    import_study = __import__(module).STUDY
+    result = reproduce_study(import_study, out=out, figures=False)
+    assert "absent is not here" in result.skipped["absent/0/value"]
+    assert len(Results(steps).journal()) == 7
+    assert compute_together(module, 2, out=out, corpora=["here"]) == 0
+
+
+def test_a_folder_in_use_and_no_jobs_are_refused(module: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        compute_together(module, 0, out=tmp_path)
+    with locked(tmp_path / "spread"), pytest.raises(InputError, match="in use"):
+        compute_together(module, 2, out=tmp_path)
+
+
+def test_a_bug_in_a_worker_is_not_swallowed(module: str, tmp_path: Path) -> None:
+    broken = STUDY.replace('{"size": 3}', "1 / 0")
+    (tmp_path / "code" / "spread_study.py").write_text(broken)
+    sys.modules.pop(module, None)
+    with pytest.raises(RuntimeError, match="a worker ended with code"):
+        compute_together(module, 1, out=tmp_path / "out", corpora=["here"])
