@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from heedful.corpora import Corpus, batches, collate, document_of, encode, planted
-from heedful.corpora.vocabulary import MASK, PAD, UNKNOWN, Vocabulary
+from heedful.corpora.vocabulary import END, MASK, PAD, SPECIALS, START, UNKNOWN, Vocabulary
 
 TEXTS = ("a b c. d", "e", "", "f g")
 
@@ -121,5 +121,6 @@ def test_vocabulary_counts_in_order_and_a_special_symbol_of_the_text_is_no_paddi
     vocabulary = Vocabulary.of(documents)
     assert vocabulary.words[5:] == ("b", "a", "c")
     assert vocabulary.encode(documents[0].tokens) == [5, 6, UNKNOWN, 5, 7, UNKNOWN]
+    assert vocabulary.encode(SPECIALS) == [UNKNOWN, UNKNOWN, MASK, START, END]
     assert Vocabulary.of(documents, min_count=2).words[5:] == ("b",)
     assert Vocabulary.of(documents, max_size=2).words[5:] == ("b", "a")

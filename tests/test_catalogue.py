@@ -2,11 +2,8 @@ import gzip
 import hashlib
 import io
 import json
-import sys
 import tarfile
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -21,14 +18,17 @@ from heedful.corpora import (
     messages,
     newsgroups,
     parallel,
+    read_file,
+    read_texts,
     recipe_of,
     sst,
     zhang,
 )
 from heedful.corpora.catalogue import CATALOGUE, parse_name
 from heedful.corpora.documents import Document
-from heedful.corpora.recipes import PLAIN, Recipe, arrange
+from heedful.corpora.recipes import PLAIN, Recipe, Row, arrange, build
 from heedful.corpora.texts import document_of
+from heedful.corpora.tokens import tokenise
 from heedful.errors import InputError
 
 
@@ -83,7 +83,7 @@ def test_what_is_here_and_what_to_put_where(
     monkeypatch.delenv("HEEDFUL_DATA", raising=False)
     rows = {row.name: row for row in available()}
     assert set(rows) == set(CATALOGUE)
-    assert [name for name, row in rows.items() if row.is_present] == ["planted"]
+    assert [name for name, row in rows.items() if row.is_present] == ["planted", "synthetic"]
     assert rows["sst"].missing == ("sst/train.txt.gz", "sst/dev.txt.gz", "sst/test.txt.gz")
     assert "stanford" in rows["sst"].source
     assert ".../polarity" in rows["sst"].variants
@@ -352,7 +352,9 @@ def eraser_archive(root: Path, end: int) -> None:
 def test_eraser_rationales_are_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eraser, "COUNTS", {p: {"NEG": 1, "POS": 0} for p in eraser.COUNTS})
     eraser_archive(tmp_path, end=4)
-    document = load_corpus("eraser_movies", tmp_path).splits["dev"][0]
+    corpus = load_corpus("eraser_movies", tmp_path)
+    assert corpus.tokeniser == "whitespace"
+    document = corpus.splits["dev"][0]
     assert document.evidence is not None
     assert document.evidence.tolist() == [False, False, True, True] + [False] * 4
     assert document.sentence.tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
@@ -423,43 +425,19 @@ def test_caps_drop_long_documents_from_train_only() -> None:
     assert [d.id for d in splits["train"]] == ["b"]
 
 
-class FakeSet(dict[str, list[Any]]):
-    """What the hub's package returns for one split, as far as we use it."""
-
-    def __init__(self, columns: dict[str, list[Any]], names: list[str]) -> None:
-        super().__init__(columns)
-        self.column_names = list(columns)
-        self.features = {name: SimpleNamespace() for name in columns}
-        self.features["label"] = SimpleNamespace(names=names)
-
-    def __len__(self) -> int:
-        return len(self["text"])
-
-
-def test_hub_sets_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load_dataset(path: str, config: str | None) -> dict[str, FakeSet]:
-        if path != "someone/reviews":
-            raise FileNotFoundError(f"no set {path}\nwith a long trace")
-        assert config == "small"
-        names = ["neg", "pos"]
-        texts, labels = [f"text {i}" for i in range(40)], [i % 2 for i in range(40)]
-        return {
-            "train": FakeSet({"text": texts, "label": labels}, names),
-            "validation": FakeSet({"text": ["a", "b"], "label": [1, 0]}, names),
-            "unsupervised": FakeSet({"text": ["c"], "label": [-1]}, names),
-        }
-
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    corpus = load_corpus("hf:someone/reviews:small")
-    assert corpus.classes == ("neg", "pos")
-    assert [d.label for d in corpus.splits["dev"]] == [1, 0]
-    assert len(corpus.splits["train"]) + len(corpus.splits["test"]) == 40
-    assert len(corpus.splits["test"]) == 8  # 3.53 of each 20, rounded up
-    with pytest.raises(InputError, match=r"cannot be loaded: no set nobody/none$"):
-        load_corpus("hf:nobody/none")
-
-
-def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(InputError, match=r"heedful\[hub\]"):
-        load_corpus("hf:imdb")
+def test_every_reader_says_how_its_tokens_were_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = sst_root(tmp_path, monkeypatch)
+    assert load_corpus("sst:2", root).tokeniser == "whitespace"
+    assert load_corpus("sst:2/polarity", root).tokeniser == "polarity"
+    rows = "".join(f"text {i},{i % 2}\n" for i in range(20))
+    path = put(tmp_path, "mine.csv", "text,label\n" + rows)
+    assert load_corpus(str(path)).tokeniser == "words"
+    assert read_file(path, tokeniser="jw").corpus.tokeniser == "jw"
+    assert read_texts(path, ("0", "1"), tokeniser="polarity").corpus.tokeniser == "polarity"
+    given = {"train": [Row(f"r{i}", "It's 2 late, they said", i % 2) for i in range(40)]}
+    corpus = build("mine", ("a", "b"), given, Recipe(tokeniser="jw"))
+    assert corpus.tokeniser == "jw"
+    for document in corpus.splits["train"]:
+        assert tokenise(document.text, corpus.tokeniser).tokens == document.tokens

@@ -101,7 +101,7 @@ def test_audit_takes_a_csv_and_leaves_everything_the_design_promises(audited: Pa
 def test_asking_again_computes_nothing(audited: Path) -> None:
     before = (audited / "findings" / "erasure.parquet").stat().st_mtime_ns
     at = json.loads((audited / "run.json").read_text())["steps"]["audit"]["at"]
-    done = heedful("audit", audited, "--corpus", audited.parent / "reviews.csv")
+    done = heedful("audit", audited)
     assert "reason?" in done
     assert "report.html" in done.replace("\n", "")
     assert (audited / "findings" / "erasure.parquet").stat().st_mtime_ns == before
@@ -262,7 +262,7 @@ def test_two_runs_in_one_folder_at_once_are_refused(place: Path, tmp_path: Path)
     heedful("train", "none+dot", "--data", place / "reviews.csv",
             "--config", place / "tiny.toml", "--out", tmp_path / "run")  # fmt: skip
     with RunFolder.open(tmp_path / "run").locked():
-        said = refused("audit", tmp_path / "run", "--corpus", place / "reviews.csv")
+        said = refused("audit", tmp_path / "run")
     assert "in use by process" in said
 
 
@@ -280,3 +280,54 @@ def test_prepare_makes_files_that_training_starts_from(tmp_path: Path, place: Pa
     done = heedful("train", "none+additive", "--corpus", tmp_path / "planted-2-short",
                    "--config", place / "tiny.toml", "--out", tmp_path / "r", "--json")  # fmt: skip
     assert json.loads(done)["test"]["accuracy"] > 0.6
+
+
+def test_a_run_opens_its_own_documents_again_whatever_the_seed(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    heedful("train", "none+dot", "--data", place / "reviews.csv", "--seed", 3,
+            "--config", place / "tiny.toml", "--out", out)  # fmt: skip
+    first = json.loads(heedful("audit", out, "--json"))
+    # The file it was trained on is not new data: its test documents are audited, not all.
+    again = json.loads(heedful("audit", out, "--data", place / "reviews.csv", "--json"))
+    assert first["documents"] == again["documents"] == 36
+    assert again["folder"] == str(out)
+    other = json.loads(heedful("audit", out, "--corpus", "planted:2:short", "--json"))
+    assert other["folder"] == f"{out}-on-planted:2:short"
+
+
+def test_the_recipes_of_the_readme_train_at_their_default_sizes(
+    place: Path, tmp_path: Path
+) -> None:
+    few = tmp_path / "few.csv"
+    reviews(60).to_csv(few, index=False)
+    (tmp_path / "short.toml").write_text("[train]\nepochs = 1\n")
+    for recipe in ("bilstm+additive+tying:10", "bilstm+additive+mlm:1", "bilstm+dot+residual"):
+        out = tmp_path / recipe.replace(":", "")
+        heedful("train", recipe, "--data", few, "--config", tmp_path / "short.toml", "--out", out)
+        assert load(out).recipe == recipe
+
+
+def test_what_a_model_reads_by_survives_training_and_loading(tmp_path: Path) -> None:
+    (tmp_path / "cut.toml").write_text(TINY + "[words]\nmax_tokens = 9\n")
+    out = tmp_path / "run"
+    heedful("train", "none+additive", "--corpus", "synthetic:data1",
+            "--config", tmp_path / "cut.toml", "--out", out)  # fmt: skip
+    model = load(out)
+    assert (model.tokeniser, model.max_tokens) == ("whitespace", 9)
+    assert model.batch(["a-b c " * 20]).ids.shape == (1, 9)
+
+
+def test_settings_of_the_wrong_type_or_said_twice_are_refused(tmp_path: Path) -> None:
+    for text, word in (
+        ('[train]\nepochs = "8"\n', "epochs"),
+        ("[model]\nwidth = 12.5\n", "width"),
+        ('[model]\nencoder = "gru"\n', "already says encoder"),
+    ):
+        (tmp_path / "bad.toml").write_text(text)
+        out = tmp_path / "run"
+        said = refused("train", "none+dot", "--config", tmp_path / "bad.toml", "--out", out)
+        assert word in said
+        assert not out.exists()
+    assert "either" in refused("train", "none+dot", "--corpus", "planted", "--data", "x.csv")
+    both = refused("train", "none+dot", "--quick", "--config", tmp_path / "bad.toml")
+    assert "either" in both

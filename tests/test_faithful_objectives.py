@@ -170,7 +170,7 @@ def test_every_preset_of_the_study_builds_and_learns(corpus: EncodedCorpus) -> N
         sizes = preset.model | {"embedding_dim": 8, "width": 8}
         recipe = parse(preset.recipe, **sizes)
         model = build(recipe.model, corpus.vocabulary, corpus.classes)
-        objectives.check(model, recipe.penalties)
+        objectives.check(model.config, recipe.penalties)
         batch = next(batches(corpus.splits["train"], 8))
         loss = objectives.loss(model, batch, recipe.penalties)
         loss.backward()  # type: ignore[no-untyped-call]

@@ -290,3 +290,18 @@ def test_draw_takes_a_seeded_sample_in_file_order() -> None:
     assert draw(ids, 10, seed=1) != draw(ids, 10, seed=2)
     assert set(draw(ids, 10, seed=1)) < set(draw(ids, 20, seed=1))
     assert draw(ids, 1_000) == list(range(100))
+
+
+def test_half_surrogates_become_the_replacement_character_and_are_counted(tmp_path: Path) -> None:
+    rows = [{"text": f"text {i}", "label": "yes" if i % 2 else "no\ud800"} for i in range(20)]
+    rows[0]["text"] = "broken \ud83d emoji \udc00"
+    reading = read_file(jsonl_of(tmp_path / "a.jsonl", rows))
+    assert reading.corpus.classes == ("no�", "yes")
+    assert reading.corpus.notes["with an undecodable character, replaced"] == 1
+    assert reading.corpus.notes["with an undecodable character in the label, replaced"] == 10
+    every = [d for documents in reading.corpus.splits.values() for d in documents]
+    assert "broken � emoji �" in {document.text for document in every}
+    table = pd.DataFrame([{"id": d.id, "text": d.text, "tokens": list(d.tokens)} for d in every])
+    table.to_parquet(tmp_path / "out.parquet")
+    found = read_texts(tmp_path / "a.jsonl", reading.corpus.classes)
+    assert [d.label for d in found.corpus.splits["test"]] == [0, 1] * 10

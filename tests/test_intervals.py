@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -142,12 +144,21 @@ def test_degenerate_cases():
     for one in (mean([2.0], ["a"]), over_seeds([2.0]), quantile([2.0], 0.5, ["a"])):
         assert (one.value, one.n) == (2.0, 1)
         assert np.isnan([one.low, one.high]).all()
-    for same in (
-        mean([0.1] * 7, names(7)),
-        over_seeds([0.1] * 7),
-        quantile([0.1] * 7, 0.5, names(7)),
-    ):
-        assert (same.value, same.low, same.high) == (0.1, 0.1, 0.1)
+    for n in (2, 7, 29, 30):
+        for same in (
+            mean([0.1] * n, names(n)),
+            paired([1.0] * n, [0.0] * n, names(n)),
+            over_seeds([0.1] * n),
+            quantile([0.1] * n, 0.5, names(n)),
+            bootstrap(lambda w: (w @ np.ones(w.shape[1])) / w.sum(1), names(n), 0, 200, "bca"),
+        ):
+            assert same.value in (0.1, 1.0)
+            if n < 30:  # no spread among few is not certainty
+                assert np.isnan([same.low, same.high]).all()
+                assert (same.n, same.method) == (n, "none")
+                assert same.side(0.0) == "straddles"
+            else:
+                assert (same.low, same.high) == (same.value, same.value)
     assert mean([NAN, NAN], names(2)).undefined == 2
     left_out = mean([1.0, NAN, 2.0, 4.0], names(4))
     assert (left_out.value, left_out.n, left_out.undefined) == (pytest.approx(7 / 3), 3, 1)
@@ -168,6 +179,10 @@ def test_booleans_are_a_proportion_even_when_all_alike():
     never = mean(np.zeros(50, dtype=bool), names(50))
     assert never == proportion(0, 50)
     assert never.high > 0.05
+    assert mean(np.zeros(50), names(50)) == never
+    columns = np.stack([np.zeros(4), np.ones(4), np.array([1, NAN, 1, 1])], 1)
+    assert means(columns, names(4))[:2] == [proportion(0, 4), proportion(4, 4)]
+    assert means(columns, names(4))[2] == replace(proportion(3, 3), undefined=1)
 
 
 def test_two_wins_in_a_hundred_do_not_prove_a_paired_difference():

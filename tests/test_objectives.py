@@ -50,7 +50,7 @@ def test_tying_reaches_the_words_of_a_hierarchical_model(corpus: EncodedCorpus) 
     passed = model.from_inputs(inputs, batch)
     assert passed.word_states.shape[:2] == batch.ids.shape
     assert not passed.word_states[~batch.mask].any()
-    assert float(objectives.tying(passed, inputs, batch.mask)) > 0
+    assert float(objectives.tying(passed, inputs, batch.mask).detach()) > 0
 
 
 def test_masked_words_are_chosen_as_published() -> None:
@@ -95,8 +95,8 @@ def test_penalties_add_up(corpus: EncodedCorpus) -> None:
 def test_states_and_embeddings_of_different_size_cannot_be_tied(corpus: EncodedCorpus) -> None:
     model = model_of(corpus, "bilstm+additive", width=8)
     with pytest.raises(InputError, match="set width to 6"):
-        objectives.check(model, Penalties(tying=1))
-    objectives.check(model, Penalties())
+        objectives.check(model.config, Penalties(tying=1))
+    objectives.check(model.config, Penalties())
 
 
 @pytest.mark.parametrize("name", ["tying", "masked_words"])

@@ -96,7 +96,7 @@ def test_recipes_name_the_penalty_and_models_without_a_product_refuse_it() -> No
     assert parse(str(recipe)) == recipe
     assert str(Recipe(recipe.model)) == "none+scaled-dot@100"
     with pytest.raises(InputError, match="V·W penalty"):
-        objectives.check(of_preset("ad@10"), Penalties(alignment=1e-4))
+        objectives.check(of_preset("ad@10").config, Penalties(alignment=1e-4))
     with pytest.raises(InputError, match="alignment"):
         Penalties(alignment=-1)
 

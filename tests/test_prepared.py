@@ -3,9 +3,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.corpora import Corpus, Document, document_of, encode, load_prepared, planted, prepare
+from heedful.corpora import (
+    Corpus,
+    Document,
+    document_of,
+    encode,
+    load_prepared,
+    planted,
+    prepare,
+    recipe_of,
+    recipes,
+)
 from heedful.corpora.encoded import Encoded
+from heedful.corpora.recipes import Row
 from heedful.errors import InputError
+from heedful.models import build, load_model, parse, save_model
 
 
 def same(left: Encoded, right: Encoded) -> None:
@@ -97,3 +109,19 @@ def test_a_failed_preparation_leaves_the_old_one(tmp_path: Path) -> None:
         prepare(corpus, tmp_path / "out", vectors=tmp_path / "absent.txt")
     assert load_prepared(tmp_path / "out").fingerprint == corpus.fingerprint
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_model_keeps_the_token_rule_of_its_corpus(tmp_path: Path) -> None:
+    given = {"train": [Row(f"r{i}", "It's not good" + " (2)" * (i % 7), i % 2) for i in range(40)]}
+    corpus = recipes.build("mine", ("a", "b"), given, recipe_of("imdb:2/jw"))
+    assert encode(corpus).tokeniser == "polarity"
+    assert prepare(corpus, tmp_path / "prepared").tokeniser == "polarity"
+    data = load_prepared(tmp_path / "prepared")
+    config = parse("none+dot", embedding_dim=2).model
+    model = build(config, data.vocabulary, data.classes, tokeniser=data.tokeniser)
+    save_model(model, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert again.tokeniser == "polarity"
+    words = again.batch(["It's good!"]).documents
+    assert words is not None
+    assert words[0].tokens == ("it", "s", "good")

@@ -35,7 +35,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
         scale=draw(st.one_of(st.none(), positive)),
         join=draw(st.sampled_from(JOINS)),
         hierarchical=draw(st.booleans()),
-        embedding_dim=128,
+        embedding_dim=100,
         freeze_embeddings=masked_words > 0,
     )
     return Recipe(model, Penalties(draw(st.one_of(st.just(0.0), positive)), masked_words))
@@ -43,7 +43,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
 
 @given(recipes())
 def test_a_recipe_reads_back_from_its_own_text(recipe: Recipe) -> None:
-    assert parse(str(recipe), embedding_dim=128) == recipe
+    assert parse(str(recipe), embedding_dim=100) == recipe
     assert looks_like_recipe(str(recipe))
 
 
@@ -89,7 +89,7 @@ def test_the_order_of_penalties_and_join_does_not_matter() -> None:
         ("bilstm+additive+tying:1+tying:2", "Cannot read 'tying:2'"),
         ("bilstm+additive+concat+residual", "Cannot read 'residual'"),
         ("bilstm+additive+glue", "Cannot read 'glue'"),
-        ("bilstm+additive+residual", "must be equal"),
+        ("bilstm+additive+glue:1", "Cannot read"),
     ],
 )
 def test_a_bad_recipe_is_refused_in_one_sentence(recipe: str, said: str) -> None:

@@ -18,11 +18,11 @@ NAMES = [f"d{i}" for i in range(80)]
 
 def test_scores_equal_sklearn_for_every_draw_and_weighting():
     weights = resampling_weights(NAMES, replicates=4)
-    # Class 4 is neither present nor predicted: F1 0, as sklearn with zero_division=0.
+    # Class 4 is neither present nor predicted: undefined, as sklearn with zero_division=nan.
     scores = classification_scores(PREDICTED, GOLD, 5, weights)
     for replicate, w in enumerate(weights):
         for draw, predicted in enumerate(PREDICTED):
-            options = {"labels": range(5), "sample_weight": w, "zero_division": 0}
+            options = {"labels": range(5), "sample_weight": w, "zero_division": np.nan}
             f1 = f1_score(GOLD, predicted, average=None, **options)
             macro = f1_score(GOLD, predicted, average="macro", **options)
             accuracy = accuracy_score(GOLD, predicted, sample_weight=w)
@@ -54,6 +54,25 @@ def test_estimates_average_over_draws_and_enclose_their_value():
         assert found[name].method == "bca"
     single = score_estimates(PREDICTED[:1], GOLD, "abcd", NAMES, replicates=50)
     assert single["accuracy"] == proportion(int((PREDICTED[0] == GOLD).sum()), 80)
+
+
+def test_a_class_that_is_not_there_has_no_f1_and_does_not_lower_the_mean():
+    gold = np.array([0, 0, 1, 1, 1, 0] * 10)
+    predicted = np.array([[0, 1, 1, 1, 0, 0] * 10])
+    names = NAMES[:60]
+    found = score_estimates(predicted, gold, "abz", names, replicates=200)
+    present = f1_score(gold, predicted[0], average="macro", labels=[0, 1])
+    assert found["macro_f1"].value == pytest.approx(present)
+    absent = found["f1:z"]
+    assert np.isnan([absent.value, absent.low, absent.high]).all()
+    assert (absent.n, absent.undefined) == (0, 60)
+    # Predicted once is defined: no hit among one guess.
+    predicted[0, 0] = 2
+    assert score_estimates(predicted, gold, "abz", names, replicates=50)["f1:z"].value == 0
+    assert score_differences(predicted, predicted, gold, "abz", names)["f1:z"].value == 0
+    none = classification_scores(predicted, np.full(60, -1), 3)
+    assert np.isnan(none.f1).all()
+    assert np.isnan(none.macro_f1).all()
 
 
 def test_intervals_of_macro_f1_cover_the_truth():

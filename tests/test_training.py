@@ -12,6 +12,7 @@ from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse
 from heedful.training import Moment, TrainConfig, evaluate, fit
+from heedful.training.evaluation import Metrics
 from heedful.training.loop import optimiser_of
 
 
@@ -182,3 +183,8 @@ def test_metrics_equal_a_loop_over_single_documents(corpus: EncodedCorpus) -> No
     alone = evaluate(model, split, batch_size=1)
     assert found.loss == pytest.approx(alone.loss, abs=1e-12)
     assert replace(found, loss=0.0) == replace(alone, loss=0.0)
+
+
+def test_an_undefined_score_is_the_worst_to_select_by() -> None:
+    none = Metrics(loss=0.1, accuracy=0.9, macro_f1=math.nan, f1=(0.9, math.nan))
+    assert [none.chosen(s) for s in ("f1", "macro_f1", "accuracy", "loss")] == [0, 0, 0.9, -0.1]

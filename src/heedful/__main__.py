@@ -8,15 +8,20 @@ import sys
 
 def main() -> None:
     """Runs the command line; bad input ends with one sentence and exit code 2."""
+    from click.exceptions import Abort, ClickException
+
     from heedful.cli import app
     from heedful.errors import InputError
 
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except ClickException as error:  # a mistyped option: usage and one sentence
+        error.show()
+        sys.exit(error.exit_code)
     except InputError as error:
         print(f"heedful: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (Abort, KeyboardInterrupt):
         print("heedful: stopped; the same command goes on from here.", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output has gone, e.g. `| head`

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from heedful.cli_options import (
+    AsJson,
+    Config,
+    CorpusName,
+    DataFile,
+    DataRoot,
+    Deterministic,
+    Device,
+    LabelColumn,
+    Out,
+    Quick,
+    Seed,
+    SplitColumn,
+    TextColumn,
+    Vectors,
+    for_run,
+    open_source,
+    parts,
+    place,
+    print_json,
+    settings_named,
+    source_named,
+)
 from heedful.errors import InputError
-
-if TYPE_CHECKING:
-    from heedful.corpora import Corpus, EncodedCorpus
-    from heedful.jobs import Settings
 
 app = typer.Typer(
     name="heedful",
@@ -24,47 +42,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-QUICK = {"train": {"epochs": 4, "learning_rate": 4e-3}}
-QUICK_SIZES = {"train": 800, "dev": 150, "test": 200}
-
-CorpusName = Annotated[
-    str, typer.Option("--corpus", help="Name of a corpus; see `heedful corpora`.")
-]
-DataFile = Annotated[
-    Path | None, typer.Option("--data", help="Your own CSV, TSV, JSON Lines or Parquet file.")
-]
-TextColumn = Annotated[str | None, typer.Option("--text", help="Column of the texts.")]
-LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of the labels.")]
-SplitColumn = Annotated[
-    str | None, typer.Option("--split", help="Column that says train, dev or test.")
-]
-DataRoot = Annotated[
-    Path | None,
-    typer.Option("--data-root", envvar="HEEDFUL_DATA", help="Folder of the real corpora."),
-]
-Out = Annotated[Path | None, typer.Option("--out", help="Run folder to write.")]
-Seed = Annotated[int, typer.Option("--seed", help="Everything random follows from it.")]
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto.")]
-Deterministic = Annotated[
-    bool, typer.Option("--deterministic", help="The same bits every time on a GPU too (slower).")
-]
-Config = Annotated[
-    Path | None,
-    typer.Option("--config", help="TOML file with the tables [model], [train], [words]."),
-]
-Vectors = Annotated[
-    Path | None, typer.Option("--vectors", help="GloVe text vectors to start from.")
-]
-Quick = Annotated[bool, typer.Option("--quick", help="A small corpus and few epochs, to try it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
-
 
 @app.command()
 def audit(
     model: Annotated[
-        str, typer.Argument(help="A run folder, or a recipe, which is trained first.")
+        str, typer.Argument(help="A run folder, or a recipe or preset, which is trained first.")
     ] = "bilstm+additive",
-    corpus: CorpusName = "planted",
+    corpus: CorpusName = None,
     data: DataFile = None,
     text: TextColumn = None,
     label: LabelColumn = None,
@@ -84,37 +68,32 @@ def audit(
 ) -> None:
     """Audit a model's attention: verdict, numbers, pictures, one page."""
     from heedful.jobs import audit as audit_job
-    from heedful.jobs import deterministic as same_bits
 
-    is_path = Path(model).exists()
-    if is_path and data is not None:
-        from heedful.corpora import read_texts
-        from heedful.jobs import load
-
-        known = load(model)
-        found = read_texts(data, known.classes, text, label, tokeniser=known.tokeniser)
-        _say(found.said)
-        opened: Corpus | EncodedCorpus = found.corpus
-        out = out or Path("runs") / f"{Path(model).name}-on-{data.stem}"
+    if Path(model).exists():
+        for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):
+            if given:
+                raise InputError(f"{model} is trained already; {name} is for training.")
+        opened, out = for_run(Path(model), corpus, data, (text, label, split), data_root, seed, out)
+        source = None
     else:
-        if is_path and corpus == "planted":
-            corpus = _trained_on(Path(model)) or corpus
-        opened = _corpus(corpus, data, text, label, split, seed, data_root, quick)
-        out = out or (Path(model) if is_path else _place(model, opened.name, seed, quick))
-    with same_bits(deterministic):
-        result = audit_job(
-            model,
-            opened,
-            out,
-            settings=_settings(config, quick),
-            vectors=vectors,
-            documents=documents,
-            seed=seed,
-            device=device,
-            show=True,
-        )
+        source = source_named(corpus, data, (text, label, split), data_root, seed, quick)
+        opened = open_source(source)
+        out = out or place(model, source.name, seed, quick)
+    result = audit_job(
+        model,
+        opened,
+        out,
+        settings=settings_named(config, quick),
+        vectors=vectors,
+        documents=documents,
+        seed=seed,
+        device=device,
+        is_deterministic=deterministic,
+        source=source,
+        show=True,
+    )
     if json:
-        return _print_json(result.to_json())
+        return print_json(result.to_json())
     from heedful.report.console import print_verdict
 
     print_verdict(result.verdict.to_json(), result.documents, str(result.report))
@@ -124,9 +103,9 @@ def audit(
 @app.command()
 def train(
     recipe: Annotated[
-        str, typer.Argument(help="For example bilstm+additive or han:bigru+additive.")
-    ],
-    corpus: CorpusName = "planted",
+        str, typer.Argument(help="For example bilstm+additive, or a preset; not with --from.")
+    ] = "",
+    corpus: CorpusName = None,
     data: DataFile = None,
     text: TextColumn = None,
     label: LabelColumn = None,
@@ -138,32 +117,45 @@ def train(
     config: Config = None,
     vectors: Vectors = None,
     data_root: DataRoot = None,
+    run: Annotated[
+        Path | None, typer.Option("--from", help="A run whose attention should become faithful.")
+    ] = None,
+    objective: Annotated[
+        str, typer.Option("--objective", help="With --from: tying or mlm, swept on dev.")
+    ] = "tying",
     quick: Quick = False,
     json: AsJson = False,
 ) -> None:
     """Train a model and keep it in a run folder."""
-    from heedful.jobs import deterministic as same_bits
+    if run is not None:
+        return _remedy(run, recipe, objective, vectors, out, device, json)
+    if not recipe:
+        raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
     from heedful.jobs import train as train_job
     from heedful.runs import RunFolder
 
-    opened = _corpus(corpus, data, text, label, split, seed, data_root, quick)
-    out = out or _place(recipe, opened.name, seed, quick)
-    with same_bits(deterministic):
-        train_job(
-            recipe,
-            opened,
-            out,
-            settings=_settings(config, quick),
-            vectors=vectors,
-            seed=seed,
-            device=device,
-            show=True,
-        )
+    source = source_named(corpus, data, (text, label, split), data_root, seed, quick)
+    opened = open_source(source)
+    out = out or place(recipe, source.name, seed, quick)
+    train_job(
+        recipe,
+        opened,
+        out,
+        settings=settings_named(config, quick),
+        vectors=vectors,
+        seed=seed,
+        device=device,
+        is_deterministic=deterministic,
+        source=source,
+        show=True,
+    )
     record = RunFolder.open(out).record
-    test = record.get("test") or {}
+    test, chosen = record.get("test") or {}, record["configuration"]["train"]["select"]
     if json:
-        return _print_json({"folder": str(out), "test": test, "best_dev": record["best_dev"]})
-    typer.echo(f"Trained {recipe} on {opened.name}: dev {record['best_dev']:.3f}", nl=False)
+        return print_json({"folder": str(out), "test": test, "best_dev": record["best_dev"]})
+    typer.echo(
+        f"Trained {recipe} on {opened.name}: dev {chosen} {abs(record['best_dev']):.3f}", nl=False
+    )
     typer.echo(f", test accuracy {test['accuracy']:.3f}" if test else "")
     typer.echo(f"The run: {out}\nNext: heedful audit {out}")
     return None
@@ -185,7 +177,7 @@ def report(
     with folder.locked():
         page = render(folder.path)
     if json:
-        return _print_json({"report": str(page)})
+        return print_json({"report": str(page)})
     typer.echo(f"The page: {page}")
     return None
 
@@ -206,10 +198,29 @@ def explain(
 
     found = explain_job(model, text, method or tuple(METHODS), seed=seed)
     if json:
-        return _print_json(found.to_json())
+        return print_json(found.to_json())
     from heedful.report.console import print_explanation
 
     print_explanation(found.to_json())
+    return None
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders that were audited.")],
+    out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path(
+        "comparison.html"
+    ),
+    json: AsJson = False,
+) -> None:
+    """Put the verdicts of several runs side by side in one page."""
+    from heedful.jobs.compare import compare as compare_job
+
+    done = compare_job(runs, out)
+    if json:
+        return print_json(done.to_json())
+    for line in done.lines():
+        typer.echo(line)
     return None
 
 
@@ -221,7 +232,7 @@ def corpora(data_root: DataRoot = None, json: AsJson = False) -> None:
 
     rows = available(data_root)
     if json:
-        return _print_json(rows)
+        return print_json(rows)
     print_corpora(rows)
     return None
 
@@ -255,7 +266,7 @@ def prepare(
         if not json:
             typer.echo(f"{name}: {folder} ({size / 1e6:.1f} MB)")
     if json:
-        _print_json(done)
+        print_json(done)
 
 
 @app.command()
@@ -284,9 +295,9 @@ def reproduce(
 
     done = reproduce_job(
         study,
-        only=_parts(only),
+        only=parts(only),
         scale=scale,
-        corpora=_parts(corpora),
+        corpora=parts(corpora),
         seeds=seeds,
         out=out,
         jobs=jobs,
@@ -297,72 +308,45 @@ def reproduce(
         show=True,
     )
     if json:
-        return _print_json(done.to_json())
+        return print_json(done.to_json())
     for line in done.lines():
         typer.echo(line)
     return None
 
 
-def _corpus(
-    name: str,
-    data: Path | None,
-    text: str | None,
-    label: str | None,
-    split: str | None,
-    seed: int,
-    data_root: Path | None,
-    quick: bool,
-) -> Corpus | EncodedCorpus:
-    """The corpus that the options name; what was guessed about a file is said."""
-    from heedful.corpora import load_corpus, load_prepared, read_file
+def _remedy(
+    run: Path,
+    recipe: str,
+    objective: str,
+    vectors: Path | None,
+    out: Path | None,
+    device: str,
+    json: bool,
+) -> None:
+    """Sweeps the strength of an objective on the run's own dev documents and keeps the best."""
+    from heedful.jobs.remedy import remedy
+    from heedful.jobs.sources import source_of
 
-    if data is not None:
-        found = read_file(data, text, label, split, seed=seed)
-        _say(found.said)
-        return found.corpus
-    if Path(name).is_dir():
-        return load_prepared(Path(name))
-    options = {"sizes": QUICK_SIZES} if quick and name.startswith("planted") else {}
-    return load_corpus(name, data_root, seed, **options)
-
-
-def _trained_on(run: Path) -> str | None:
-    """The corpus a run was trained on, so that auditing the run needs no second naming."""
-    from heedful.runs import RunFolder
-
-    if not (run / "run.json").is_file():
-        return None
-    name: str | None = RunFolder.open(run).configuration.get("corpus")
-    return name
-
-
-def _settings(config: Path | None, quick: bool) -> Settings:
-    from heedful.jobs import Settings, read_settings, settings_of
-
-    if config is not None:
-        return read_settings(config)
-    return settings_of(QUICK) if quick else Settings()
-
-
-def _place(model: str, corpus: str, seed: int, quick: bool) -> Path:
-    """A run folder's default name."""
-    parts = [model, corpus, f"seed{seed}"] + (["quick"] if quick else [])
-    return Path("runs") / re.sub(r"[^\w.+-]+", "-", "-".join(parts))
-
-
-def _parts(listed: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in listed.split(",") if part.strip())
-
-
-def _say(lines: tuple[str, ...]) -> None:
-    for line in lines:
-        typer.echo(line, err=True)
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    from heedful.runs import plain
-
-    json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    source = source_of(run)
+    if recipe or source is None:
+        why = (
+            "takes its recipe from the run"
+            if recipe
+            else f"does not find what {run} was trained on"
+        )
+        raise InputError(f"--from {why}; leave the recipe out and name a run made by this heedful.")
+    out = out or run.with_name(f"{run.name}-{objective}")
+    found = remedy(
+        run,
+        open_source(source),
+        out,
+        objective=objective,
+        vectors=vectors,
+        device=device,
+        show=True,
+    )
+    if json:
+        return print_json(found.to_json())
+    for line in found.lines():
+        typer.echo(line)
+    return None

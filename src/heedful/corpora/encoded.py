@@ -123,4 +123,12 @@ def encode(
         splits[split], counted = encode_documents(documents, vocabulary, max_tokens)
         for name, count in counted.items():
             notes[f"{split}: {name}"] = count
-    return EncodedCorpus(corpus.name, corpus.classes, vocabulary, splits, corpus.fingerprint, notes)
+    return EncodedCorpus(
+        corpus.name,
+        corpus.classes,
+        vocabulary,
+        splits,
+        corpus.fingerprint,
+        notes,
+        tokeniser=corpus.tokeniser,
+    )

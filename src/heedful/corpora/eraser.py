@@ -19,6 +19,8 @@ from heedful.errors import InputError
 SOURCE = "www.eraserbenchmark.com, movies (DeYoung et al. 2020; Zaidan et al. 2007)"
 FILES = ("eraser_movies/movies.tar.gz",)
 CLASSES = ("negative", "positive")
+RULE = "whitespace"
+"""The token rule: the release comes in tokens, and its rationales count them."""
 COUNTS: dict[str, dict[str, int]] = {
     "train": {"NEG": 800, "POS": 800},
     "val": {"NEG": 100, "POS": 100},
@@ -43,7 +45,7 @@ def _members(path: Path) -> dict[str, str]:
 
 def _document(record: dict[str, object], text: str, label: int, path: Path) -> Document:
     """A review whose lines are sentences, with the marked spans as evidence."""
-    tokens, spans = tokenise(text, "whitespace")
+    tokens, spans = tokenise(text, RULE)
     breaks = np.flatnonzero(np.array(list(text)) == "\n")
     passed = np.searchsorted(breaks, spans[:, 0])
     sentence = np.cumsum(np.diff(passed, prepend=passed[:1]) > 0, dtype=np.int32)
@@ -83,4 +85,4 @@ def read_eraser(
             for record in records
         ]
     arranged, notes = arrange(splits, recipe, seed)
-    return Corpus(name=name, classes=CLASSES, splits=arranged, notes=dict(+notes))
+    return Corpus(name=name, classes=CLASSES, splits=arranged, notes=dict(+notes), tokeniser=RULE)

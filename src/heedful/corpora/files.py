@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from heedful.corpora.texts import document_of
 from heedful.errors import InputError
 
 _SPLIT_MINIMUM = 3
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class FileReading(NamedTuple):
@@ -42,15 +44,27 @@ def _texts(cells: Sequence[Any], notes: Counter[str]) -> list[str]:
             notes["missing text, read as empty"] += 1
             texts.append("")
         else:
-            texts.append(cell if isinstance(cell, str) else str(cell))
+            texts.append(_whole(cell if isinstance(cell, str) else str(cell)))
     notes["with an undecodable character, replaced"] += sum("�" in text for text in texts)
     return texts
+
+
+def _whole(text: str) -> str:
+    """The text with U+FFFD for halves of surrogate pairs (JSON's `\\ud800`): no file holds them."""
+    return _HALVES.sub("�", text)
+
+
+def _label(cell: Any, notes: Counter[str]) -> str:
+    """The cell as a class name; an undecodable character in it is counted."""
+    name = _whole(class_name(cell))
+    notes["with an undecodable character in the label, replaced"] += "�" in name
+    return name
 
 
 def _ids(cells: Sequence[Any] | None, texts: Sequence[str], where: str) -> list[str]:
     """Stable names: the id column, or a hash of the text with a number for repeats."""
     if cells is not None:
-        ids = [class_name(cell) for cell in cells]
+        ids = [_whole(class_name(cell)) for cell in cells]
         repeated = [id for id, count in Counter(ids).items() if count > 1]
         if repeated:
             raise InputError(f"{where}: the id {repeated[0]!r} occurs more than once.")
@@ -69,7 +83,7 @@ def _rows(numbers: Sequence[int]) -> str:
     return shown + (", ..." if len(numbers) > 5 else "")
 
 
-def _class_names(cells: Sequence[Any], column: str, where: str) -> list[str]:
+def _class_names(cells: Sequence[Any], column: str, where: str, notes: Counter[str]) -> list[str]:
     """The label column as class names; a missing label is refused."""
     missing = [row for row, cell in enumerate(cells, start=1) if is_missing(cell)]
     if missing:
@@ -77,7 +91,7 @@ def _class_names(cells: Sequence[Any], column: str, where: str) -> list[str]:
             f"{where} has {len(missing)} missing label(s) in column {column!r} "
             f"(row {_rows(missing)}); fill them in or delete the rows."
         )
-    return [class_name(cell) for cell in cells]
+    return [_label(cell, notes) for cell in cells]
 
 
 def _split_rows(cells: Sequence[Any], column: str, where: str) -> dict[str, list[int]]:
@@ -142,7 +156,7 @@ def corpus_of_table(
     """
     assert columns.label is not None
     notes: Counter[str] = Counter()
-    names = _class_names(table[columns.label], columns.label, name)
+    names = _class_names(table[columns.label], columns.label, name, notes)
     order = tuple(classes) if classes is not None else in_class_order(names)
     if len(set(names)) < 2:
         raise InputError(
@@ -174,7 +188,9 @@ def corpus_of_table(
     sizes = " / ".join(str(len(rows[split])) for split in SPLITS)
     how = f"{' and '.join(drawn)} drawn by seed {seed}" if drawn else "as the file has them"
     said = (*columns.said(), f"classes: {', '.join(order)}", f"splits: {sizes} ({how})")
-    corpus = Corpus(name=name, classes=order, splits=documents, notes=dict(+notes))
+    corpus = Corpus(
+        name=name, classes=order, splits=documents, notes=dict(+notes), tokeniser=tokeniser
+    )
     return FileReading(corpus, columns, said)
 
 
@@ -233,7 +249,7 @@ def read_texts(
     if columns.label is not None:
         cells = table[columns.label]
         index = {name: number for number, name in enumerate(classes)}
-        found = [None if is_missing(cell) else class_name(cell) for cell in cells]
+        found = [None if is_missing(cell) else _label(cell, notes) for cell in cells]
         strange = sorted({name for name in found if name is not None and name not in index})
         if strange:
             raise InputError(
@@ -248,5 +264,6 @@ def read_texts(
         for id, text, label in zip(ids, texts, labels, strict=True)
     ]
     count_oddities(documents, notes)
-    corpus = Corpus(str(path), tuple(classes), {"test": documents}, notes=dict(+notes))
+    splits = {"test": documents}
+    corpus = Corpus(str(path), tuple(classes), splits, notes=dict(+notes), tokeniser=tokeniser)
     return FileReading(corpus, columns, (*columns.said(), f"documents: {len(documents)}"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from heedful.corpora.columns import SPLIT_VALUES, find_columns
+from heedful.corpora.columns import SPLIT_VALUES, find_columns, is_missing
 from heedful.corpora.documents import Corpus
 from heedful.corpora.files import corpus_of_table
 from heedful.corpora.tables import Table
@@ -21,7 +23,8 @@ def read_hub(
     """A text classification set by its hub name or local folder: `hf:NAME` or `hf:NAME:CONFIG`.
 
     Its train, validation and test splits are taken; missing ones are drawn from train by the seed.
-    Columns are guessed as for files; class names come from the set where it has them.
+    A dev or test split whose labels are all -1 or missing is left out, with a note. Columns are
+    guessed as for files; class names come from the set where it has them.
     """
     try:
         import datasets
@@ -37,26 +40,57 @@ def read_hub(
         raise InputError(f"hf:{name} cannot be loaded: {reason}") from error
     table: Table = {}
     splits: dict[str, list[int]] = {}
-    features: Any = None
+    features: dict[str, Any] = {}
+    count = 0
     for part, rows in loaded.items():
         split = SPLIT_VALUES.get(part)
         if split is None:
             continue  # unlabelled or extra parts ("unsupervised")
-        start = len(next(iter(table.values()), []))
-        for column in rows.column_names:
-            table.setdefault(column, []).extend(rows[column])
-        splits.setdefault(split, []).extend(range(start, start + len(rows)))
-        features = rows.features
+        here = {column: list(rows[column]) for column in rows.column_names}
+        # A column that only some parts have is empty in the others, so that rows stay rows.
+        for column in {**table, **here}:
+            cells = table.setdefault(column, [None] * count)
+            cells.extend(here.get(column, [None] * len(rows)))
+        splits.setdefault(split, []).extend(range(count, count + len(rows)))
+        count += len(rows)
+        features = {**rows.features, **features}
     if "train" not in splits:
         raise InputError(f"hf:{name} has no train split; it has {', '.join(loaded)}.")
     columns = find_columns(table, f"hf:{name}", text, label)
     columns = columns._replace(split=None)
     assert columns.label is not None
     classes = getattr(features[columns.label], "names", None)
+    cells = table[columns.label]
+    if classes or all(cells[row] != -1 for row in splits["train"]):  # else -1 is a class
+        cells = [None if cell == -1 else cell for cell in cells]
     if classes:
-        cells = table[columns.label]
-        table[columns.label] = [classes[cell] if cell >= 0 else None for cell in cells]
+        cells = [None if cell is None else classes[cell] for cell in cells]
+    table[columns.label] = cells
+    table, splits, notes = _labelled(table, columns.label, splits)
     reading = corpus_of_table(
         table, f"hf:{name}", columns, splits, seed, tokeniser=tokeniser, classes=classes
     )
-    return reading.corpus
+    return replace(reading.corpus, notes={**notes, **reading.corpus.notes})
+
+
+def _labelled(
+    table: Table, label: str, splits: Mapping[str, list[int]]
+) -> tuple[Table, dict[str, list[int]], dict[str, int]]:
+    """The table without dev or test splits that have no label at all, and how many rows that was.
+
+    Shared tasks keep the labels of their test split to themselves and write -1 instead.
+    """
+    is_missing_at = [is_missing(cell) for cell in table[label]]
+    hidden = {
+        f"{split} documents without any label, left out": split
+        for split, rows in splits.items()
+        if split != "train" and rows and all(is_missing_at[row] for row in rows)
+    }
+    notes = {note: len(splits[split]) for note, split in hidden.items()}
+    kept: list[int] = []
+    places: dict[str, list[int]] = {}
+    for split, rows in splits.items():
+        if split not in hidden.values():
+            places[split] = list(range(len(kept), len(kept) + len(rows)))
+            kept += rows
+    return {column: [cells[row] for row in kept] for column, cells in table.items()}, places, notes

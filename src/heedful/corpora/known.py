@@ -111,7 +111,7 @@ def known(shape: Shape, sizes: Mapping[str, int], seed: int = 0) -> Corpus:
     """So many documents of a shape in each split, the same for the same seed."""
     splits = {split: list(_documents(shape, split, size, seed)) for split, size in sizes.items()}
     classes = tuple(f"class {index}" for index in range(shape.classes))
-    return Corpus(name="known", classes=classes, splits=splits)
+    return Corpus(name="known", classes=classes, splits=splits, tokeniser="whitespace")
 
 
 def _documents(shape: Shape, split: str, size: int, seed: int) -> Iterator[Document]:

@@ -308,4 +308,5 @@ def build(
         splits=splits,
         notes={**(notes or {}), **+counted},
         stand_in_for=stand_in_for,
+        tokeniser=recipe.tokeniser,
     )

@@ -33,13 +33,12 @@ _BRACKETS = {"-LRB-": "(", "-RRB-": ")"}
 def _document(id: str, tree: str, label: int, rule: str) -> Document:
     """One sentence; each token has the label of the leaf that it is (part of).
 
-    The treebank's tokens are taken as they are; under any rule but `words` the leaves are joined,
-    brackets deleted, and cut again.
+    The treebank's tokens are taken as they are; under any rule but `whitespace` the leaves are
+    joined, brackets deleted, and cut again.
     """
     leaves = [(int(mark), word.replace("\\/", "/")) for mark, word in _LEAF.findall(tree)]
-    if rule == "words":
+    if rule == "whitespace":
         leaves = [(mark, _BRACKETS.get(word, word)) for mark, word in leaves]
-        rule = "whitespace"
     else:
         leaves = [(mark, word) for mark, word in leaves if word not in _BRACKETS]
     text = " ".join(word for _, word in leaves)
@@ -61,6 +60,8 @@ def read_sst(
     root: Path, task: str = "2", recipe: Recipe = PLAIN, seed: int = 0, name: str = "sst:2"
 ) -> Corpus:
     """SST in 5 classes, or in 2 with neutral sentences dropped; `word_labels` are 0 to 4."""
+    # The plain reading has nothing to cut: the treebank comes in tokens.
+    rule = "whitespace" if recipe.tokeniser == "words" else recipe.tokeniser
     given: dict[str, list[Document]] = {}
     for file in FILES:
         split = Path(file).name.split(".")[0]
@@ -75,9 +76,9 @@ def read_sst(
         if task == "2":
             labels = [-1 if label == 2 else int(label > 2) for label in labels]
         given[split] = [
-            _document(f"{split}-{number}", tree, label, recipe.tokeniser)
+            _document(f"{split}-{number}", tree, label, rule)
             for number, (tree, label) in enumerate(zip(trees, labels, strict=True))
             if label >= 0
         ]
     splits, notes = arrange(given, recipe, seed)
-    return Corpus(name=name, classes=TASKS[task], splits=splits, notes=dict(+notes))
+    return Corpus(name=name, classes=TASKS[task], splits=splits, notes=dict(+notes), tokeniser=rule)

@@ -30,8 +30,12 @@ class Vocabulary:
         return len(self.words)
 
     def encode(self, tokens: Sequence[str]) -> list[int]:
-        """Ids of the tokens; words that are not in the vocabulary become `<unk>`."""
-        return [self.ids.get(token, UNKNOWN) for token in tokens]
+        """Ids of the tokens; words that are not in the vocabulary become `<unk>`.
+
+        So does a token that reads `<pad>`: no document holds padding, whatever its text says.
+        """
+        # Padding is id 0, the only one that is false.
+        return [self.ids.get(token, UNKNOWN) or UNKNOWN for token in tokens]
 
     @classmethod
     def of(

@@ -22,10 +22,11 @@ from heedful.errors import InputError, unknown
 from heedful.importance import METHODS, explain
 from heedful.jobs.opening import device_of, load, read_by
 from heedful.jobs.settings import Settings
+from heedful.jobs.sources import Source
 from heedful.jobs.training import train
-from heedful.models import AttentionClassifier, Reading, Recipe, looks_like_recipe, read
+from heedful.models import AttentionClassifier, Reading, looks_like_recipe, read
 from heedful.report import choose, describe, render
-from heedful.runs import Form, RunFolder, fingerprint, read_json, step, write_json, writing
+from heedful.runs import Form, RunFolder, fingerprint, plain, read_json, step, write_json, writing
 from heedful.runs.progress import ticking
 from heedful.runs.randomness import key
 from heedful.training.presets import PRESETS
@@ -82,6 +83,8 @@ def audit(
     documents: int = MOST_DOCUMENTS,
     seed: int = 0,
     device: str = "auto",
+    is_deterministic: bool = False,
+    source: Source | None = None,
     show: bool = False,
 ) -> Audited:
     """Whether the model's attention may be shown as the reason for its decisions.
@@ -120,6 +123,8 @@ def audit(
                 vectors=vectors,
                 seed=seed,
                 device=str(target),
+                is_deterministic=is_deterministic,
+                source=source,
                 show=show,
             )
         else:
@@ -175,10 +180,15 @@ class _Job:
             name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
         }
         verdict = judge(findings, len(self.chosen))
+        if plain(verdict) != read_json(self.run.findings / "verdict.json"):
+            # The findings are as they were, but a newer heedful judges them otherwise.
+            write_json(self.run.findings / "verdict.json", verdict)
+            render(self.run.path)
         return Audited(verdict, findings, self.run.path, self.run.report, len(self.chosen))
 
     def _compute(self, show: bool) -> None:
         rows = self._rows(show)
+        shutil.rmtree(self.run.findings, ignore_errors=True)
         findings = {}
         for name in self._applicable():
             table = rows[name]
@@ -342,7 +352,7 @@ def _run_of(
         out,
         {
             "kind": "audit",
-            "recipe": str(Recipe(model.config)),
+            "recipe": model.recipe,
             "model": _weights(model),
             "corpus": encoded.name,
             "seed": seed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -89,14 +90,13 @@ def read_by(model: AttentionClassifier, corpus: Corpus | EncodedCorpus) -> Encod
                 "give the raw corpus, or train from the prepared files."
             )
         return corpus
-    return encode(_relabelled(corpus, model.classes), model.vocabulary)
+    known = _relabelled(corpus, model.classes)
+    return encode(known, model.vocabulary, max_tokens=model.max_tokens)
 
 
 def _relabelled(corpus: Corpus, classes: tuple[str, ...]) -> Corpus:
     if corpus.classes == classes:
         return corpus
-    from dataclasses import replace
-
     index = [classes.index(name) for name in corpus.classes]
     splits = {
         split: [replace(d, label=index[d.label] if d.label >= 0 else -1) for d in documents]

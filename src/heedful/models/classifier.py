@@ -11,14 +11,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.corpora.batches import Batch, collate
-from heedful.corpora.encoded import encode_documents
+from heedful.corpora.encoded import MAX_TOKENS, encode_documents
 from heedful.corpora.texts import document_of
 from heedful.corpora.vocabulary import MASK, PAD, Vocabulary
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.edits import Edit
 from heedful.models.parts import Attended, Level
 from heedful.models.reading import Reading
-from heedful.models.recipe import ModelConfig
+from heedful.models.recipe import ModelConfig, Recipe
 from heedful.models.verbs import weigh
 
 
@@ -56,6 +56,7 @@ class AttentionClassifier(nn.Module):
         vocabulary: Vocabulary,
         classes: tuple[str, ...],
         tokeniser: str = "words",
+        max_tokens: int = MAX_TOKENS,
     ) -> None:
         super().__init__()
         if len(classes) < 2:
@@ -63,7 +64,9 @@ class AttentionClassifier(nn.Module):
         if config.one_logit and len(classes) != 2:
             raise InputError(f"one_logit is for two classes, got {len(classes)}.")
         self.config, self.vocabulary, self.classes = config, vocabulary, classes
-        self.tokeniser = tokeniser
+        self.tokeniser, self.max_tokens = tokeniser, max_tokens
+        self.recipe = str(Recipe(config))
+        """What the model was trained by, penalties included where they are known."""
         self.embedding = nn.Embedding(len(vocabulary), config.embedding_dim, padding_idx=PAD)
         if config.embedding_start is not None:
             nn.init.uniform_(self.embedding.weight, -config.embedding_start, config.embedding_start)
@@ -111,7 +114,7 @@ class AttentionClassifier(nn.Module):
         documents = [
             document_of(str(number), text, -1, self.tokeniser) for number, text in enumerate(texts)
         ]
-        encoded, _ = encode_documents(documents, self.vocabulary)
+        encoded, _ = encode_documents(documents, self.vocabulary, self.max_tokens)
         device = self.head.weight.device
         return collate(encoded, range(len(documents))).to(device)
 

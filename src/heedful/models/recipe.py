@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from heedful.errors import InputError, unknown
 
@@ -36,7 +37,7 @@ class ModelConfig:
     """Words are attended within sentences, sentences within the document."""
     embedding_dim: int = 100
     """Width of the word vectors."""
-    width: int = 128
+    width: int = 100
     """Width of what the encoder gives, both directions together."""
     attention_dim: int | None = None
     """Hidden width of additive attention; none means half the width of the values."""
@@ -193,6 +194,11 @@ def parse(recipe: str, **sizes: Any) -> Recipe:
     if penalties.get("masked_words"):
         # Input and output share one frozen table (faithful.md §2.4).
         config["freeze_embeddings"] = True
+    for name in sizes:
+        if name in config and sizes[name] != config[name]:
+            raise InputError(
+                f"The recipe {recipe!r} already says {name}; leave it out of the settings."
+            )
     return Recipe(with_settings(ModelConfig, config | sizes), Penalties(**penalties))
 
 
@@ -200,12 +206,30 @@ Config = TypeVar("Config")
 
 
 def with_settings(kind: Callable[..., Config], settings: Mapping[str, Any]) -> Config:
-    """A configuration dataclass from named settings; unknown names are refused."""
+    """A configuration dataclass from named settings; unknown names and wrong types are refused."""
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    for name in settings:
+    hints = get_type_hints(kind)
+    for name, value in settings.items():
         if name not in known:
             raise unknown("setting", name, known)
+        if not _fits(value, hints[name]):
+            wanted = str(getattr(hints[name], "__name__", hints[name]))
+            raise InputError(f"The setting {name} must be {wanted}, got {value!r}.")
     return kind(**settings)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value read from a file has the annotated type; whole numbers serve as floats."""
+    if get_origin(hint) is UnionType:
+        return any(_fits(value, one) for one in get_args(hint))
+    if get_origin(hint) is tuple:
+        one = get_args(hint)[0]
+        return isinstance(value, tuple | list) and all(_fits(entry, one) for entry in value)
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint)
 
 
 def looks_like_recipe(text: str) -> bool:

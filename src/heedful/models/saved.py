@@ -12,6 +12,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from heedful.corpora.encoded import MAX_TOKENS
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
@@ -30,10 +31,11 @@ def build(
     seed: int = 0,
     vectors: Float[np.ndarray, "word dim"] | None = None,
     tokeniser: str = "words",
+    max_tokens: int = MAX_TOKENS,
 ) -> AttentionClassifier:
     """A fresh classifier whose random start depends on the seed alone."""
     with seeded(seed):
-        model = AttentionClassifier(config, vocabulary, classes, tokeniser)
+        model = AttentionClassifier(config, vocabulary, classes, tokeniser, max_tokens)
         if vectors is not None:
             model.set_vectors(vectors)
     return model
@@ -43,7 +45,8 @@ def save_model(model: AttentionClassifier, folder: Path) -> None:
     """Writes weights, configuration, classes and words to a folder; the weights come last."""
     config: dict[str, Any] = {"format": FORMAT, "kind": "attention-classifier"}
     config |= {"classes": list(model.classes)}
-    config |= {"tokeniser": model.tokeniser, "model": asdict(model.config)}
+    config |= {"recipe": model.recipe, "tokeniser": model.tokeniser}
+    config |= {"max_tokens": model.max_tokens, "model": asdict(model.config)}
     write_json(folder / CONFIG, config)
     write_json(folder / WORDS, list(model.vocabulary.words))
     weights = {
@@ -70,7 +73,9 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> AttentionCla
             )
         config = ModelConfig(**stored["model"])
         vocabulary, classes = Vocabulary(tuple(words)), tuple(stored["classes"])
-        model = AttentionClassifier(config, vocabulary, classes, stored["tokeniser"])
+        reading = stored["tokeniser"], stored["max_tokens"]
+        model = AttentionClassifier(config, vocabulary, classes, *reading)
+        model.recipe = str(stored["recipe"])
         model.load_state_dict(load_file(folder / WEIGHTS, device=str(device)))
     except InputError:
         raise

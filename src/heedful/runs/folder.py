@@ -168,11 +168,20 @@ def _visible(folder: Path) -> bool:
     return any(not entry.name.startswith(".") for entry in folder.iterdir())
 
 
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables as dotted names, so that an error can name the one setting that differs."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        inner = _flat(value) if isinstance(value, Mapping) else {"": value}
+        found |= {f"{name}.{key}".rstrip("."): entry for key, entry in inner.items()}
+    return found
+
+
 def _refuse_other_settings(
     path: Path, record: Mapping[str, Any], configuration: Mapping[str, Any], corpus: str
 ) -> None:
-    ours = {**configuration, "corpus fingerprint": corpus}
-    theirs = {**record["configuration"], "corpus fingerprint": record.get("corpus", "")}
+    ours = _flat({**configuration, "corpus fingerprint": corpus})
+    theirs = _flat({**record["configuration"], "corpus fingerprint": record.get("corpus", "")})
     for name in [*theirs, *(name for name in ours if name not in theirs)]:
         if ours.get(name) != theirs.get(name):
             raise InputError(

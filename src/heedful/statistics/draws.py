@@ -19,7 +19,7 @@ from scipy.stats import beta, rankdata
 
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import proportion
+from heedful.statistics.intervals import ENOUGH, proportion
 from heedful.statistics.resampling import resampling_weights
 
 REPLICATES = 1000
@@ -43,7 +43,8 @@ class Draws(NamedTuple):
     def estimate(self) -> Estimate:
         """The value with its percentile interval; none where too few replicates are defined.
 
-        A plain share has Wilson's interval, which is honest at 0 and at 1.
+        A plain share has Wilson's interval, which is honest at 0 and at 1. An interval without
+        width from fewer than 30 instances is none either.
         """
         if self.hits is not None:
             return proportion(self.hits, self.n)
@@ -51,6 +52,8 @@ class Draws(NamedTuple):
         if np.isnan(self.value) or len(defined) < _DEFINED * len(self.drawn):
             return Estimate(self.value, float("nan"), float("nan"), self.n, "none")
         low, high = np.quantile(defined, _TAILS).tolist()
+        if low == high and self.n < ENOUGH:
+            return Estimate(self.value, float("nan"), float("nan"), self.n, "none")
         return Estimate(self.value, low, high, self.n, "percentile")
 
 

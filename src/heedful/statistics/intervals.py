@@ -3,6 +3,9 @@
 Means have a studentised bootstrap (bootstrap-t: Efron & Tibshirani 1993, ch. 12), which stays near
 its nominal coverage on skewed values; any other statistic a percentile or BCa bootstrap (ch. 13,
 14); proportions Wilson's interval. Values that are nan are left out and counted.
+
+Values without spread tell nothing of how far new ones would differ. Where all are 0 or all are 1
+they are a proportion; otherwise an interval of width 0 is given from 30 values on, none below.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,6 +34,8 @@ _Z = float(ndtri(0.975))
 _NAN = float("nan")
 _CHUNK = 2**22  # weights turned into float64 at once: 32 MiB
 _GROUPS = 200  # of BCa's jackknife
+ENOUGH = 30
+"""So many equal values are taken for a constant: one in ten that differs would have shown."""
 
 
 def proportion(hits: int, n: int) -> Estimate:
@@ -52,8 +57,8 @@ def mean(
 ) -> Estimate:
     """The mean of the values with a bootstrap-t interval.
 
-    True/False values are a proportion and get Wilson's interval, as do numbers that are all 0 or 1
-    with both present. Equal numbers have an interval of width 0, a single one has none.
+    True/False values are a proportion and get Wilson's interval, as do numbers (two or more) that
+    are all 0 or 1. Other equal numbers have an interval of width 0 from 30 on, and none below.
     """
     values = np.asarray(values)
     if values.dtype == bool:
@@ -76,7 +81,10 @@ def paired(
     seed: int = 0,
     replicates: int = 1000,
 ) -> Estimate:
-    """The mean of first − second over the same instances; undefined where either is nan."""
+    """The mean of first − second over the same instances; undefined where either is nan.
+
+    Fewer than 30 differences that are all equal have no interval.
+    """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     found = moments(difference[:, None], names, seed, replicates)
     # Differences that happen to be 0 or 1 could have been -1: Wilson would rule that out.
@@ -132,11 +140,10 @@ class Moments:
                 ends = value - scale * np.array([upper[column], lower[column]])
             if n < 2:
                 estimate = Estimate(value, _NAN, _NAN, n, "none")
-            elif self.least[column] == self.most[column]:
-                value = float(self.least[column])
-                estimate = Estimate(value, value, value, n, "constant")
             elif self.is_indicator[column]:
                 estimate = proportion(round(total[0, column]), n)
+            elif self.least[column] == self.most[column]:
+                estimate = _constant(float(self.least[column]), n)
             elif np.isfinite(ends).all():
                 estimate = Estimate(value, float(ends[0]), float(ends[1]), n, "bootstrap-t")
             else:
@@ -186,8 +193,8 @@ def bootstrap(
     `statistic` maps weights [replicate instance] to values [replicate], row by row; it is called
     on blocks of rows. BCa corrects for bias and skew where the statistic is smooth (ratios, F1);
     for medians use the percentile. The interval is nan when the statistic is undefined in more than
-    one replicate in twenty, and BCa falls back to (and says) percentile when all replicates lie on
-    one side of the value.
+    one replicate in twenty, or has no width and fewer than 30 instances; BCa falls back to (and
+    says) percentile when all replicates lie on one side of the value.
     """
     if not names:
         return Estimate(_NAN, _NAN, _NAN, 0, "none")
@@ -225,6 +232,9 @@ def bootstraps(
             continue
         tails = None if without is None else _bca_tails(value, defined, without[:, column])
         low, high = np.quantile(defined, _TAILS if tails is None else tails).tolist()
+        if low == high and n < ENOUGH:
+            found.append(Estimate(value, _NAN, _NAN, n, "none"))
+            continue
         found.append(Estimate(value, low, high, n, "percentile" if tails is None else "bca"))
     return found
 
@@ -258,7 +268,10 @@ def quantile(
 
 
 def over_seeds(values: ArrayLike) -> Estimate:
-    """The mean of one number per seed with Student's interval: how far new seeds would differ."""
+    """The mean of one number per seed with Student's interval: how far new seeds would differ.
+
+    Fewer than 30 seeds that all give the same number have no interval.
+    """
     values = np.asarray(values, dtype=np.float64)
     defined = values[~np.isnan(values)]
     n, undefined = len(defined), len(values) - len(defined)
@@ -266,8 +279,7 @@ def over_seeds(values: ArrayLike) -> Estimate:
         value = float(defined[0]) if n else _NAN
         return Estimate(value, _NAN, _NAN, n, "none", undefined)
     if defined.min() == defined.max():
-        value = float(defined[0])
-        return Estimate(value, value, value, n, "constant", undefined)
+        return replace(_constant(float(defined[0]), n), undefined=undefined)
     error = float(defined.std(ddof=1) / np.sqrt(n))
     return replace(_student(float(defined.mean()), error, n), undefined=undefined)
 
@@ -276,6 +288,13 @@ def sign_test(wins: int, losses: int) -> float:
     """The exact two-sided p of so uneven a split between equals; ties are not passed in."""
     n = wins + losses
     return min(1.0, 2.0 * float(bdtr(min(wins, losses), n, 0.5))) if n else 1.0
+
+
+def _constant(value: float, n: int) -> Estimate:
+    """Equal values: an interval of width 0 where there are enough of them, else none."""
+    if n < ENOUGH:
+        return Estimate(value, _NAN, _NAN, n, "none")
+    return Estimate(value, value, value, n, "constant")
 
 
 def _student(value: float, error: float, n: int) -> Estimate:

@@ -17,12 +17,12 @@ class Scores:
     accuracy: Float64[np.ndarray, "replicate draw"]
     """Weighted share of right predictions; nan where no instance has weight."""
     f1: Float64[np.ndarray, "replicate draw class"]
-    """F1 of each class; 0 where the class is neither present nor predicted."""
+    """F1 of each class; nan where the class is neither present nor predicted."""
 
     @property
     def macro_f1(self) -> Float64[np.ndarray, "replicate draw"]:
-        """Unweighted mean of the classes' F1."""
-        return np.asarray(self.f1.mean(-1))
+        """Unweighted mean of the F1 of the classes that have one; nan where none has."""
+        return _mean_of_defined(self.f1, -1)
 
 
 def classification_scores(
@@ -33,14 +33,15 @@ def classification_scores(
 ) -> Scores:
     """Accuracy and F1 of every draw under every weighting; without weights, each instance once.
 
-    F1 of class c = 2 TP / (predicted c + gold c). Instances of unknown class (gold −1) do not
-    count. The work is one matrix product per class, never a [replicate draw instance] array.
+    F1 of class c = 2 TP / (predicted c + gold c), undefined where that is 0 / 0. Instances of
+    unknown class (gold −1) do not count. The work is one matrix product per class, never a
+    [replicate draw instance] array.
     """
     if weights is None:
         weights = np.ones((1, len(gold)))
     weights = weights.astype(np.float64) * (gold >= 0)
     right = weights @ (predicted == gold).astype(np.float64).T
-    f1 = np.zeros((*right.shape, classes))
+    f1 = np.full((*right.shape, classes), np.nan)
     for c in range(classes):
         is_gold, is_predicted = gold == c, predicted == c
         both = weights @ (is_predicted & is_gold).astype(np.float64).T
@@ -62,7 +63,9 @@ def score_estimates(
     """`accuracy`, `macro_f1` and `f1:CLASS` for each class, averaged over draws, with intervals.
 
     The accuracy of a single draw is a proportion (Wilson); all else is a BCa bootstrap over
-    instances. Instances of unknown class are left out and counted.
+    instances. Instances of unknown class are left out and counted. The F1 of a class that a draw
+    neither holds nor predicts is undefined: the mean is over the other draws, and over the other
+    classes; where no draw has it, F1 is nan and all instances count as undefined.
     """
     return _estimates([(1.0, predicted)], gold, classes, names, seed, replicates)
 
@@ -102,12 +105,22 @@ def _estimates(
         for sign, predicted in signed:
             scores = classification_scores(predicted, gold, len(classes), weights)
             columns = [scores.accuracy[..., None], scores.macro_f1[..., None], scores.f1]
-            total += sign * np.concatenate(columns, axis=-1).mean(1)
+            total += sign * _mean_of_defined(np.concatenate(columns, axis=-1), 1)
         return total
 
     estimates = bootstraps(table, kept, seed, replicates, "bca")
     if len(signed) == 1 and len(signed[0][1]) == 1:
         estimates[0] = proportion(int((signed[0][1][0] == gold).sum()), len(gold))
-    undefined = int((~known).sum())
-    pairs = zip(labels, estimates, strict=True)
-    return {label: replace(estimate, undefined=undefined) for label, estimate in pairs}
+    found = {}
+    for label, estimate in zip(labels, estimates, strict=True):
+        used = 0 if np.isnan(estimate.value) else len(kept)
+        found[label] = replace(estimate, n=used, undefined=len(known) - used)
+    return found
+
+
+def _mean_of_defined(values: Float64[np.ndarray, "..."], axis: int) -> Float64[np.ndarray, "..."]:
+    """The mean over an axis of the values that are not nan; nan where all are."""
+    is_defined = ~np.isnan(values)
+    total = np.where(is_defined, values, 0.0).sum(axis)
+    count = is_defined.sum(axis)
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)

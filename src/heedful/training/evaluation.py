@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +27,17 @@ class Metrics:
     accuracy: float
     macro_f1: float
     f1: tuple[float, ...]
-    """F1 of each class."""
+    """F1 of each class; nan for one that is neither present nor predicted."""
 
     def chosen(self, select: str) -> float:
-        """The metric to select by, higher = better."""
+        """The metric to select by, higher = better; an undefined score counts as 0.
+
+        Nothing compares with nan: it would neither be beaten nor beat anything.
+        """
         if select == "loss":
             return -self.loss
-        return self.f1[-1] if select == "f1" else float(getattr(self, select))
+        score = self.f1[-1] if select == "f1" else float(getattr(self, select))
+        return 0.0 if math.isnan(score) else score
 
 
 def evaluate(

@@ -146,7 +146,7 @@ def imitate(
     first = remember(model.to(device), (train, dev), device)
     words, classes = corpus.vocabulary, corpus.classes
     second = build(model.config, words, classes, seed, corpus.vectors, corpus.tokeniser).to(device)
-    objectives.check(second, penalties)
+    objectives.check(second.config, penalties)
     optimiser = optimiser_of(second, config)
 
     def losses(passed: Pass, batch: Batch) -> Float[Tensor, "batch"]:

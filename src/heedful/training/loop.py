@@ -73,7 +73,7 @@ def fit(
     for split in ("train", "dev"):
         if split not in corpus.splits or not len(corpus.splits[split]):
             raise InputError(f"Training needs {split} documents; {corpus.name} has none.")
-    objectives.check(model, penalties)
+    objectives.check(model.config, penalties)
     if config.select == "f1" and not (corpus.splits["dev"].labels == len(model.classes) - 1).any():
         raise InputError(
             f"F1 of {model.classes[-1]!r} chooses the weights, but no dev document of "
@@ -100,7 +100,11 @@ def fit(
     if folder is not None:
         (folder / "checkpoint.safetensors").unlink(missing_ok=True)
     progressed = run.progressed
-    return History(tuple(progressed.history), progressed.best or float("nan"), progressed.best_step)
+    return History(
+        tuple(progressed.history),
+        float("nan") if progressed.best is None else progressed.best,
+        progressed.best_step,
+    )
 
 
 class _Run:
@@ -148,7 +152,9 @@ class _Run:
         given = self.config.order_seed
         order = numpy_generator(seed if given is None else given, "epoch", done.epoch)
         sizes = self.config.batch_size, order, self.config.max_batch_tokens
+        taken = 0
         for index, batch in enumerate(batches(train, *sizes)):
+            taken += len(batch)
             if index < done.batch:
                 continue
             self.model.train()
@@ -164,7 +170,7 @@ class _Run:
             self.loss += loss.detach().double()  # a tensor: reading it here would stall a GPU
             done.batch, done.step = index + 1, done.step + 1
             if done.step in self.config.evaluate_at:
-                self._evaluate(done.epoch + (index + 1) * len(batch) / len(train))
+                self._evaluate(done.epoch + taken / len(train))
             if time.monotonic() - self.saved > self.config.checkpoint_seconds:
                 self._save()
             ticker.advance(len(batch))
@@ -180,6 +186,7 @@ class _Run:
         value = metrics.chosen(config.select)
         if done.best is None or value > done.best:
             done.best, done.best_step, done.without_gain = value, done.step, 0
+            done.stopped = False
             self.best = _copied(self.model)
         else:
             done.without_gain += 1

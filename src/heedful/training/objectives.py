@@ -14,15 +14,14 @@ from heedful.corpora.batches import Batch
 from heedful.corpora.vocabulary import MASK, SPECIALS
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier, Pass
-from heedful.models.recipe import Penalties
+from heedful.models.recipe import ModelConfig, Penalties
 
 MASKED_SHARE = 0.15
 """Share of words that the masked-word objective asks for."""
 
 
-def check(model: AttentionClassifier, penalties: Penalties) -> None:
+def check(config: ModelConfig, penalties: Penalties) -> None:
     """Raises when the penalties do not fit the model."""
-    config = model.config
     states = config.embedding_dim if config.encoder == "none" else config.width
     if (penalties.tying or penalties.masked_words) and states != config.embedding_dim:
         raise InputError(

@@ -191,7 +191,7 @@ def fit_remedies(
     The models may differ in their random start, their vectors and the strengths of their penalties.
     """
     for model, penalty in zip(models, penalties, strict=True):
-        objectives.check(model, penalty)
+        objectives.check(model.config, penalty)
     if config.balanced or config.halve_on_plateau:
         raise InputError("balanced and halve_on_plateau are not stacked; train one by one.")
     run = _RemedyRun(models, corpus, config, penalties, seeds, device)
@@ -271,7 +271,7 @@ def imitate_together(
         build(model.config, words, classes, seed, corpus.vectors, corpus.tokeniser)
         for _ in strengths
     ]
-    objectives.check(seconds[0], penalties)
+    objectives.check(seconds[0].config, penalties)
     count, epochs = len(seconds), 0
     run = _ImitationRun(seconds, corpus, config, [penalties] * count, [seed] * count, device)
     run.aim(model, strengths, divergence)

@@ -240,4 +240,4 @@ def _check(
     for model, penalty in zip(models, penalties, strict=True):
         if replace(penalty, alignment=0.0) != Penalties():
             raise InputError("of the penalties only V·W can be stacked; train one by one.")
-        objectives.check(model, penalty)
+        objectives.check(model.config, penalty)

@@ -1,0 +1,152 @@
+"""What the commands share: their options, and what these name."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.errors import InputError
+
+if TYPE_CHECKING:
+    from heedful.corpora import Corpus, EncodedCorpus
+    from heedful.jobs import Settings
+    from heedful.jobs.sources import Source
+
+QUICK = {"train": {"epochs": 4, "learning_rate": 4e-3}}
+QUICK_SIZES = {"train": 800, "dev": 150, "test": 200}
+
+CorpusName = Annotated[
+    str | None,
+    typer.Option("--corpus", help="Name of a corpus (planted if none); see `heedful corpora`."),
+]
+DataFile = Annotated[
+    Path | None, typer.Option("--data", help="Your own CSV, TSV, JSON Lines or Parquet file.")
+]
+TextColumn = Annotated[str | None, typer.Option("--text", help="Column of the texts.")]
+LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of the labels.")]
+SplitColumn = Annotated[
+    str | None, typer.Option("--split", help="Column that says train, dev or test.")
+]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option("--data-root", envvar="HEEDFUL_DATA", help="Folder of the real corpora."),
+]
+Out = Annotated[Path | None, typer.Option("--out", help="Run folder to write.")]
+Seed = Annotated[int, typer.Option("--seed", help="Everything random follows from it.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto.")]
+Deterministic = Annotated[
+    bool, typer.Option("--deterministic", help="The same bits every time on a GPU too (slower).")
+]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="TOML file with the tables [model], [train], [words]."),
+]
+Vectors = Annotated[
+    Path | None, typer.Option("--vectors", help="GloVe text vectors to start from.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A small corpus and few epochs, to try it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
+
+
+Columns = tuple[str | None, str | None, str | None]
+"""Columns of the text, the label and the split, where they were named."""
+
+
+def source_named(
+    corpus: str | None,
+    data: Path | None,
+    columns: Columns,
+    data_root: Path | None,
+    seed: int,
+    quick: bool,
+) -> Source:
+    """What the options name."""
+    from heedful.jobs.sources import Source
+
+    if corpus is None and data is None:
+        corpus = "planted"
+    text, label, split = columns
+    sizes = QUICK_SIZES if quick and corpus is not None and corpus.startswith("planted") else None
+    file, root = (None if path is None else str(path.resolve()) for path in (data, data_root))
+    return Source(corpus, file, text, label, split, seed, sizes, root)
+
+
+def open_source(source: Source) -> Corpus | EncodedCorpus:
+    """The documents of a source; what was guessed about a file is said."""
+    opened, said = source.open()
+    say(said)
+    return opened
+
+
+def for_run(
+    run: Path,
+    corpus: str | None,
+    data: Path | None,
+    columns: Columns,
+    data_root: Path | None,
+    seed: int,
+    out: Path | None,
+) -> tuple[Corpus | EncodedCorpus, Path]:
+    """The documents a run is audited on, and where the audit goes.
+
+    Its own test documents unless others are named; those then get a folder of their own.
+    """
+    from heedful.corpora import read_texts
+    from heedful.jobs import load
+    from heedful.jobs.sources import source_of
+
+    own = source_of(run)
+    if own is not None and data is not None and own.is_same_file(data):
+        say((f"{data} is the file the run was trained on: auditing its test documents.",))
+        data = None
+    if corpus is None and data is None and own is not None:
+        return open_source(own), out or run
+    if data is None:
+        source = source_named(corpus, None, columns, data_root, seed, False)
+        return open_source(source), out or run.with_name(f"{run.name}-on-{source.name}")
+    known, (text, label, _) = load(run), columns
+    found = read_texts(data, known.classes, text, label, tokeniser=known.tokeniser)
+    say(found.said)
+    return found.corpus, out or run.with_name(f"{run.name}-on-{data.stem}")
+
+
+def settings_named(config: Path | None, quick: bool) -> Settings:
+    """The settings of the configuration file, or those of a quick try."""
+    from heedful.jobs import Settings, read_settings, settings_of
+
+    if config is not None and quick:
+        raise InputError("Give either --config or --quick; both say how to train.")
+    if config is not None:
+        return read_settings(config)
+    return settings_of(QUICK) if quick else Settings()
+
+
+def place(model: str, corpus: str, seed: int, quick: bool) -> Path:
+    """A run folder's default name."""
+    parts = [model, corpus, f"seed{seed}"] + (["quick"] if quick else [])
+    return Path("runs") / re.sub(r"[^\w.+-]+", "-", "-".join(parts))
+
+
+def parts(listed: str) -> tuple[str, ...]:
+    """The parts of a list separated by commas."""
+    return tuple(part.strip() for part in listed.split(",") if part.strip())
+
+
+def say(lines: tuple[str, ...]) -> None:
+    """Prints to stderr what the user should know but no pipe should read."""
+    for line in lines:
+        typer.echo(line, err=True)
+
+
+def print_json(value: Any) -> None:
+    """Prints one JSON value to stdout."""
+    import json
+
+    from heedful.runs import plain
+
+    json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")

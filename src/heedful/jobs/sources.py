@@ -1,0 +1,68 @@
+"""Where a run's documents came from, so that the run can open them again by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_prepared, read_file
+from heedful.errors import InputError
+from heedful.runs import RunFolder
+
+
+@dataclass(frozen=True)
+class Source:
+    """A corpus by name, a prepared folder or a file, with what was asked of it."""
+
+    corpus: str | None = None
+    """Name of a corpus, or folder of a prepared one."""
+    data: str | None = None
+    """The user's own file."""
+    text: str | None = None
+    label: str | None = None
+    split: str | None = None
+    """Columns of the file, where they were named."""
+    seed: int = 0
+    """Seed of generated and split documents."""
+    sizes: Mapping[str, int] | None = None
+    """Documents of each split of a generated corpus."""
+    data_root: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.corpus is None) == (self.data is None):
+            raise InputError("Give either --corpus or --data; the other one is left out.")
+
+    @property
+    def name(self) -> str:
+        """A short name for folders."""
+        return Path(self.data).stem if self.data is not None else Path(str(self.corpus)).name
+
+    def open(self) -> tuple[Corpus | EncodedCorpus, tuple[str, ...]]:
+        """The documents, and what was guessed on the way, in lines."""
+        if self.data is not None:
+            found = read_file(self.data, self.text, self.label, self.split, seed=self.seed)
+            return found.corpus, found.said
+        name = str(self.corpus)
+        if Path(name).is_dir():
+            return load_prepared(name), ()
+        columns = {"text": self.text, "label": self.label, "split": self.split, "sizes": self.sizes}
+        options = {key: value for key, value in columns.items() if value is not None}
+        return load_corpus(name, self.data_root, self.seed, **options), ()
+
+    def is_same_file(self, path: Path) -> bool:
+        """Whether the source is that very file."""
+        return self.data is not None and Path(self.data).resolve() == path.resolve()
+
+    def to_json(self) -> dict[str, Any]:
+        """The source as plain data, for run.json."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def source_of(run: Path) -> Source | None:
+    """What a run was trained on; none when the folder does not say."""
+    if not (run / "run.json").is_file():
+        return None
+    stored = RunFolder.open(run).record.get("source")
+    return Source(**stored) if isinstance(stored, Mapping) else None
