@@ -284,6 +284,10 @@ def test_the_finding_counts_what_it_leaves_out() -> None:
     assert moved.n == 3
     assert moved.value == (kept["exact_jsd"] >= 0.9 * kept["largest_jsd"]).mean()
     assert any(note.startswith("1 of 4 documents have one unit") for note in finding.notes)
+    assert "3 of 3 documents, chosen by key, were also searched by gradient." in finding.notes
+    unsearched = adversary.summarise(rows.assign(is_searched=False, searched_jsd=np.nan))
+    assert any(note.startswith("None of the 3 documents was among") for note in unsearched.notes)
+    assert unsearched.get("JSD", "searched") is None
     assert sum(finding.drawn["exact_jsd"]["counts"]) == 3
     assert finding.to_json()["audit"] == "adversary"
     assert "at most 0.01" in finding.answer

@@ -39,7 +39,13 @@ def test_confidence_by_hand() -> None:
     assert value(finding, "single-unit confidence, pooled units") == pytest.approx(
         (0.9 + 0.6 + 0.4 + 0.9) / 4
     )
-    # The second document is decided wrongly.
+    # The second document has one unit, which decides alike whatever the model does.
+    alike = finding.get("units that decide alike")
+    assert alike is not None
+    assert (alike.value, alike.n, alike.undefined) == (pytest.approx(2 / 3), 1, 1)
+    assert value(finding, "units within 0.1 of the document") == 0
+    assert any(note.startswith("1 of 2 documents have one unit") for note in finding.notes)
+    # It is decided wrongly.
     assert value(finding, "single-unit confidence", "correct") == pytest.approx(1.9 / 3)
     assert sum(finding.drawn["units"]["counts"]) == 4
 
@@ -67,7 +73,9 @@ def test_confidence_without_labels_or_without_a_correct_decision() -> None:
     assert "2 of 2 documents have no label" in finding.notes[0]
     wrong = reading_of([[1.0]], [[[3.0, 0.0]]], labels=[1])
     finding = confidence.summarise(confidence.rows(model_of(2), wrong, {}, 0))
-    assert finding.notes == ("No document was decided correctly.",)
+    assert finding.notes[0] == "No document was decided correctly."
+    assert finding.notes[1].startswith("1 of 1 documents have one unit")
+    assert len(finding.notes) == 2
 
 
 def test_concentration_of_flat_peaked_and_single_rows() -> None:

@@ -1,15 +1,26 @@
 """Charts: every one draws, belongs to the page, and says what it shows."""
 
+import json
 import math
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
+import torch
 
+from heedful.audits import AUDITS
 from heedful.audits.finding import Finding, Measure
+from heedful.corpora.batches import Batch
+from heedful.errors import InputError
+from heedful.importance import explain
+from heedful.models import read
 from heedful.report.charts import CHARTS, DENSE, draw, draw_training
 from heedful.report.drawing import plain_text, standalone
+from heedful.runs.atomic import plain
 from heedful.statistics.estimates import Estimate
+from tiny import batch_of, chosen, classifier
 
 BAR = {"value": 0.4, "low": 0.3, "high": 0.5, "n": 9, "interval": "wilson", "undefined": 0}
 BOX = {"low": 0.1, "q1": 0.2, "median": 0.4, "q3": 0.6, "high": 0.9, "n": 5}
@@ -24,7 +35,12 @@ DRAWN = {
     "concentration": {"entropy": BINS, "largest weight": BINS},
     "confidence": {"units": BINS, "documents": BINS},
     "erasure": {"boxes": {"attention": BOX, "random": BOX, "gone": dict.fromkeys(BOX) | {"n": 0}}},
-    "evidence": {"methods": ["attention"], "AUPRC": [BAR], "token F1": [BAR]},
+    "evidence": {
+        "methods": ["attention"],
+        "AUPRC": [BAR],
+        "token F1": [BAR],
+        "mass on evidence": [BAR],
+    },
     "input_erasure": {
         "methods": ["attention", "random"],
         "shares": [0.01, 0.1],
@@ -145,3 +161,50 @@ def test_the_training_curve_needs_a_history(tmp_path) -> None:  # type: ignore[n
     path.write_text('{"epoch": 1, "loss": 0.7, "dev_loss": 0.6, "dev_accuracy": 0.5}\n' * 2)
     assert "dev loss" in texts(draw_training(path))
     assert "loss 0.7" in draw_training(path)
+
+
+BATCH = batch_of(((1,), (2,), (3, 2), (4, 1, 4), (6,), (2, 2, 2, 5)))
+BATCH = replace(BATCH, evidence=BATCH.ids % 3 == 0)
+
+
+def found_by(audit: str, batch: Batch, searched: bool = True) -> Finding:
+    model = classifier("bigru+additive", 2)
+    reading = read(model, batch)
+    options = {"searched": 1.0} if audit == "adversary" and searched else {}
+    rows = AUDITS[audit].rows(model, reading, explain(model, reading), 3, **options)
+    return AUDITS[audit].summarise(rows)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_what_an_audit_keeps_is_what_its_chart_draws(audit: str) -> None:
+    found = Finding.from_json(json.loads(json.dumps(plain(found_by(audit, BATCH)))))
+    assert draw(found).startswith("<svg")
+    if found.chart == "measures":  # the plain chart, by intent
+        return
+    # The hand-made samples above have no key that the audit does not give.
+    sample = DRAWN[found.chart]
+    assert found.drawn
+    assert set(sample) <= set(found.drawn)
+    if audit == "input-erasure":
+        assert set(sample["removed"]) <= set(found.drawn["removed"])
+    # Without one of its keys no chart is drawn in silence, save those that have others instead.
+    spare = {"AUPRC", "token F1", "mass on evidence", "changed", "removed"}
+    for key in set(sample) - spare:
+        with pytest.raises((KeyError, ValueError)):
+            draw(replace(found, drawn={k: v for k, v in found.drawn.items() if k != key}))
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_odd_corpora_are_drawn_too(audit: str) -> None:
+    unlabelled = replace(BATCH, labels=torch.full_like(BATCH.labels, -1))
+    for batch in (chosen(BATCH, [0]), chosen(BATCH, [0, 1]), unlabelled):
+        assert draw(found_by(audit, batch, searched=False)).startswith("<svg")
+    assert draw(AUDITS[audit].summarise(pd.DataFrame())).startswith("<svg")
+
+
+@pytest.mark.parametrize("line", ['{"epoch": 1, "lo', "[1, 2]", "\xff"])
+def test_a_damaged_training_history_is_named(tmp_path, line: str) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"epoch": 1, "loss": 0.7}\n' + line.encode("latin-1"))
+    with pytest.raises(InputError, match=r"metrics\.jsonl, line 2"):
+        draw_training(path)

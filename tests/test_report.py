@@ -225,6 +225,31 @@ def test_what_is_not_a_run_or_a_finding_is_refused_in_a_sentence(run: RunFolder)
         render(run.path)
 
 
+def test_damaged_files_are_named(run: RunFolder) -> None:
+    write_json(run.findings / "confidence.json", finding(chart="confidence", drawn={"units": {}}))
+    with pytest.raises(InputError, match=r"confidence\.json holds a chart"):
+        render(run.path)
+    write_json(run.findings / "confidence.json", finding())
+    for odd in ([], "text", {"instances": 3}, {"instances": ["x"]}):
+        write_json(run.findings / "instances.json", odd)
+        with pytest.raises(InputError, match=r"instances\.json holds no instances"):
+            render(run.path)
+    write_json(run.findings / "instances.json", instances(("a", "good")))
+    run.metrics.write_text('{"epoch": 1, "lo')
+    with pytest.raises(InputError, match=r"metrics\.jsonl, line 1, is damaged"):
+        render(run.path)
+
+
+def test_seed_0_is_a_seed(run: RunFolder) -> None:
+    from heedful.report.page import _facts
+
+    shown = {"documents": 0}
+    facts = _facts(run.record, {}, shown)
+    assert facts["Seed"] == "0"
+    bare = {"configuration": {"seed": 0}, "created": ""}
+    assert _facts(bare, {}, shown) == {"Seed": "0"}
+
+
 def test_a_broken_verdict_is_refused(run: RunFolder) -> None:
     write_json(run.findings / "verdict.json", {"word": "perhaps"})
     with pytest.raises(InputError, match="holds no verdict"):

@@ -166,6 +166,14 @@ def _notes(rows: pd.DataFrame, every: int) -> tuple[str, ...]:
         measured,
         f"have a lower bound only: more than two classes, or more than {MOST_UNITS} units.",
     )
-    notes += counted(len(tried), measured, "were also given to the gradient search, chosen by key.")
+    if len(tried):
+        notes += (
+            f"{len(tried)} of {measured} documents, chosen by key, were also searched by gradient.",
+        )
+    else:
+        notes += (
+            f"None of the {measured} documents was among the few that the gradient search is "
+            "given, so it has no numbers here.",
+        )
     notes += counted(failed, len(tried), "given to the search never came within the tolerance.")
     return notes

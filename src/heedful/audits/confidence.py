@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float64
 
 from heedful.audits.finding import Finding, Measure, frame
-from heedful.audits.tables import histogram, percent
+from heedful.audits.tables import counted, histogram, percent
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone
@@ -59,7 +59,11 @@ def rows(
 
 
 def summarise(rows: pd.DataFrame) -> Finding:
-    """The finding over all rows, and over those decided correctly where labels are known."""
+    """The finding over all rows, and over those decided correctly where labels are known.
+
+    A document of one unit agrees with that unit by necessity: it is left out of the shares of units
+    that decide alike (the leakage index) or nearly so, and counted.
+    """
     if not len(rows):
         nothing = "Nothing could be measured: there are no documents."
         return Finding("confidence", QUESTION, nothing, (), "confidence")
@@ -74,6 +78,11 @@ def summarise(rows: pd.DataFrame) -> Finding:
         notes += (f"{unknown} of {len(rows)} documents have no label and do not count as correct.",)
     elif not len(correct):
         notes += ("No document was decided correctly.",)
+    notes += counted(
+        int((rows["units"] == 1).sum()),
+        len(rows),
+        "have one unit, which decides alike by necessity: left out of the units that do.",
+    )
     answer = (
         "Attended alone, a unit gives the decision a probability of "
         f"{percent(overall['single-unit confidence'])} on average, and "
@@ -94,8 +103,10 @@ def summarise(rows: pd.DataFrame) -> Finding:
 def _estimates(rows: pd.DataFrame) -> dict[str, Estimate]:
     names = list(rows["instance"])
     table = rows[list(COLUMNS)].to_numpy(dtype=np.float64)
-    confidence, agreeing, near = means(table, names)
     units = rows["units"].to_numpy(dtype=np.float64)
+    is_shared = np.array([False, True, True])  # agreeing and near: nothing to share with one unit
+    table = np.where((units == 1)[:, None] & is_shared, np.nan, table)
+    confidence, agreeing, near = means(table, names)
     summed = table[:, 0] * units
 
     def pooled(

@@ -47,6 +47,8 @@ LEAST_ACCURACY, MOST_EVIDENCE = 0.9, 0.05
 """A trained model counts only if it decides so well and, if it hides, attends so little to it."""
 VERSION = 5
 """Raised when constructions or measures change, so that kept steps are computed again."""
+SIMULATED = 1
+"""The same for what is simulated."""
 
 
 class Headline(NamedTuple):
@@ -130,7 +132,7 @@ def calibrate(
                 "coverage": coverage(chosen.simulations),
                 "comparisons": comparisons(chosen.simulations),
             },
-            inputs={"simulations": chosen.simulations, "version": VERSION},
+            inputs={"simulations": chosen.simulations, "version": SIMULATED},
         )
         by_size = _by_size(folder, chosen, halves["test"], fitted, target, show)
         seconds = _seconds(folder)

@@ -85,12 +85,15 @@ def fit(models: Sequence[Measured]) -> dict[str, dict[str, float]]:
             break
         least = losses[key, low, high]
         found[key] = {"contradicts": low, "supports": high}
-    for _ in range(4):
+    for _ in range(20):
+        before = {key: dict(pair) for key, pair in found.items()}
         for key, pair in found.items():
             for side in pair:
                 if (key, side) not in FIXED:
                     tried = [{**found, key: {**pair, side: place}} for place in GRID.tolist()]
                     pair[side] = _middle(np.array([known.loss(borders) for borders in tried]))
+        if found == before:
+            break
     return found
 
 

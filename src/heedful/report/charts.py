@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
+from heedful.errors import InputError
 from heedful.report.drawing import (
     ACCENT,
     GREY,
@@ -43,29 +44,45 @@ EMPHASISED = "attention"
 def draw(finding: Finding) -> str:
     """The finding's chart as an inline SVG element.
 
-    A chart of unknown name, or one whose data is not what this version draws (an older run), is a
-    plain chart of the finding's measures.
+    A chart of unknown name, or one without data, is a plain chart of the finding's measures. Data
+    that is not what this version draws is an error.
     """
     name = "chart-" + re.sub(r"[^a-z0-9]+", "-", finding.audit.lower()).strip("-")
     with page_style(name):
-        try:
-            figure = CHARTS[finding.chart](finding)
-        except (KeyError, IndexError, TypeError, ValueError):
-            figure = measures(finding)
-        return svg(figure, name, finding.question, finding.answer)
+        chart = CHARTS.get(finding.chart, measures) if finding.drawn else measures
+        return svg(chart(finding), name, finding.question, finding.answer)
 
 
 def draw_training(metrics: Path) -> str:
     """The training curve of a `metrics.jsonl` as an inline SVG element; empty without one."""
     if not metrics.is_file():
         return ""
-    lines = metrics.read_text("utf-8").splitlines()
-    history = [json.loads(line) for line in lines if line.strip()]
+    history = _history(metrics)
     if not history:
         return ""
     with page_style("chart-training"):
         figure = training(history)
         return svg(figure, "chart-training", "Training curve", _told(history))
+
+
+def _history(metrics: Path) -> list[dict[str, Any]]:
+    """The evaluations of a `metrics.jsonl`, one object per line."""
+    history = []
+    for number, line in enumerate(metrics.read_bytes().splitlines(), 1):
+        try:
+            entry = json.loads(line) if line.strip() else None
+        except ValueError as error:  # bad JSON, or bytes that are not text
+            raise InputError(
+                f"{metrics}, line {number}, is damaged ({error}); train the model again, or delete "
+                "the file to have the page without its training curve."
+            ) from None
+        if entry is not None and not isinstance(entry, dict):
+            raise InputError(
+                f"{metrics}, line {number}: expected a JSON object, got {type(entry).__name__}; "
+                "train the model again, or delete the file."
+            )
+        history += [entry] if entry else []
+    return history
 
 
 def measures(finding: Finding) -> Figure:
@@ -83,7 +100,7 @@ def erasure(finding: Finding) -> Figure:
     """Box plots of the fraction removed before the decision flips, one line per ranking."""
     boxes = {n: b for n, b in finding.drawn["boxes"].items() if b["n"]}
     if not boxes:
-        raise ValueError("no boxes")
+        return measures(finding)
     figure, (axes,) = canvas(len(boxes) * ROW + 52)
     for line, (name, box) in enumerate(boxes.items()):
         colour = ACCENT if name == EMPHASISED else GREY

@@ -14,6 +14,10 @@ OUTCOMES = {
     "contradicts": ("✗", "red"),
     "unknown": ("?", "bright_black"),
 }
+UNSIGNED = ("random", "attention", "single")
+"""Methods that say how much a word matters, not which way."""
+TOP_WORDS = 8
+"""Words that a method names where it cannot shade them."""
 WORDS = {"yes": "green", "partly": "yellow", "no": "red", "cannot tell": "bright_black"}
 
 
@@ -44,30 +48,44 @@ def print_verdict(verdict: Mapping[str, Any], documents: int, report: str) -> No
 
 
 def print_explanation(explanation: Mapping[str, Any]) -> None:
-    """Prints the text once for each method, words shaded by their importance."""
+    """Prints the text once for each method, words shaded by their importance.
+
+    Where there are no colours (a pipe, NO_COLOR) each method names its top words with their values.
+    """
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
+    is_plain = console.no_color or console.color_system is None
     decided = explanation["decision"]
     said = ", ".join(f"{name} {p:.3f}" for name, p in explanation["probabilities"].items())
     console.print(Text("Decision: ").append(str(decided), "bold").append(f"  ({said})"))
     for method, values in explanation["importance"].items():
-        top = max((abs(value) for value in values), default=0.0) or 1.0
         line = Text(f"{method:>14}  ")
-        for unit, value in zip(explanation["units"], values, strict=True):
-            line.append(str(unit), _shade(value / top))
-            line.append(" ")
-        console.print(line)
-    console.print(Text("green: speaks for the decision · red: against it", "dim"))
+        shown = list(zip(map(str, explanation["units"]), values, strict=True))
+        if is_plain:
+            best = sorted(shown, key=lambda pair: -abs(pair[1]))[:TOP_WORDS]
+            line.append(", ".join(f"{unit} {value:.3g}" for unit, value in best))
+        else:
+            top = max((abs(value) for value in values), default=0.0) or 1.0
+            for unit, value in shown:
+                line.append(unit, _shade(value / top, method in UNSIGNED)).append(" ")
+        console.print(line, soft_wrap=is_plain)
+    signed = [method for method in explanation["importance"] if method not in UNSIGNED]
+    if signed:
+        towards = ("above 0", "below 0") if is_plain else ("green", "red")
+        legend = f"{towards[0]}: speaks for the decision · {towards[1]}: against it"
+        console.print(Text(f"{legend} ({', '.join(signed)})", "dim"), soft_wrap=is_plain)
 
 
-def _shade(strength: float) -> str:
-    """A background whose depth is the strength, green for positive and red for negative."""
+def _shade(strength: float, is_unsigned: bool) -> str:
+    """A background whose depth is the strength: green or red by the sign, blue without one."""
     level = int(min(abs(strength), 1.0) * 150)
     if level < 8:
         return ""
     dark, light = 30, 30 + level
+    if is_unsigned:
+        return f"bold white on rgb({dark},{dark},{light})"
     red, green = (dark, light) if strength > 0 else (light, dark)
     return f"bold white on rgb({red},{green},{dark})"
 

@@ -86,11 +86,14 @@ def _panel(axes: Axes, models: Sequence[Dialled], key: str) -> None:
         low, high = np.array([np.quantile(points[place], BAND) for place in x]).T
         axes.fill_between(x, low, high, color=colour, alpha=0.18, lw=0)
         axes.plot(x, [float(np.mean(points[place])) for place in x], color=colour, lw=1.6)
-    deceiving = [
-        m.estimates[key].value
-        for m in models
-        if m.kind == "deceiving" and key in m.estimates and np.isfinite(m.estimates[key].value)
-    ]
+    # Rounded, since hundreds of crosses on one another are only bytes.
+    deceiving = sorted(
+        {
+            round(float(m.estimates[key].value), 2)
+            for m in models
+            if m.kind == "deceiving" and key in m.estimates and np.isfinite(m.estimates[key].value)
+        }
+    )
     axes.plot([1.07] * len(deceiving), deceiving, "x", color=GREY, ms=3, mew=0.7, alpha=0.6)
     for border in (0.25, 0.75):
         axes.axvline(border, color=LINE, lw=0.8, zorder=0)

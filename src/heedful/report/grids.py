@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -31,6 +32,10 @@ TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 DENSE = 400
 """Panels with more points become a picture inside the SVG."""
 CELLS = ("both", "only top", "only random", "neither")
+
+
+MOST_OUTLIERS = 18
+"""Outliers drawn beside one box; the table keeps them all."""
 
 
 def scatter_grid(
@@ -55,15 +60,15 @@ def scatter_grid(
         axes.scatter(part[x], shown, s=3, alpha=0.45, lw=0, color=colour, rasterized=is_dense)
         axes.set(xlim=(-0.02, 1.02), ylim=limits, xticks=TICKS)
 
-    return _grid(table, one, 86, xlabel, ylabel, dpi=200)
+    return _grid(table, one, 86, xlabel, ylabel, dpi=110)
 
 
 def histogram_grid(table: pd.DataFrame, *, xlabel: str = "", ylabel: str = "") -> Figure:
     """Bars from binned rows (`left`, `right`, `count`); every panel has its own height."""
 
     def one(axes: Axes, part: pd.DataFrame) -> None:
-        widths = part["right"] - part["left"]
-        axes.bar(part["left"], part["count"], widths, align="edge", color=ACCENT, lw=0)
+        edges = np.append(part["left"].to_numpy(), part["right"].iloc[-1])
+        axes.stairs(part["count"].to_numpy(), edges, fill=True, color=ACCENT, lw=0)
         axes.set(xlim=(-0.02, 1.02), xticks=TICKS)
         axes.locator_params(axis="y", nbins=3, integer=True)
         if not part["count"].sum():
@@ -184,7 +189,7 @@ def _boxes(
             "med": row["median"],
             "q3": row["q3"],
             "whishi": row["high"],
-            "fliers": np.array(str(row["outliers"]).split(), dtype=float),
+            "fliers": _thinned(np.array(str(row["outliers"]).split(), dtype=float)),
         }
         for _, row in rows.fillna({"outliers": ""}).iterrows()
     ]
@@ -202,6 +207,16 @@ def _boxes(
                     "markeredgewidth": 0},
     )  # fmt: skip
     axes.plot([], [], "s", color=colour, label=plain_text(name))
+
+
+def _thinned(
+    outliers: Float[np.ndarray, "outlier"], most: int = MOST_OUTLIERS
+) -> Float[np.ndarray, "drawn"]:
+    """Evenly chosen outliers, the ends among them: hundreds of dots on a line look like few."""
+    values = np.unique(outliers.round(3))
+    if len(values) <= most:
+        return values
+    return values[np.linspace(0, len(values) - 1, most).astype(int)]
 
 
 def _square(x: float, y: float, colour: str, alpha: float) -> Any:

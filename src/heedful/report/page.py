@@ -46,7 +46,7 @@ def render(run_folder: Path | str) -> Path:
     run = RunFolder.open(run_folder)
     record = run.record
     findings = _findings(run.findings)
-    charts = {name: draw(finding) for name, finding in findings.items()}
+    charts = {name: _chart(run.findings / f"{name}.json", f) for name, f in findings.items()}
     training = draw_training(run.metrics)
     verdict = _verdict(run.findings / "verdict.json")
     shown = _instances(run.findings / "instances.json")
@@ -105,6 +105,16 @@ def _findings(folder: Path) -> dict[str, Finding]:
     return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(ORDER)), item[0])))
 
 
+def _chart(path: Path, finding: Finding) -> str:
+    try:
+        return draw(finding)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} holds a chart that this heedful does not draw ({error!r}); "
+            "audit the run again."
+        ) from error
+
+
 def _verdict(path: Path) -> dict[str, Any]:
     stored = read_json(path) if path.is_file() else _NO_VERDICT
     if not isinstance(stored, dict) or stored.get("word") not in WORDS:
@@ -115,7 +125,11 @@ def _verdict(path: Path) -> dict[str, Any]:
 
 def _instances(path: Path) -> dict[str, Any]:
     empty = {"classes": [], "methods": [], "linear": True, "documents": 0, "instances": []}
-    return empty | (read_json(path) if path.is_file() else {})
+    stored = read_json(path) if path.is_file() else {}
+    entries = stored.get("instances", []) if isinstance(stored, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(f"{path} holds no instances that can be shown; audit the run again.")
+    return empty | stored
 
 
 def _facts(
@@ -126,16 +140,17 @@ def _facts(
     documents, of = audited.get("documents", shown["documents"]), audited.get("of")
     substitution = findings.get("substitution")
     accuracy = substitution.get("accuracy", "trained") if substitution else None
+    audited_of = f"{documents:,} of {of:,}" if of and of > documents else f"{documents:,}"
     known = {
         "Model": configuration.get("recipe") or configuration.get("model"),
         "Corpus": audited.get("corpus") or configuration.get("corpus"),
-        "Documents": f"{documents:,} of {of:,}" if of and of > documents else f"{documents:,}",
+        "Documents": audited_of if documents else None,
         "Accuracy": f"{100 * accuracy.value:.1f} %" if accuracy else None,
         "Seed": configuration.get("seed"),
         "Date": str(record.get("created", ""))[:10],
         "Commit": str(record.get("commit") or "")[:10],
     }
-    return {n: str(v) for n, v in known.items() if isinstance(v, str | int) and str(v) not in "0"}
+    return {n: str(v) for n, v in known.items() if isinstance(v, str | int) and v != ""}
 
 
 def _policies(record: Mapping[str, Any]) -> list[str]:

@@ -123,4 +123,4 @@ def _mean_of_defined(values: Float64[np.ndarray, "..."], axis: int) -> Float64[n
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis)
     count = is_defined.sum(axis)
-    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+    return np.asarray(np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0))
