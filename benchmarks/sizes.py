@@ -22,8 +22,8 @@ class Sizes:
     """Documents of the lengths of SST."""
     steps: int = 500
     """Steps of the gradient search."""
-    few: int = 200
-    many: int = 2_000
+    few: int = 600
+    many: int = 2_400
     memory_units: int = 200
 
 

@@ -1,6 +1,9 @@
 """Units read alone, one deleted unit, and measures against chance: closed forms and brute force."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -11,8 +14,6 @@ from heedful.audits.tables import Wide
 from heedful.models import read
 from heedful.training.hiding import hiding
 from tiny import batch_of, chosen, classifier
-
-import pandas as pd  # isort: skip
 
 DOCUMENTS = ((3,), (2, 1), (1, 3, 2), (4, 1), (1,))
 NAMES = [f"d{i}" for i in range(4)]
@@ -72,8 +73,6 @@ def test_told_and_loss_avoided_by_hand() -> None:
 
 @pytest.mark.parametrize("recipe", ["bilstm+additive", "han:none+dot"])
 def test_the_hiding_penalty_is_that_of_the_attention_on_evidence(recipe: str) -> None:
-    from dataclasses import replace
-
     model, batch = classifier(recipe), batch_of(DOCUMENTS[:4])
     known = torch.zeros_like(batch.mask)
     known[:, 1] = True

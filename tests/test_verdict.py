@@ -152,4 +152,4 @@ def test_the_calibration_in_the_package_keeps_its_promise() -> None:
     counted = sum(row[2] for row in stored["table"]["rows"] if "," not in row[0])
     assert counted == held_out["of"]
     for row in stored["coverage"]:
-        assert row["n"] < 100 or 0.925 <= row["coverage"] <= 0.975
+        assert row["n"] < 100 or 0.93 <= row["coverage"] <= 0.97

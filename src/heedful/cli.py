@@ -225,6 +225,27 @@ def compare(
 
 
 @app.command()
+def calibrate(
+    scale: Annotated[str, typer.Option("--scale", help="quick or full.")] = "quick",
+    out: Annotated[Path, typer.Option("--out", help="Folder for the tables.")] = Path(
+        "results/calibration"
+    ),
+    seeds: Annotated[int | None, typer.Option("--seeds", help="How many seeds.")] = None,
+    device: Device = "auto",
+    json: AsJson = False,
+) -> None:
+    """Test the verdict on models whose right answer is known."""
+    from heedful.jobs.calibrate import calibrate as calibrate_job
+
+    done = calibrate_job(out, scale=scale, seeds=seeds, device=device, show=True)
+    if json:
+        return print_json(done.to_json())
+    for line in done.lines():
+        typer.echo(line)
+    return None
+
+
+@app.command()
 def corpora(data_root: DataRoot = None, json: AsJson = False) -> None:
     """List the corpora that are here, and where to get the others."""
     from heedful.corpora import available

@@ -102,6 +102,14 @@ class Calibrated:
             "seconds": self.seconds,
         }
 
+    def lines(self) -> list[str]:
+        """What a person wants to know of it, for the terminal."""
+        return [
+            f"{self.score.right} of {self.score.of} models the rule was not fitted to were judged "
+            f"right; {self.score.false_yes} deceiving ones were called yes.",
+            f"{self.models} models in {self.seconds:.0f} s; tables and the dial: {self.folder}",
+        ]
+
 
 def calibrate(
     out: str | Path = "results/calibration",

@@ -214,9 +214,8 @@ def _thinned(
 ) -> Float[np.ndarray, "drawn"]:
     """Evenly chosen outliers, the ends among them: hundreds of dots on a line look like few."""
     values = np.unique(outliers.round(3))
-    if len(values) <= most:
-        return values
-    return values[np.linspace(0, len(values) - 1, most).astype(int)]
+    kept = np.linspace(0, len(values) - 1, min(most, len(values))).astype(int)
+    return np.asarray(values[kept])
 
 
 def _square(x: float, y: float, colour: str, alpha: float) -> Any:

@@ -29,6 +29,8 @@ ORDER = (
     "erasure",
     "single-erasure",
     "input-erasure",
+    "deletion",
+    "read-alone",
     "adversary",
     "confidence",
     "concentration",
