@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from heedful.audits import verdict as verdict_module
 from heedful.audits.finding import Finding, Measure
 from heedful.audits.verdict import (
     BORDERS,
@@ -153,3 +154,19 @@ def test_the_calibration_in_the_package_keeps_its_promise() -> None:
     assert counted == held_out["of"]
     for row in stored["coverage"]:
         assert row["n"] < 100 or 0.93 <= row["coverage"] <= 0.97
+
+
+def test_the_advice_names_the_explanation_that_finds_the_needed_words() -> None:
+    def erased(best: float) -> Finding:
+        values = {"random": 0.1, "attention": 0.5, "product": best, "single": 0.3}
+        measures = tuple(
+            Measure("comprehensiveness", Estimate(v, v - 0.02, v + 0.02, 200, "bootstrap-t"), m)
+            for m, v in values.items()
+        )
+        return Finding("input-erasure", "?", "!", measures, "input_erasure")
+
+    clearly = verdict_module._better(erased(0.7))
+    assert "`product`" in clearly[0]
+    assert "70 %" in clearly[0]
+    assert "No other" in verdict_module._better(erased(0.52))[0]
+    assert verdict_module._better(None) == ()

@@ -204,7 +204,8 @@ def judge(
     shown = tuple(test for test in tests.values() if test.audit in findings)
     table = calibrated["table"] if calibrated else None
     sentence = f"{SENTENCES[word]} {reason}"
-    return Verdict(word, sentence, shown, _advice(word), calibrated is None, table)
+    advice = _advice(word, findings.get("input-erasure"))
+    return Verdict(word, sentence, shown, advice, calibrated is None, table)
 
 
 def _too_few(documents: int, calibrated: Mapping[str, Any] | None) -> str:
@@ -238,15 +239,40 @@ def _test(border: Border, finding: Finding | None) -> Test:
     )
 
 
-def _advice(word: Word) -> tuple[str, ...]:
+def _advice(word: Word, erased: Finding | None) -> tuple[str, ...]:
     if word == "yes":
         return ("Show attention together with this page, and audit again after every retraining.",)
     if word == "cannot tell":
         return ("Audit more documents: a few hundred are usually enough.",)
     return (
-        "Show leave-one-out or integrated gradients instead: the table of input erasure says which "
-        "of them finds the words this model needs.",
+        *_better(erased),
         "Or train a model whose attention can be believed: `heedful train --from RUN --objective "
         "tying` tries several strengths on your dev documents, says what each costs in F1 and buys "
         "in reliance on attention, and keeps the best; then audit it, and `heedful compare` both.",
+    )
+
+
+def _better(erased: Finding | None) -> tuple[str, ...]:
+    """Which explanation finds the words this model needs, where it beats attention clearly."""
+    if erased is None:
+        return ()
+    costs = {
+        measure.method: measure.estimate
+        for measure in erased.measures
+        if measure.name == "comprehensiveness" and " - " not in measure.method
+    }
+    attention = costs.get("attention")
+    others = {m: e for m, e in costs.items() if m not in ("attention", "random")}
+    if attention is None or not others:
+        return ()
+    best = max(others, key=lambda method: others[method].value)
+    if not others[best].low > attention.high:
+        return (
+            "No other explanation tested here finds the words this model needs clearly better than "
+            "attention does (see `Deleting words`).",
+        )
+    return (
+        f"Show `{best}` instead: deleting the words it names costs the decision "
+        f"{100 * others[best].value:.0f} % of its probability, those of attention "
+        f"{100 * attention.value:.0f} % (see `Deleting words`).",
     )

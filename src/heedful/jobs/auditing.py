@@ -171,7 +171,9 @@ class _Job:
         """The findings, from the folder when they are there already."""
         mark = fingerprint(self.inputs)
         done = self.run.record["steps"].get("audit", {})
-        if done.get("fingerprint") != mark or not self.run.report.is_file():
+        names = ["verdict", "instances", *self._applicable()]
+        kept = [self.run.report, *(self.run.findings / f"{name}.json" for name in names)]
+        if done.get("fingerprint") != mark or not all(file.is_file() for file in kept):
             started = time.perf_counter()
             self._compute(show)
             self.run.finish("audit", time.perf_counter() - started, fingerprint=mark)
