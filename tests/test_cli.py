@@ -82,6 +82,26 @@ def test_a_refusal_is_one_sentence_on_stderr_with_exit_code_2(tmp_path: Path) ->
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("words", [["adit"], ["audit", "--bogus"], ["reproduce"]])
+def test_a_mistyped_command_shows_usage_without_a_traceback(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "heedful", *words], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "Usage" in done.stderr
+
+
+def test_a_file_that_changed_since_training_is_not_taken_for_the_same(
+    place: Path, tmp_path: Path
+) -> None:
+    data, out = tmp_path / "grows.csv", tmp_path / "run"
+    reviews(120).to_csv(data, index=False)
+    heedful("train", "none+dot", "--data", data, "--config", place / "tiny.toml", "--out", out)
+    reviews(160).to_csv(data, index=False)
+    assert "has changed since" in refused("audit", out, "--data", data)
+
+
 def test_audit_takes_a_csv_and_leaves_everything_the_design_promises(audited: Path) -> None:
     for name in ("run.json", "metrics.jsonl", "model/model.safetensors", "report.html"):
         assert (audited / name).is_file(), name

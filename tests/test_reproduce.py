@@ -40,7 +40,9 @@ class Lab:
             start = results[self.text(plan, corpus)]["start"]
             values = [start + seed + 0.1 * i for i in range(20)]
             names = [f"{corpus}/{i}" for i in range(20)]
-            both = [(n, r, v - (r == "low")) for n, v in zip(names, values, strict=True)
+            # The gap is 1 on average and not the same everywhere, so that it has an interval.
+            gap = {n: 0.9 + 0.2 * (i % 2) for i, n in enumerate(names)}
+            both = [(n, r, v - gap[n] * (r == "low")) for n, v in zip(names, values, strict=True)
                     for r in ("high", "low")]  # fmt: skip
             return pd.DataFrame(both, columns=["instance", "ranking", "value"])
 

@@ -8,25 +8,27 @@ import sys
 
 def main() -> None:
     """Runs the command line; bad input ends with one sentence and exit code 2."""
-    from click.exceptions import Abort, ClickException
-
     from heedful.cli import app
     from heedful.errors import InputError
 
     try:
-        sys.exit(app(standalone_mode=False))
-    except ClickException as error:  # a mistyped option: usage and one sentence
-        error.show()
-        sys.exit(error.exit_code)
+        code = app(standalone_mode=False)
     except InputError as error:
         print(f"heedful: {error}", file=sys.stderr)
-        sys.exit(2)
-    except (Abort, KeyboardInterrupt):
-        print("heedful: stopped; the same command goes on from here.", file=sys.stderr)
-        sys.exit(130)
+        code = 2
     except BrokenPipeError:  # the reader of our output has gone, e.g. `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        code = 1
+    except Exception as error:
+        # Typer's own errors (a mistyped option) are click's in some versions and its own in
+        # others; both say how to show themselves and which code to end with.
+        if not (hasattr(error, "show") and hasattr(error, "exit_code")):
+            raise
+        error.show()
+        code = error.exit_code
+    if code == 130:  # Ctrl-C
+        print("heedful: stopped; the same command goes on from here.", file=sys.stderr)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

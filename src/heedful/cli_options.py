@@ -98,13 +98,20 @@ def for_run(
     from heedful.corpora import read_texts
     from heedful.jobs import load
     from heedful.jobs.sources import source_of
+    from heedful.runs import RunFolder
 
     own = source_of(run)
     if own is not None and data is not None and own.is_same_file(data):
         say((f"{data} is the file the run was trained on: auditing its test documents.",))
         data = None
     if corpus is None and data is None and own is not None:
-        return open_source(own), out or run
+        documents = open_source(own)
+        if documents.fingerprint != RunFolder.open(run).record["corpus"]:
+            raise InputError(
+                f"{own.data or own.corpus} has changed since {run} was trained, so its test "
+                "documents can no longer be told from training ones; give new documents by --data."
+            )
+        return documents, out or run
     if data is None:
         source = source_named(corpus, None, columns, data_root, seed, False)
         return open_source(source), out or run.with_name(f"{run.name}-on-{source.name}")

@@ -181,6 +181,11 @@ def remedy(
         raise InputError("A strength of 0 is the untreated model; give strengths above 0.")
     source, out = RunFolder.open(run), Path(out)
     model, settings, notes = _parts(source, objective)
+    if model.encoder == "none":
+        raise InputError(
+            f"{source.path} has no encoder: each state is its own word already, so {objective} "
+            "would change nothing; its attention needs no such remedy."
+        )
     seed = int(source.configuration["seed"])
     encoded = encoded_of(corpus, settings.words)
     if encoded.fingerprint != source.record["corpus"]:
