@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heedful.audits.finding import Finding, Measure, frame
 from heedful.audits.input_erasure import read_again
-from heedful.audits.tables import counted, histogram
+from heedful.audits.tables import histogram, of_several_units
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
@@ -57,9 +57,7 @@ def _drawn(
 
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows; deleting a document's only unit says nothing."""
-    every = len(rows)
-    rows = rows[rows["units"] > 1] if every else rows
-    notes = counted(every - len(rows), every, "have one unit and are left out.")
+    rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
         return Finding("deletion", QUESTION, nothing, (), "measures", {}, notes)

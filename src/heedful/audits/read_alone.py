@@ -15,7 +15,7 @@ from torch import Tensor
 
 from heedful.audits.finding import Finding, Measure, frame
 from heedful.audits.input_erasure import read_again
-from heedful.audits.tables import counted, histogram, percent
+from heedful.audits.tables import histogram, of_several_units, percent
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
@@ -82,9 +82,7 @@ def _is_identity(unit_of_token: Int[Tensor, "batch token"]) -> bool:
 
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows; a document of one unit has nothing to choose."""
-    every = len(rows)
-    rows = rows[rows["units"] > 1] if every else rows
-    notes = counted(every - len(rows), every, "have one unit and are left out.")
+    rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
         return Finding("read-alone", QUESTION, nothing, (), "measures", {}, notes)

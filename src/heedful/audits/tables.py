@@ -98,3 +98,9 @@ def percent(estimate: Estimate) -> str:
 def counted(count: int, of: int, what: str) -> tuple[str, ...]:
     """A note such as `3 of 200 documents …`, or none when there is nothing to count."""
     return (f"{count} of {of} documents {what}",) if count else ()
+
+
+def of_several_units(rows: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The rows of documents with more than one unit, and the note that counts the others."""
+    kept = rows[rows["units"] > 1] if len(rows) else rows
+    return kept, counted(len(rows) - len(kept), len(rows), "have one unit and are left out.")
