@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import torch
@@ -29,7 +28,7 @@ from heedful.training.config import TrainConfig
 from heedful.training.drift import DOCUMENTS
 from heedful.training.evaluation import EVALUATION_TOKENS
 from heedful.training.imitation import DIVERGENCES, Imitation, distance, remember
-from heedful.training.stack import Dropped, Stack, StackPass
+from heedful.training.stack import Dropped, Stack, StackPass, refuse_unlike
 from heedful.training.stacked import StackMoment, _StackRun
 
 ENCODERS = ("none", "lstm", "bilstm")
@@ -94,19 +93,14 @@ class RemedyStack(Stack):
         return (values @ query[..., None])[..., 0] / self.scale[:, None, None]
 
     def _check(self) -> None:
-        first, config = self.models[0], self.config
+        config = self.config
         dropouts = (config.dropout, config.head_dropout)
         if config.hierarchical or config.encoder not in ENCODERS or any(dropouts):
             raise InputError(
                 f"{config.encoder}+{config.attention} cannot be stacked; stacked remedies are "
                 f"flat, without dropout, with one of {', '.join(ENCODERS)}."
             )
-        for model in self.models[1:]:
-            theirs, ours = asdict(model.config), asdict(config)
-            differing = [n for n in ours if theirs[n] != ours[n] and n not in FREE]
-            if differing or model.vocabulary != first.vocabulary or model.classes != first.classes:
-                what = differing[0] if differing else "vocabulary or classes"
-                raise InputError(f"stacked models must have the same {what}.")
+        refuse_unlike(self.models, FREE)
 
 
 class _RemedyRun(_StackRun):

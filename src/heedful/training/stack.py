@@ -202,7 +202,7 @@ class Stack:
         return torch.cat(parts, -1) * mask[..., None]
 
     def _check(self) -> None:
-        first, config = self.models[0], self.config
+        config = self.config
         plain = not (config.hierarchical or config.marks or config.instance_query)
         fits = config.encoder in ENCODERS and config.join == "none" and config.layers == 1
         if not (plain and fits and config.head_dropout_on == "input"):
@@ -210,12 +210,7 @@ class Stack:
                 f"{config.encoder}+{config.attention} cannot be stacked; stacked models are flat, "
                 f"of one layer, without join or marks, with one of {', '.join(ENCODERS)}."
             )
-        for model in self.models[1:]:
-            theirs, ours = asdict(model.config), asdict(config)
-            differing = [n for n in ours if theirs[n] != ours[n] and n not in FREE]
-            if differing or model.vocabulary != first.vocabulary or model.classes != first.classes:
-                what = differing[0] if differing else "vocabulary or classes"
-                raise InputError(f"stacked models must have the same {what}.")
+        refuse_unlike(self.models, FREE)
 
 
 class _Turned(torch.autograd.Function):
@@ -259,3 +254,14 @@ def _lstm(
             state = leaving.sigmoid() * cell.tanh()
         states.append(state)
     return torch.stack(states, 1)
+
+
+def refuse_unlike(models: Sequence[AttentionClassifier], free: Sequence[str]) -> None:
+    """Raises unless the models differ in the free settings only."""
+    first, ours = models[0], asdict(models[0].config)
+    for model in models[1:]:
+        theirs = asdict(model.config)
+        differing = [name for name in ours if theirs[name] != ours[name] and name not in free]
+        if differing or model.vocabulary != first.vocabulary or model.classes != first.classes:
+            what = differing[0] if differing else "vocabulary or classes"
+            raise InputError(f"stacked models must have the same {what}.")
