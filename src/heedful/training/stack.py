@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from heedful.corpora.batches import Batch
 from heedful.errors import InputError
@@ -84,11 +83,8 @@ class Stack:
 
     def forward(self, batch: Batch, dropped: Dropped | None = None) -> StackPass:
         """All models on the batch, with dropout where it is given."""
-        config, table = self.config, self.weights["embedding.weight"]
-        count, words, dim = table.shape
-        shift = words * torch.arange(count, device=table.device)
-        rows = batch.ids + shift[:, None, None]
-        inputs = functional.embedding(rows, table.view(-1, dim))
+        config = self.config
+        inputs = _looked_up(self.weights["embedding.weight"], batch.ids, batch.mask)
         if dropped is not None and dropped.inputs is not None:
             kept = dropped.inputs[dropped.seed_of_model]
             inputs = inputs * kept / (1 - config.dropout)
@@ -211,6 +207,31 @@ class Stack:
                 f"of one layer, without join or marks, with one of {', '.join(ENCODERS)}."
             )
         refuse_unlike(self.models, FREE)
+
+
+class _LookedUp(torch.autograd.Function):
+    """The vectors of the same words in every model.
+
+    The models share the batch, so the gradient adds up along one short list of words for all of
+    them, padding left out, where `embedding` would sort as many lists as there are models.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, ids: Tensor, mask: Tensor) -> Tensor:
+        ctx.save_for_backward(ids, mask)
+        ctx.words = table.shape[1]
+        return table.index_select(1, ids.flatten()).view(len(table), *ids.shape, -1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        ids, mask = ctx.saved_tensors
+        total = gradient.new_zeros(len(gradient), ctx.words, gradient.shape[-1])
+        return total.index_add_(1, ids[mask], gradient[:, mask]), None, None
+
+
+def _looked_up(table: Tensor, ids: Tensor, mask: Tensor) -> Float[Tensor, "model batch unit dim"]:
+    found: Tensor = _LookedUp.apply(table, ids, mask)  # type: ignore[no-untyped-call]
+    return found
 
 
 class _Turned(torch.autograd.Function):
