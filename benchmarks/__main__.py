@@ -11,7 +11,17 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import cases, growth, memory, short
+from benchmarks import (
+    alignment,
+    cases,
+    explaining,
+    flow,
+    growth,
+    memory,
+    short,
+    stacking,
+    tracing,
+)
 from benchmarks.sizes import PUBLISHED, SMALL, Sizes
 from benchmarks.table import Row, machine, page, plain
 from benchmarks.timing import bandwidth
@@ -28,6 +38,13 @@ def measure(sizes: Sizes, bytes_per_second: float) -> list[Row]:
         "adversaries": lambda: cases.adversary_rows(sizes),
         "captum": lambda: cases.captum_rows(sizes),
         "short documents": lambda: short.short_rows(sizes),
+        "stacking": lambda: stacking.stacking_rows(sizes.instances, sizes.slow_repeats),
+        "flow": lambda: [flow.flow_row(sizes.texts, sizes.words, sizes.slow_repeats)],
+        "tracing": lambda: [tracing.trace_row(sizes.traced, sizes.slow_repeats)],
+        "transformers": lambda: explaining.transformer_rows(
+            sizes.tokens, sizes.short_words, sizes.slow_repeats, sizes.layers
+        ),
+        "alignment": lambda: alignment.alignment_rows(sizes.pairs),
         "growth": lambda: growth.growth_rows(sizes),
         "memory": lambda: [memory.memory_row(sizes.few, sizes.many, sizes.memory_units)],
     }

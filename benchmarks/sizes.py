@@ -22,6 +22,21 @@ class Sizes:
     """Documents of the lengths of SST."""
     steps: int = 500
     """Steps of the gradient search."""
+    instances: int = 2_000
+    """Training documents of the stacked models."""
+    texts: int = 6_920
+    words: int = 13_800
+    """Those of SST."""
+    traced: int = 256
+    """Sentences of 20 words whose attention is traced."""
+    tokens: int = 512
+    """Of a text that a Transformer is explained on, special ones included."""
+    short_words: int = 48
+    """Words of one that every word is taken away from, or every point of a path computed for."""
+    layers: int = 6
+    """Of that Transformer."""
+    pairs: int = 29_000
+    """Sentence pairs that are aligned: those of Multi30k."""
     few: int = 600
     many: int = 2_400
     memory_units: int = 200
@@ -38,6 +53,14 @@ SMALL = Sizes(
     pair_documents=2,
     short_documents=6,
     steps=20,
+    instances=120,
+    texts=200,
+    words=300,
+    traced=8,
+    tokens=16,
+    short_words=5,
+    layers=2,
+    pairs=200,
     few=32,
     many=64,
     memory_units=20,

@@ -10,7 +10,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "heedful"
 ROOMS = ("statistics", "runs", "corpora", "models", "training", "importance", "dynamics", "audits",
-         "report", "jobs", "papers", "cli_options", "cli", "__main__")  # fmt: skip
+         "report", "jobs", "papers", "cli_options", "cli_align", "cli_lexicon",
+         "cli_narratives", "cli_remedy", "cli",
+         "__main__")  # fmt: skip
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from heedful.errors import InputError
-from heedful.jobs.calibrate import MEASURES, Calibrated, calibrate
+from heedful.jobs.calibrate import Calibrated, calibrate
 from heedful.jobs.coverage import comparisons, coverage
 from heedful.jobs.fitting import Measured, fit, score, verdict_of
 from heedful.jobs.grids import SCALES, settings
+from heedful.jobs.headlines import MEASURES
 from heedful.jobs.telling import ordered_rightly, telling
-from heedful.models.recipe import parse
 from heedful.statistics.estimates import Estimate
 
 
@@ -30,20 +30,25 @@ def test_the_quick_verdict_is_right_on_models_it_was_not_fitted_to(quick: Calibr
 
 
 def test_every_table_and_the_picture_are_there(quick: Calibrated) -> None:
-    tables = ("confusion", "fit_confusion", "audits", "documents", "models", "coverage",
-              "comparisons", "wrong")  # fmt: skip
+    tables = ("confusion", "fit_confusion", "transformers", "audits", "documents", "models",
+              "coverage", "comparisons", "wrong")  # fmt: skip
     for name in tables:
         assert (quick.folder / f"{name}.csv").is_file()
     audits = pd.read_csv(quick.folder / "audits.csv")
-    assert list(audits["key"]) == list(MEASURES)
+    assert list(audits["key"]) == 2 * list(MEASURES)
     assert ElementTree.parse(quick.folder / "dial.svg").getroot().tag.endswith("svg")
     stored = json.loads((quick.folder / "calibration.json").read_text("utf-8"))
     assert stored["borders"] == quick.to_json()["borders"]
     assert stored["provenance"]["command"] == "heedful calibrate --scale quick"
 
 
+def audits_of(quick: Calibrated, family: str) -> pd.DataFrame:
+    audits = pd.read_csv(quick.folder / "audits.csv")
+    return audits[audits["family"] == family].set_index("key")
+
+
 def test_what_each_audit_cannot_see_is_said(quick: Calibrated) -> None:
-    passes = pd.read_csv(quick.folder / "audits.csv").set_index("key")["calls yes"].str.split(", ")
+    passes = audits_of(quick, "flat and hierarchical")["calls yes"].str.split(", ")
     assert {"decoyed", "relayed", "rationalised"} <= set(passes["reliance"])
     assert {"decoyed", "nudged"} <= set(passes["efficiency"])
     assert {"leaked", "rationalised"} <= set(passes["told"])
@@ -51,8 +56,17 @@ def test_what_each_audit_cannot_see_is_said(quick: Calibrated) -> None:
     assert "rationalised" not in passes["deletion"]
 
 
+def test_transformers_are_judged_and_audits_that_refuse_them_are_named(quick: Calibrated) -> None:
+    rows = pd.read_csv(quick.folder / "transformers.csv")
+    words = dict(zip(rows["construction"].str.partition(" ")[0], rows["right word"], strict=True))
+    asked = SCALES["quick"].of_transformers
+    assert words == {name: "yes" if name == "reason" else "no" for name in asked}
+    refused = audits_of(quick, "Transformers")["calls yes"] == "refuses"
+    assert set(refused[refused].index) == {"efficiency", "mass", "adversary"}
+
+
 def test_reliance_is_monotone_along_both_dials(quick: Calibrated) -> None:
-    audits = pd.read_csv(quick.folder / "audits.csv").set_index("key")
+    audits = audits_of(quick, "flat and hierarchical")
     for dial in ("leak", "crowd"):
         assert audits.loc["reliance", f"rises on {dial}"] == 1
         assert audits.loc["reliance", f"follows {dial}"] == pytest.approx(1)
@@ -69,10 +83,7 @@ def test_a_second_call_audits_nothing_again(quick: Calibrated) -> None:
 def test_halves_share_no_encoder_and_no_corpus_family() -> None:
     for scale in SCALES.values():
         seen = {
-            half: {
-                (parse(s.recipe).model.encoder, s.family)
-                for s in settings(scale, half, scale.seeds)
-            }
+            half: {(s.encoder, s.family) for s in settings(scale, half, scale.seeds)}
             for half in ("fit", "test")
         }
         assert not {e for e, _ in seen["fit"]} & {e for e, _ in seen["test"]}

@@ -41,6 +41,13 @@ DRAWN = {
         "token F1": [BAR],
         "mass on evidence": [BAR],
     },
+    "heads": {
+        "rows": [
+            {"kind": kind, "head": head, "share": share}
+            for kind in ("high", "low")
+            for head, share in (("chance", 0.1), ("1", 0.2))
+        ]
+    },
     "input_erasure": {
         "methods": ["attention", "random"],
         "shares": [0.01, 0.1],
@@ -48,6 +55,13 @@ DRAWN = {
             kind: {"attention": [BAR, BAR], "random": [BAR, BAR | {"value": None}]}
             for kind in ("flips", "comprehensiveness", "sufficiency")
         },
+    },
+    "lexicon": {
+        "kinds": {"attention": "ratio"},
+        "points": {"word": ["bad", "film"], "rating": [2.0, 5.0], "ratio": [1.4, 0.9]},
+        "named": {"word": ["bad"], "rating": [2.0], "ratio": [1.4]},
+        "grid": [2.0, 5.0],
+        "curves": {"attention": {"middle": [1.3, 1.0], "low": [1.1, 0.8], "high": [1.5, 1.2]}},
     },
     "single_erasure": {
         "ranking": "attention",
@@ -58,6 +72,17 @@ DRAWN = {
     "substitution": {
         "changed": {"uniform": BAR},
         "scores": {edit: {"accuracy": BAR} for edit in ("trained", "uniform", "permuted")},
+    },
+    "randomisation": {
+        "methods": ["attention", "random"],
+        "down to": ["head", "layer.0"],
+        "τ": {"attention": [BAR, BAR], "random": [BAR, BAR | {"value": None}]},
+    },
+    "violation": {
+        "methods": ["attention", "random"],
+        "violations": [BAR, BAR | {"value": None}],
+        "chance": [0.5, None],
+        "effect as claimed": [BAR, BAR],
     },
     "words": {
         "classes": ["bad", "good"],

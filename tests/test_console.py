@@ -2,7 +2,7 @@
 
 import pytest
 
-from heedful.report.console import print_explanation
+from heedful.report.console import print_explanation, print_verdict
 
 EXPLANATION = {
     "decision": "negative",
@@ -46,3 +46,34 @@ def test_no_color_is_obeyed_in_a_terminal(
 def test_methods_without_a_sign_have_no_legend(capsys: pytest.CaptureFixture[str]) -> None:
     only = EXPLANATION | {"importance": {"attention": [0.05, 0.2, 0.1, 0.6, 0.05]}}
     assert len(printed(capsys, only)) == 2
+
+
+def test_words_that_the_model_does_not_know_are_marked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = printed(capsys, EXPLANATION | {"unknown": ["soup"]})
+    assert "dreadful 0.6, [soup] 0.2" in lines[1]
+    assert lines[-1] == (
+        "not in the model's vocabulary, read as one unknown word (in brackets): soup"
+    )
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    coloured = printed(capsys, EXPLANATION | {"unknown": ["soup"]})
+    before, _, _ = coloured[1].partition("soup")
+    assert ";4;" in before.rpartition("\x1b[")[2]  # underlined
+    assert "(underlined): soup" in coloured[-1]
+
+
+VERDICT = {
+    "word": "cannot tell", "provisional": False, "sentence": "Too little.", "tests": [],
+    "advice": [],
+}  # fmt: skip
+
+
+def test_the_verdict_stands_beside_how_well_the_model_decides(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_verdict(VERDICT, 200, "page.html", "test 90.0 % [85.0, 93.5], dev 91.0 %")
+    assert "Accuracy: test 90.0 % [85.0, 93.5], dev 91.0 %." in capsys.readouterr().out
+    print_verdict(VERDICT, 200, "page.html")
+    assert "Accuracy" not in capsys.readouterr().out

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binomtest, spearmanr
 
 from heedful.statistics import draws, intervals
+from heedful.statistics.shares import discordance
 
 NAMES = [f"document {i}" for i in range(300)]
 VALUES = np.random.default_rng(1).gamma(2.0, size=300)
@@ -100,7 +101,7 @@ def test_several_seeds_widen_the_interval() -> None:
 def test_the_discordance_leaves_out_zero_where_the_exact_test_rejects(
     top: int, random: int
 ) -> None:
-    found = draws.discordance(top, random, 200)
+    found = discordance(top, random, 200)
     assert found.value == (top - random) / 200
     assert found.low <= found.value <= found.high
     rejects = top + random > 0 and binomtest(top, top + random).pvalue < 0.05

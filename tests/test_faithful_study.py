@@ -15,7 +15,7 @@ from heedful.papers.faithful_models import Setting
 from heedful.papers.faithful_steps import crew_of, measured, measuring
 
 ARTIFACTS = {*(f"T{i}" for i in range(1, 7)), *(f"F{i}" for i in range(1, 8)),
-             *(f"X{i}" for i in range(1, 9))}  # fmt: skip
+             *(f"X{i}" for i in range(1, 10))}  # fmt: skip
 CLAIMS = {*(f"FAI-{i}" for i in range(1, 20)), *(f"FAI-A{i}" for i in range(1, 9))}
 
 
@@ -119,7 +119,7 @@ def test_every_model_that_is_measured_is_trained_in_some_crew(scale: str) -> Non
         for corpus in plan.only(part.corpora).corpora:
             known = set(faithful_models.roster(plan, corpus))
             for step in part.needs(plan, corpus):
-                if step.name.endswith("/measures"):
+                if step.name.endswith(("/measures", "/probe")):
                     asked = step.inputs["setting"], step.inputs["seed"]
                     assert (Setting(**asked[0]), asked[1]) in known, step.name
 

@@ -138,3 +138,17 @@ def test_the_exact_adversary_is_50_times_faster_and_never_less_adversarial() -> 
         one = slice(row, row + 1)
         exact = farthest(attention[one], said[one], mask[one], float(bounds[row]) + 1e-12)
         assert float(exact.jsd) >= float(searched.jsd[row]) - 1e-9
+
+
+def test_a_documents_only_unit_does_not_count_as_deciding_alike() -> None:
+    model = classifier("bilstm+additive", classes=2)
+    reading = read(model, batch_of(((1,), (4,), (1,), (6,))))
+    rows = faithfulness._asked(model, reading, Measuring(draws=4, is_exact=False), 0)
+    found = faithfulness._single(rows)
+    longer = rows["confidence"][rows["confidence"]["units"] > 1]
+    assert len(longer) == 2
+    assert found["agreeing"] == pytest.approx(longer["agreeing"].mean())
+    assert found["near"] == pytest.approx(longer["near"].mean())
+    instances = faithfulness._instances(rows)
+    assert instances["near"].isna().tolist() == [True, False, True, False]
+    assert instances["confidence"].notna().all()

@@ -9,7 +9,8 @@ from captum.attr import IntegratedGradients
 from torch import Tensor, nn
 
 from heedful.errors import InputError, UnsupportedModel
-from heedful.importance import METHODS, explain, methods
+from heedful.importance import explain, methods, methods_of
+from heedful.importance.inputs import integrated_gradients
 from heedful.models import Reading, Scale, decide, read
 from tiny import NonLinear, batch_of, chosen, classifier, padded
 
@@ -104,7 +105,7 @@ def test_integrated_gradients_are_those_of_captum_and_complete(recipe: str) -> N
     model = classifier(recipe, sharpness=1.5)
     bend = 5e-3 if "conv" in recipe else 1e-6  # a rectifier's kinks are hard on quadrature
     reading = read(model, BATCH)
-    ours = methods.integrated_gradients(model, reading, steps=50)
+    ours = integrated_gradients(model, reading, steps=50)
 
     # One document at a time: captum repeats its input, the batch beside it stays as it is.
     for document in range(len(BATCH)):
@@ -131,15 +132,15 @@ def test_integrated_gradients_are_those_of_captum_and_complete(recipe: str) -> N
 def test_integrated_gradients_leave_the_model_as_it_was() -> None:
     model = classifier("bilstm+additive", dropout=0.5).train()
     reading = read(model, BATCH)
-    first = methods.integrated_gradients(model, reading, steps=2)
-    assert torch.equal(first, methods.integrated_gradients(model, reading, steps=2))
+    first = integrated_gradients(model, reading, steps=2)
+    assert torch.equal(first, integrated_gradients(model, reading, steps=2))
     assert model.training
     assert all(weight.grad is None for weight in model.parameters())
     with pytest.raises(UnsupportedModel):
-        methods.integrated_gradients(NonLinear(model, nn.Identity()), reading)
+        integrated_gradients(NonLinear(model, nn.Identity()), reading)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", methods_of(classifier("none+dot"), costly=True))
 @pytest.mark.parametrize("recipe", ["bilstm+additive", "han:conv+dot"])
 def test_padding_and_batch_order_change_no_importance(name: str, recipe: str) -> None:
     model = classifier(recipe)

@@ -11,11 +11,12 @@ import torch
 from torch import nn
 
 from heedful.audits import input_erasure
-from heedful.audits.input_erasure import read_again, top_tokens
+from heedful.audits.input_erasure import top_tokens
 from heedful.corpora.batches import Batch
 from heedful.corpora.vocabulary import MASK, PAD, UNKNOWN
 from heedful.importance import explain
-from heedful.models import AttentionClassifier, ranked, read
+from heedful.models import AttentionClassifier, ranked, read, rereading
+from heedful.models.rereading import read_again
 from tiny import NonLinear, batch_of, chosen, classifier, padded
 
 torch.set_num_threads(1)
@@ -163,12 +164,12 @@ def test_small_passes_and_repeated_edits_change_nothing(monkeypatch: pytest.Monk
     forward = model.forward
     monkeypatch.setattr(model, "forward", lambda batch: texts.append(len(batch)) or forward(batch))
     for mode in ("removed", "replaced"):
-        monkeypatch.setattr(input_erasure, "PASS_TOKENS", 2**14)
+        monkeypatch.setattr(rereading, "PASS_TOKENS", 2**14)
         whole = read_again(model, BATCH, kept, mode)
         assert sum(texts) <= len(BATCH) * 6
         assert len(texts) == 1
         assert torch.equal(whole[:, :6], whole[:, 6:].flip(1))
-        monkeypatch.setattr(input_erasure, "PASS_TOKENS", 25)
+        monkeypatch.setattr(rereading, "PASS_TOKENS", 25)
         torch.testing.assert_close(read_again(model, BATCH, kept, mode), whole)
         assert len(texts) > 2
         texts.clear()

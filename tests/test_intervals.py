@@ -8,6 +8,7 @@ import torch
 from heedful.statistics import (
     Estimate,
     bootstrap,
+    deviation,
     mean,
     means,
     moments,
@@ -243,3 +244,12 @@ def test_estimates_come_back_from_json():
     for found in (proportion(3, 17), over_seeds([1.0, 2.0, 4.0, NAN])):
         assert Estimate.from_json(found.to_json()) == found
     assert str(Estimate.from_json(over_seeds([1.0]).to_json())) == "1 [no interval]"
+
+
+def test_the_deviation_of_seeds_has_the_interval_of_a_normal_sample():
+    # n = 5, s = 1.5811: χ²(4) has its tails at 0.4844 and 11.1433.
+    found = deviation([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.value == pytest.approx(np.sqrt(2.5))
+    assert found.low == pytest.approx(np.sqrt(2.5 * 4 / 11.1433), rel=1e-4)
+    assert found.high == pytest.approx(np.sqrt(2.5 * 4 / 0.4844), rel=1e-3)
+    assert np.isnan(deviation([1.0]).low)

@@ -19,7 +19,8 @@ def test_every_item_and_claim_of_the_specification_is_there() -> None:
     assert {claim.id for claim in STUDY.claims} == wanted
     figures = {f"S-F{n}" for n in range(1, 29)} - {"S-F26", "S-F27"}  # 25 shows all three
     main = {"M-T1", "M-T2", "M-F2", "M-F3", "M-F3c", "M-F4", "M-F5", "M-X", "S-T1", "N-1"}
-    assert figures | main <= {artifact.id for artifact in STUDY.artifacts}
+    ours = {"X-1", "X-2", "X-3"}  # the terms, the strength of L2, Adam
+    assert figures | main | ours <= {artifact.id for artifact in STUDY.artifacts}
 
 
 def test_the_papers_112_accuracies_are_those_of_its_table() -> None:
@@ -80,3 +81,23 @@ def test_the_grid_has_a_cell_for_every_model_and_scale(made: Path) -> None:
     assert table["accuracy"].between(0, 100).all()
     shown = pd.read_csv(made / "M-T2.shown.csv")
     assert list(shown.columns) == ["corpus", "λ", "DP", "DP-L", "DP-A", "AD"]
+
+
+def test_the_strength_of_the_grid_is_not_trained_again(made: Path) -> None:
+    table = pd.read_csv(made / "X-2.csv", dtype={"L2": str})
+    assert list(table["L2"]) == ["1e-05", "0.0001", "0.001"] * 3
+    grid = pd.read_csv(made / "M-T2.csv", dtype={"λ": str}).set_index(["corpus", "model", "λ"])
+    for model, title in (("dp-l", "DP-L"), ("dp-a", "DP-A"), ("ad", "AD")):
+        same = table[(table["model"] == title) & (table["L2"] == "0.001")]["accuracy"].item()
+        assert same == pytest.approx(grid.loc[("planted", model, "10"), "accuracy"])
+        assert not list(made.glob(f"steps/planted/{model},l2=0.001*"))
+
+
+def test_adam_is_another_training_of_the_same_models(made: Path) -> None:
+    table = pd.read_csv(made / "X-3.csv").set_index("optimiser")
+    assert list(table.index) == ["adagrad", "adam"]
+    assert (
+        table.loc["adam", "neutral over class words"]
+        != table.loc["adagrad", "neutral over class words"]
+    )
+    assert table["right signs"].between(0, 1).all()

@@ -1,9 +1,19 @@
 """The erasure study's presets against the table of its specification (erasure.md §2)."""
 
-import pytest
+from dataclasses import asdict, replace
 
-from heedful.models import ModelConfig, parse
+import pytest
+import torch
+
+from heedful.corpora import Vocabulary
+from heedful.corpora.vocabulary import SPECIALS
+from heedful.errors import InputError
+from heedful.models import ModelConfig, build, parse
+from heedful.models.recipe import LATER, described
 from heedful.training.presets import PRESETS
+from heedful.training.stack import Stack
+
+WORDS = Vocabulary((*SPECIALS, "long", "short", "unread"))
 
 # p_s, p_d, p_c and rate of HANs; p_d and p_c of FLANs (§2.9).
 RATES = {
@@ -67,3 +77,48 @@ def test_a_preset_has_the_published_schedule(corpus: str, family: str, encoder: 
 def test_without_a_corpus_the_values_are_those_of_imdb() -> None:
     assert PRESETS["erasure/han-rnn"] == PRESETS["erasure/imdb/han-rnn"]
     assert sum(name.startswith("erasure/") for name in PRESETS) == 24 + 6
+
+
+def test_only_two_models_of_yelp_cut_their_word_vectors() -> None:
+    cut = {
+        name for name in PRESETS if name.startswith("erasure/") and config_of(name).embedding_norm
+    }
+    assert cut == {"erasure/yelp/han-rnn", "erasure/yelp/han-noenc"}
+    assert config_of("erasure/yelp/han-rnn").embedding_norm == 1.0
+    assert not config_of("erasure/yelp/han-rnn").gru_bias_quirk  # an option, not what we train
+
+
+def test_the_release_starts_a_quarter_of_the_recurrent_bias_at_one() -> None:
+    config = replace(config_of("erasure/imdb/flan-rnn"), gru_bias_quirk=True)
+    cells = dict(build(config, WORDS, ("a", "b")).level.encoder.cells.named_parameters())
+    for end in ("", "_reverse"):
+        bias = cells[f"bias_hh_l0{end}"].detach()
+        assert len(bias) == 150
+        assert torch.equal(torch.nonzero(bias)[:, 0], torch.arange(37, 74))
+        assert bool((bias[37:74] == 1).all())
+        assert not cells[f"bias_ih_l0{end}"].detach().any()
+    with pytest.raises(InputError, match="gru and bigru"):
+        parse("bilstm+additive", gru_bias_quirk=True)
+
+
+def test_longer_word_vectors_are_cut_when_they_are_read() -> None:
+    config = parse("none+additive", embedding_dim=2, embedding_norm=1.0).model
+    model = build(config, WORDS, ("a", "b"))
+    with torch.no_grad():
+        model.embedding.weight[5:] = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 2.0]])
+    read = model.embed(model.batch(["long short"]))
+    torch.testing.assert_close(read[0], torch.tensor([[0.6, 0.8], [0.3, 0.4]]))
+    assert model.embedding.weight[7].tolist() == [0.0, 2.0]  # not read yet
+    read.sum().backward()
+    assert model.embedding.weight.grad is not None
+    assert model.embedding.weight.grad[5].tolist() == [1.0, 1.0]  # the cut itself has no gradient
+    with pytest.raises(InputError, match="embedding_norm must be above 0"):
+        parse("none+additive", embedding_norm=0.0)
+    with pytest.raises(InputError, match="cannot be stacked"):
+        Stack([model], "cpu")
+
+
+def test_later_settings_count_only_where_they_are_set() -> None:
+    plain, changed = ModelConfig(), ModelConfig(embedding_norm=1.0)
+    assert described(plain).keys() == asdict(plain).keys() - set(LATER)
+    assert described(changed) == described(plain) | {"embedding_norm": 1.0}

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from heedful.statistics.separation import (
     auc,
     mean_ratio,
     median_ratio,
-    spearman,
     standardised_gap,
 )
 
@@ -39,11 +37,3 @@ def test_gaps_and_ratios_by_hand() -> None:
     assert ratio.value == pytest.approx(np.median(sizes[0]) / np.median(sizes[1]))
     same = mean_ratio(sizes[0], 2 * sizes[0], NAMES[:60])
     assert same.value == same.low == same.high == 0.5
-
-
-def test_spearman_is_that_of_scipy() -> None:
-    x = np.round(DRAW.normal(size=30), 1)
-    y = np.round(x + DRAW.normal(size=30), 1)
-    found = spearman(x, y, NAMES[:30])
-    assert found.value == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert found.low < found.value < found.high

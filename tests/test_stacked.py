@@ -112,7 +112,7 @@ def test_observers_see_the_models_learn(corpus: EncodedCorpus) -> None:
 
 
 def test_a_stack_reads_as_its_models_do(corpus: EncodedCorpus) -> None:
-    for recipe in ("bilstm+additive@2", "none+scaled-dot@3"):
+    for recipe in ("bilstm+additive@2", "none+additive-relu@2", "none+scaled-dot@3"):
         models = [member(corpus, recipe, seed, one_logit=False) for seed in (0, 1)]
         found = evaluate_stack(Stack(models, "cpu"), corpus.splits["test"])
         for model, metrics in zip(models, found, strict=True):

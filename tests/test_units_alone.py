@@ -12,7 +12,7 @@ from heedful.audits.input_erasure import loss_avoided
 from heedful.audits.substitution import against_chance
 from heedful.audits.tables import Wide
 from heedful.models import read
-from heedful.training.hiding import hiding
+from heedful.training.hiding import attended, hiding
 from tiny import batch_of, chosen, classifier
 
 DOCUMENTS = ((3,), (2, 1), (1, 3, 2), (4, 1), (1,))
@@ -81,4 +81,4 @@ def test_the_hiding_penalty_is_that_of_the_attention_on_evidence(recipe: str) ->
     assert reading.evidence is not None
     shown = (reading.attention * reading.evidence).sum(-1)
     expected = -(1 - shown).clamp_min(1e-6).log().mean()
-    assert hiding(model(batch), batch).item() == pytest.approx(float(expected), rel=1e-6)
+    assert hiding(attended(model, batch)).item() == pytest.approx(float(expected), rel=1e-6)

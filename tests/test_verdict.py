@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from heedful.audits import verdict as verdict_module
 from heedful.audits.finding import Finding, Measure
 from heedful.audits.verdict import (
     BORDERS,
@@ -113,10 +112,11 @@ def test_the_verdict_gives_its_reason(changed: dict[str, tuple[float, float]], w
 def test_few_documents_settle_nothing_and_the_measured_coverage_is_said() -> None:
     verdict = judge(findings(**GOOD), 60, CALIBRATED)
     assert verdict.word == "cannot tell"
-    assert "Too few documents: 60" in verdict.sentence
-    assert "with 50 of them a 95 % interval held the truth 91 % of the time" in verdict.sentence
-    assert "88 %" in judge(findings(**GOOD), 30, CALIBRATED).sentence
-    assert judge(findings(**GOOD), 10, CALIBRATED).sentence.endswith("are needed.")
+    assert "60 documents are too few: audit 100 or more." in verdict.sentence
+    assert "with 50, intervals that should miss the truth 5 times in 100" in verdict.sentence
+    assert verdict.sentence.endswith("missed it up to 9 times.")
+    assert judge(findings(**GOOD), 30, CALIBRATED).sentence.endswith("up to 12 times.")
+    assert judge(findings(**GOOD), 10, CALIBRATED).sentence.endswith("audit 100 or more.")
 
 
 def test_a_missing_audit_leaves_it_open_unless_another_one_contradicts() -> None:
@@ -156,17 +156,18 @@ def test_the_calibration_in_the_package_keeps_its_promise() -> None:
         assert row["n"] < 100 or 0.93 <= row["coverage"] <= 0.97
 
 
-def test_the_advice_names_the_explanation_that_finds_the_needed_words() -> None:
-    def erased(best: float) -> Finding:
-        values = {"random": 0.1, "attention": 0.5, "product": best, "single": 0.3}
-        measures = tuple(
-            Measure("comprehensiveness", Estimate(v, v - 0.02, v + 0.02, 200, "bootstrap-t"), m)
-            for m, v in values.items()
-        )
-        return Finding("input-erasure", "?", "!", measures, "input_erasure")
-
-    clearly = verdict_module._better(erased(0.7))
-    assert "`product`" in clearly[0]
-    assert "70 %" in clearly[0]
-    assert "No other" in verdict_module._better(erased(0.52))[0]
-    assert verdict_module._better(None) == ()
+def test_the_advice_is_the_ranking_s_where_attention_is_not_to_be_shown() -> None:
+    worth = {"random": 0.0, "attention": 0.3, "product": 0.6}
+    measures = [Measure("faithfulness", estimate(v - 0.02, v + 0.02), m) for m, v in worth.items()]
+    for kind, sign in (("faithfulness", 1), ("comprehensiveness", 1), ("sufficiency", -1)):
+        for method in ("attention", "product"):
+            ends = sorted((sign * 0.2, sign * 0.4))
+            measures.append(Measure(kind, estimate(*ends), f"{method} - random"))
+    measures.append(Measure("faithfulness", estimate(-0.4, -0.2), "attention - product"))
+    erased = Finding("input-erasure", "?", "!", tuple(measures), "input_erasure")
+    bad = findings(**(GOOD | {"reliance": (0.0, 0.1)})) | {"input-erasure": erased}
+    verdict = judge(bad, 200, CALIBRATED)
+    assert verdict.ranking is not None
+    assert verdict.advice[0] == verdict.ranking.recommendation
+    assert "Show `product` instead of attention" in verdict.advice[0]
+    assert judge(findings(**GOOD), 200, CALIBRATED).ranking is None

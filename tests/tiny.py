@@ -120,4 +120,13 @@ class NonLinear(nn.Module):
 
     def _head(self, reading: Reading, attention: Tensor) -> Tensor:
         context = torch.einsum("beu,bud->bed", attention, reading.values)
-        return self.inner._with_zero(self.inner.head(self.bend(context)))
+        return self.inner.with_zero(self.inner.head(self.bend(context)))
+
+
+def assert_close(ours: Tensor, theirs: object, tolerance: float = 1e-10) -> None:
+    """Asserts that numbers agree, relatively where they are large; nan equals nan."""
+    expected = np.asarray(theirs)
+    assert ours.shape == expected.shape
+    # Written out since numpy's own assertion is called some ten thousand times here and is slow.
+    close = np.abs(ours.numpy() - expected) <= tolerance * (1 + np.abs(expected))
+    assert (close | (np.isnan(ours.numpy()) & np.isnan(expected))).all(), f"{ours} != {expected}"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from heedful.cli_align import align
+from heedful.cli_explain import explain
+from heedful.cli_lexicon import lexicon
+from heedful.cli_narratives import narratives
 from heedful.cli_options import (
     AsJson,
     Config,
@@ -17,13 +21,19 @@ from heedful.cli_options import (
     Deterministic,
     Device,
     LabelColumn,
+    Long,
     Out,
     Quick,
+    RemoteCode,
+    SecondColumn,
     Seed,
+    Site,
     SplitColumn,
     TextColumn,
     Vectors,
     for_run,
+    for_transformer,
+    named_model,
     open_source,
     parts,
     place,
@@ -31,6 +41,7 @@ from heedful.cli_options import (
     settings_named,
     source_named,
 )
+from heedful.cli_remedy import sweep
 from heedful.errors import InputError
 
 app = typer.Typer(
@@ -46,11 +57,16 @@ app = typer.Typer(
 @app.command()
 def audit(
     model: Annotated[
-        str, typer.Argument(help="A run folder, or a recipe or preset, which is trained first.")
+        str,
+        typer.Argument(
+            help="A run folder, a folder or hf:NAME of a transformers classifier, or a recipe or "
+            "preset, which is trained first."
+        ),
     ] = "bilstm+additive",
     corpus: CorpusName = None,
     data: DataFile = None,
     text: TextColumn = None,
+    text2: SecondColumn = None,
     label: LabelColumn = None,
     split: SplitColumn = None,
     out: Out = None,
@@ -60,6 +76,9 @@ def audit(
     documents: Annotated[
         int, typer.Option("--documents", help="Audit at most this many; 0 audits all.")
     ] = 2000,
+    site: Site = "pooled",
+    long: Long = "beginning",
+    trust_remote_code: RemoteCode = False,
     config: Config = None,
     vectors: Vectors = None,
     data_root: DataRoot = None,
@@ -68,19 +87,28 @@ def audit(
 ) -> None:
     """Audit a model's attention: verdict, numbers, pictures, one page."""
     from heedful.jobs import audit as audit_job
+    from heedful.jobs import load
+    from heedful.models.huggingface import is_transformer
 
-    if Path(model).exists():
+    columns, source = (text, label, split), None
+    audited: Any = model
+    is_pretrained = is_transformer(model)
+    if is_pretrained or Path(model).exists():
         for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):
             if given:
                 raise InputError(f"{model} is trained already; {name} is for training.")
-        opened, out = for_run(Path(model), corpus, data, (text, label, split), data_root, seed, out)
-        source = None
+    if is_pretrained:
+        audited = load(model, device, site=site, long=long, allows_remote_code=trust_remote_code)
+        places = (corpus, data, columns, data_root, seed, out, text2)
+        opened, out = for_transformer(audited, *places)
+    elif Path(model).exists():
+        opened, out = for_run(Path(model), corpus, data, columns, data_root, seed, out, text2)
     else:
-        source = source_named(corpus, data, (text, label, split), data_root, seed, quick)
+        source = source_named(corpus, data, columns, data_root, seed, quick, text2)
         opened = open_source(source)
         out = out or place(model, source.name, seed, quick)
     result = audit_job(
-        model,
+        audited,
         opened,
         out,
         settings=settings_named(config, quick),
@@ -90,20 +118,27 @@ def audit(
         device=device,
         is_deterministic=deterministic,
         source=source,
+        site=site,
         show=True,
     )
     if json:
         return print_json(result.to_json())
     from heedful.report.console import print_verdict
+    from heedful.report.quality import in_words
 
-    print_verdict(result.verdict.to_json(), result.documents, str(result.report))
+    said = in_words(result.quality)
+    page = str(result.report)
+    print_verdict(result.verdict.to_json(), result.documents, page, said, result.outside)
     return None
 
 
 @app.command()
 def train(
     recipe: Annotated[
-        str, typer.Argument(help="For example bilstm+additive, or a preset; not with --from.")
+        str,
+        typer.Argument(
+            help="A recipe such as bilstm+additive, a preset, or a transformers model to fine-tune."
+        ),
     ] = "",
     corpus: CorpusName = None,
     data: DataFile = None,
@@ -121,40 +156,53 @@ def train(
         Path | None, typer.Option("--from", help="A run whose attention should become faithful.")
     ] = None,
     objective: Annotated[
-        str, typer.Option("--objective", help="With --from: tying or mlm, swept on dev.")
-    ] = "tying",
+        str,
+        typer.Option(
+            "--objective",
+            help="With --from: tying or mlm, swept on dev; for transformers: tying:STRENGTH.",
+        ),
+    ] = "",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Log how attention follows what words tell.")
+    ] = False,
     quick: Quick = False,
     json: AsJson = False,
 ) -> None:
     """Train a model and keep it in a run folder."""
     if run is not None:
-        return _remedy(run, recipe, objective, vectors, out, device, json)
+        return sweep(run, recipe, objective or "tying", vectors, out, device, json)
     if not recipe:
         raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
     from heedful.jobs import train as train_job
+    from heedful.jobs.fine_tuning import objective_of
+    from heedful.models.huggingface import is_transformer
     from heedful.runs import RunFolder
 
+    is_tuned = is_transformer(recipe)
+    model = named_model(recipe, objective, is_tuned)
     source = source_named(corpus, data, (text, label, split), data_root, seed, quick)
     opened = open_source(source)
-    out = out or place(recipe, source.name, seed, quick)
+    out = out or place(model, source.name, seed, quick)
     train_job(
         recipe,
         opened,
         out,
-        settings=settings_named(config, quick),
+        settings=settings_named(config, quick, is_tuned),
         vectors=vectors,
         seed=seed,
         device=device,
         is_deterministic=deterministic,
         source=source,
         show=True,
+        watch=watch,
+        penalties=objective_of(objective),
     )
     record = RunFolder.open(out).record
     test, chosen = record.get("test") or {}, record["configuration"]["train"]["select"]
     if json:
         return print_json({"folder": str(out), "test": test, "best_dev": record["best_dev"]})
     typer.echo(
-        f"Trained {recipe} on {opened.name}: dev {chosen} {abs(record['best_dev']):.3f}", nl=False
+        f"Trained {model} on {opened.name}: dev {chosen} {abs(record['best_dev']):.3f}", nl=False
     )
     typer.echo(f", test accuracy {test['accuracy']:.3f}" if test else "")
     typer.echo(f"The run: {out}\nNext: heedful audit {out}")
@@ -182,27 +230,9 @@ def report(
     return None
 
 
-@app.command()
-def explain(
-    text: Annotated[str, typer.Argument(help="The text to explain.")],
-    model: Annotated[Path, typer.Option("--model", help="A run folder.")],
-    method: Annotated[
-        list[str] | None, typer.Option("--method", help="Importance method; may be repeated.")
-    ] = None,
-    seed: Seed = 0,
-    json: AsJson = False,
-) -> None:
-    """Show which words of a text mattered, by every method."""
-    from heedful.importance import METHODS
-    from heedful.jobs import explain as explain_job
-
-    found = explain_job(model, text, method or tuple(METHODS), seed=seed)
-    if json:
-        return print_json(found.to_json())
-    from heedful.report.console import print_explanation
-
-    print_explanation(found.to_json())
-    return None
+app.command()(explain)
+app.command()(lexicon)
+app.command()(narratives)
 
 
 @app.command()
@@ -290,6 +320,9 @@ def prepare(
         print_json(done)
 
 
+app.command()(align)
+
+
 @app.command()
 def reproduce(
     study: Annotated[str, typer.Argument(help="A study, or all.")],
@@ -331,43 +364,5 @@ def reproduce(
     if json:
         return print_json(done.to_json())
     for line in done.lines():
-        typer.echo(line)
-    return None
-
-
-def _remedy(
-    run: Path,
-    recipe: str,
-    objective: str,
-    vectors: Path | None,
-    out: Path | None,
-    device: str,
-    json: bool,
-) -> None:
-    """Sweeps the strength of an objective on the run's own dev documents and keeps the best."""
-    from heedful.jobs.remedy import remedy
-    from heedful.jobs.sources import source_of
-
-    source = source_of(run)
-    if recipe or source is None:
-        why = (
-            "takes its recipe from the run"
-            if recipe
-            else f"does not find what {run} was trained on"
-        )
-        raise InputError(f"--from {why}; leave the recipe out and name a run made by this heedful.")
-    out = out or run.with_name(f"{run.name}-{objective}")
-    found = remedy(
-        run,
-        open_source(source),
-        out,
-        objective=objective,
-        vectors=vectors,
-        device=device,
-        show=True,
-    )
-    if json:
-        return print_json(found.to_json())
-    for line in found.lines():
         typer.echo(line)
     return None

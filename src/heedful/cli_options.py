@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from heedful.corpora import Corpus, EncodedCorpus
     from heedful.jobs import Settings
     from heedful.jobs.sources import Source
+    from heedful.models.huggingface import PretrainedClassifier
 
 QUICK = {"train": {"epochs": 4, "learning_rate": 4e-3}}
+QUICK_TUNING = {"train": {"epochs": 1}, "words": {"max_tokens": 64}}
 QUICK_SIZES = {"train": 800, "dev": 150, "test": 200}
 
 CorpusName = Annotated[
@@ -27,6 +29,22 @@ DataFile = Annotated[
     Path | None, typer.Option("--data", help="Your own CSV, TSV, JSON Lines or Parquet file.")
 ]
 TextColumn = Annotated[str | None, typer.Option("--text", help="Column of the texts.")]
+SecondColumn = Annotated[
+    str | None, typer.Option("--text2", help="Column of the second text, for models of pairs.")
+]
+Site = Annotated[
+    str,
+    typer.Option("--site", help="A transformers model's attention: pooled, layer:K or all."),
+]
+Long = Annotated[
+    str,
+    typer.Option(
+        "--long", help="Keep of a text too long for the model: beginning, end, both; or refuse."
+    ),
+]
+RemoteCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run the code that a model brings with it.")
+]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of the labels.")]
 SplitColumn = Annotated[
     str | None, typer.Option("--split", help="Column that says train, dev or test.")
@@ -63,6 +81,7 @@ def source_named(
     data_root: Path | None,
     seed: int,
     quick: bool,
+    second: str | None = None,
 ) -> Source:
     """What the options name."""
     from heedful.jobs.sources import Source
@@ -72,7 +91,7 @@ def source_named(
     text, label, split = columns
     sizes = QUICK_SIZES if quick and corpus is not None and corpus.startswith("planted") else None
     file, root = (None if path is None else str(path.resolve()) for path in (data, data_root))
-    return Source(corpus, file, text, label, split, seed, sizes, root)
+    return Source(corpus, file, text, label, split, seed, sizes, root, second)
 
 
 def open_source(source: Source) -> Corpus | EncodedCorpus:
@@ -90,6 +109,7 @@ def for_run(
     data_root: Path | None,
     seed: int,
     out: Path | None,
+    second: str | None = None,
 ) -> tuple[Corpus | EncodedCorpus, Path]:
     """The documents a run is audited on, and where the audit goes.
 
@@ -116,20 +136,62 @@ def for_run(
         source = source_named(corpus, None, columns, data_root, seed, False)
         return open_source(source), out or run.with_name(f"{run.name}-on-{source.name}")
     known, (text, label, _) = load(run), columns
-    found = read_texts(data, known.classes, text, label, tokeniser=known.tokeniser)
+    rule = getattr(known, "tokeniser", "words")
+    found = read_texts(data, known.classes, text, label, tokeniser=rule, second=second)
     say(found.said)
     return found.corpus, out or run.with_name(f"{run.name}-on-{data.stem}")
 
 
-def settings_named(config: Path | None, quick: bool) -> Settings:
-    """The settings of the configuration file, or those of a quick try."""
-    from heedful.jobs import Settings, read_settings, settings_of
+def for_transformer(
+    model: PretrainedClassifier,
+    corpus: str | None,
+    data: Path | None,
+    columns: Columns,
+    data_root: Path | None,
+    seed: int,
+    out: Path | None,
+    second: str | None = None,
+) -> tuple[Corpus | EncodedCorpus, Path]:
+    """The documents a model from elsewhere is audited on, and where the audit goes."""
+    from heedful.corpora import match_labels, read_texts
+
+    name = Path(model.recipe.removeprefix("hf:")).name
+    name += "" if model.site.name == "pooled" else f"-{model.site.name}"
+    if data is None:
+        source = source_named(corpus, None, columns, data_root, seed, False)
+        opened = open_source(source)
+        say((match_labels(model.classes, opened.classes).said,))
+        return opened, out or place(name, source.name, seed, False)
+    text, label, _ = columns
+    found = read_texts(data, model.classes, text, label, second=second)
+    say(found.said)
+    return found.corpus, out or place(name, data.stem, seed, False)
+
+
+def settings_named(config: Path | None, quick: bool, is_tuned: bool = False) -> Settings:
+    """The settings of the configuration file, or those of a quick try, or the usual ones.
+
+    Those of a pretrained model that is fine-tuned are others.
+    """
+    from heedful.jobs import read_settings, settings_of
+    from heedful.training import FINE_TUNING, TrainConfig
 
     if config is not None and quick:
         raise InputError("Give either --config or --quick; both say how to train.")
+    usual, short = (FINE_TUNING, QUICK_TUNING) if is_tuned else (TrainConfig(), QUICK)
     if config is not None:
-        return read_settings(config)
-    return settings_of(QUICK) if quick else Settings()
+        return read_settings(config, usual)
+    return settings_of(short if quick else {}, usual)
+
+
+def named_model(recipe: str, objective: str, is_tuned: bool) -> str:
+    """What a model in training is called; an objective beside a recipe is refused."""
+    if not is_tuned and objective:
+        raise InputError(
+            f"A recipe says its own objective; write {recipe}+{objective}, or name a run by --from."
+        )
+    name = Path(recipe.removeprefix("hf:")).name if is_tuned else recipe
+    return f"{name}+{objective}" if objective else name
 
 
 def place(model: str, corpus: str, seed: int, quick: bool) -> Path:
@@ -145,7 +207,7 @@ def parts(listed: str) -> tuple[str, ...]:
 
 def say(lines: tuple[str, ...]) -> None:
     """Prints to stderr what the user should know but no pipe should read."""
-    for line in lines:
+    for line in filter(None, lines):
         typer.echo(line, err=True)
 
 

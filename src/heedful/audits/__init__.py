@@ -3,15 +3,18 @@
 from heedful.audits import (
     adversary,
     agreement,
+    alignment,
     concentration,
     confidence,
     deletion,
     erasure,
     evidence,
     input_erasure,
+    randomisation,
     read_alone,
     single_erasure,
     substitution,
+    violation,
 )
 from heedful.audits.finding import Audit, Finding, Measure
 from heedful.audits.verdict import Verdict, judge
@@ -29,8 +32,15 @@ AUDITS: dict[str, Audit] = {
     "evidence": Audit(
         evidence.rows, evidence.summarise, "Agreement with known evidence", ("evidence",)
     ),
+    "alignment": Audit(
+        alignment.rows, alignment.summarise, "Agreement with an alignment", ("alignment",)
+    ),
     "input-erasure": Audit(input_erasure.rows, input_erasure.summarise, "Deleting words"),
     "deletion": Audit(deletion.rows, deletion.summarise, "Deleting one unit"),
+    "violation": Audit(violation.rows, violation.summarise, "Claims belied"),
+    "randomisation": Audit(
+        randomisation.rows, randomisation.summarise, "Weights drawn anew", most=200
+    ),
     "read-alone": Audit(read_alone.rows, read_alone.summarise, "Units read alone"),
 }
 

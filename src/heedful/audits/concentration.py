@@ -1,4 +1,8 @@
-"""How concentrated attention is: there is little to explain with a flat row."""
+"""How concentrated attention is: there is little to explain with a flat row.
+
+In a Transformer part of the row lies on special tokens, often most of it. What is called attention
+in all audits is the rest, made to sum to one; how much was left out is said here.
+"""
 
 import numpy as np
 import pandas as pd
@@ -10,10 +14,14 @@ from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
 from heedful.statistics.divergence import entropy
+from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import means
 
 QUESTION = "On how many units does attention really lie?"
 COLUMNS = ("entropy", "largest weight", "effective units", "effective share of units")
+OUTSIDE = "share on special tokens"
+SOME = 0.005
+"""Below this share, special tokens are not worth a sentence."""
 
 
 def rows(
@@ -25,12 +33,22 @@ def rows(
     """
     share, units = entropy(reading.attention, reading.mask), reading.units
     effective = torch.special.entr(reading.attention).sum(-1).exp()
+    outside = {} if reading.outside is None else {"outside": reading.outside.cpu().numpy()}
     return frame(
         reading.names,
         units=units.cpu().numpy(),
         entropy=share.cpu().numpy(),
         largest_weight=reading.attention.amax(-1).cpu().numpy(),
         effective_units=effective.cpu().numpy(),
+        **outside,
+    )
+
+
+def outside_in_words(share: Estimate) -> str:
+    """What special tokens hold, for people who expect all attention to be on words."""
+    return (
+        f"Of the audited row {percent(share)} lies on special tokens, which are no words: what is "
+        "called attention here is the rest, made to sum to one."
     )
 
 
@@ -45,12 +63,18 @@ def summarise(rows: pd.DataFrame) -> Finding:
     table = rows[["entropy", "largest_weight", "effective_units"]].to_numpy(dtype=np.float64)
     share = table[:, 2] / rows["units"].to_numpy(dtype=np.float64)
     table = np.concatenate([table, share[:, None]], 1)
-    found = dict(zip(COLUMNS, means(table, list(rows["instance"])), strict=True))
+    columns: tuple[str, ...] = COLUMNS
+    if "outside" in rows:
+        table = np.concatenate([table, rows[["outside"]].to_numpy(dtype=np.float64)], 1)
+        columns += (OUTSIDE,)
+    found = dict(zip(columns, means(table, list(rows["instance"])), strict=True))
     answer = (
         f"On average attention is spread as if over {found['effective units'].value:.1f} units, "
         f"{percent(found['effective share of units'])} of a text; the largest weight is "
         f"{percent(found['largest weight'])} of all attention."
     )
+    if OUTSIDE in found and found[OUTSIDE].value >= SOME:
+        answer += f" {outside_in_words(found[OUTSIDE])}"
     return Finding(
         audit="concentration",
         question=QUESTION,

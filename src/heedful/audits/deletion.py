@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.audits.finding import Finding, Measure, frame
-from heedful.audits.input_erasure import read_again
 from heedful.audits.tables import histogram, of_several_units
 from heedful.importance import Importance
 from heedful.models.reading import Reading
+from heedful.models.rereading import probability, read_again
 from heedful.models.verbs import AttentiveModel
 from heedful.runs.randomness import keys, uniform_noise
 from heedful.statistics.intervals import means, paired
@@ -38,10 +38,14 @@ def rows(
     unit = torch.cat([_drawn(row, noise) for row in (reading.attention, even)], 1)
     kept = reading.unit_of_token[:, None] != unit[..., None]
     logits = read_again(model, reading.batch, kept, "removed")
-    decided = reading.decision[:, None]
-    before = reading.logits.softmax(-1).gather(1, decided)
-    after = logits.softmax(-1).gather(2, decided[..., None].expand(-1, 2 * draws, 1))[..., 0]
-    lost = (before - after).view(len(unit), 2, draws).mean(-1).cpu().numpy()
+    before = probability(reading.logits[:, None], reading.decision)
+    lost = (
+        (before - probability(logits, reading.decision))
+        .view(len(unit), 2, draws)
+        .mean(-1)
+        .cpu()
+        .numpy()
+    )
     units = reading.units.cpu().numpy()
     return frame(reading.names, units=units, attention=lost[:, 0], random=lost[:, 1])
 

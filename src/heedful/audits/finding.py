@@ -101,6 +101,8 @@ class Audit(NamedTuple):
     title: str
     needs: Sequence[str] = ()
     """What the corpus must have for the audit to apply: `labels`, `evidence`."""
+    most: int = 0
+    """Documents beyond which a slow audit learns little, drawn by key; 0 takes all."""
 
 
 def frame(instance: Sequence[str], **columns: Shaped[np.ndarray, "instance ..."]) -> pd.DataFrame:

@@ -210,6 +210,18 @@ def measure(
 ) -> Information:
     """What the model's values tell about its words on a fixed sample, with ceiling and bias."""
     _, values = states_at(model, encoded, chosen.tokens, device)
+    return of_values(model, chosen, values, count, seed, device)
+
+
+def of_values(
+    model: AttentionClassifier,
+    chosen: Sample,
+    values: Float[np.ndarray, "pair dim"],
+    count: int = TYPES,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> Information:
+    """The same from values that were read before: another clustering needs no other pass."""
     v = clusters(values, count, seed, device)
     u = word_labels(model, chosen, count, seed, device)
     shuffled = numpy_generator(seed, "shuffled pairs").permutation(v)

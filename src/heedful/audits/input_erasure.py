@@ -6,27 +6,31 @@ ranking the top 5, 10, 20 and 50 % of a document's tokens are removed, or replac
     comprehensiveness = p(y | text) - p(y | text without them)      high: they were needed
     sufficiency       = p(y | text) - p(y | them alone)             low: they were enough
 
-with y the decision on the whole text (DeYoung et al. 2020, §5.2), averaged over the shares.
+with y the decision on the whole text, averaged over the shares: the area over the perturbation
+curve, AOPC (DeYoung et al. 2020, §5.2, who also take the top 1 %, and count a share of 0, at which
+nothing is lost, into the average). What a ranking is worth in one number is
+
+    faithfulness = comprehensiveness - sufficiency
+
+by which explanations are ranked: 1 at best, below 0 for a random order, because at most half of the
+text is ever taken and few words alone rarely decide as all do. Hence the paired difference to it.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from heedful.audits.finding import Finding, Measure, frame
 from heedful.audits.tables import Wide, counted, percent
-from heedful.corpora.batches import Batch
-from heedful.corpora.vocabulary import UNKNOWN
 from heedful.importance import Importance
-from heedful.models.classifier import AttentionClassifier
 from heedful.models.reading import Reading
-from heedful.models.verbs import AttentiveModel, evaluating, ranked
+from heedful.models.rereading import probability, read_again
+from heedful.models.verbs import AttentiveModel, ranked
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps, means
 
@@ -34,8 +38,6 @@ QUESTION = "If the words that a ranking puts first are deleted, does the decisio
 SHARES = (0.05, 0.1, 0.2, 0.5)
 MODES = ("removed", "replaced")
 QUANTITIES = ("comprehensiveness", "sufficiency", "flip")
-PASS_TOKENS = 2**14
-"""Tokens, padding included, in one forward pass."""
 
 
 def rows(
@@ -45,22 +47,23 @@ def rows(
     seed: int,
     shares: Sequence[float] = SHARES,
     modes: Sequence[str] = MODES,
-    symbol: int = UNKNOWN,
+    symbol: int | None = None,
 ) -> pd.DataFrame:
     """What each ranking's top tokens cost the decision, by method, share and mode.
 
     `flip` says whether the decision changed without them. `symbol` takes a token's place in mode
-    `replaced`. A text without any token left reads as one `<unk>`.
+    `replaced`, the model's own for an unknown word unless given. A text without any token left
+    reads as that symbol alone.
     """
     if not importance:
         return pd.DataFrame()
     top = top_tokens(reading, importance, shares)
     edited = torch.stack([reading.batch.mask[:, None, None] & ~top, top], 1)
-    before = _probability(reading.logits[:, None], reading)
+    before = probability(reading.logits[:, None], reading.decision)
     parts = []
     for mode in modes:
         logits = read_again(model, reading.batch, edited.flatten(1, 3), mode, symbol)
-        after = _probability(logits, reading).view(edited.shape[:4])
+        after = probability(logits, reading.decision).view(edited.shape[:4])
         flip = (logits.argmax(-1) != reading.decision[:, None]).view(edited.shape[:4])
         parts.append(
             _tidy(
@@ -96,90 +99,6 @@ def top_tokens(
     by_unit = torch.zeros_like(is_top).scatter(3, index, is_top)
     of_token = reading.unit_of_token[:, None, None].expand(*by_unit.shape[:3], -1)
     return by_unit.gather(3, of_token) & reading.batch.mask[:, None, None]
-
-
-def read_again(
-    model: AttentiveModel,
-    batch: Batch,
-    kept: Bool[Tensor, "batch edit token"],
-    mode: str,
-    symbol: int = UNKNOWN,
-) -> Float[Tensor, "batch edit class"]:
-    """Logits with only the kept tokens, the others removed or replaced.
-
-    Rankings often agree, so equal edits of a document are read once; what is left is read in
-    passes of bounded size, by length.
-    """
-    kept = kept & batch.mask[:, None]
-    document, edit, answer = _distinct(kept)
-    tokens = kept[document, edit]
-    length = tokens.sum(-1).clamp_min(1) if mode == "removed" else batch.lengths[document]
-    order = length.argsort(stable=True)
-    parts = []
-    for some in _passes(order, length):
-        part = _chosen(batch, document[some])
-        here = tokens[some, : part.mask.shape[1]]
-        part = part.keeping(here) if mode == "removed" else part.replacing(~here, symbol)
-        parts.append(_logits(model, part))
-    logits = torch.cat(parts)
-    logits = torch.empty_like(logits).index_copy(0, order, logits)
-    return logits[answer].view(*kept.shape[:2], -1)
-
-
-def _distinct(
-    kept: Bool[Tensor, "batch edit token"],
-) -> tuple[Int[Tensor, "distinct"], Int[Tensor, "distinct"], Int[Tensor, "batch*edit"]]:
-    """Document and edit of each distinct edited text, and which of them each edit is."""
-    bits = np.packbits(kept.flatten(0, 1).cpu().numpy(), axis=1)
-    owner = np.repeat(np.arange(len(kept), dtype=np.int32), kept.shape[1])
-    coded = np.hstack([owner[:, None].view(np.uint8), bits])
-    _, first, answer = np.unique(coded, axis=0, return_index=True, return_inverse=True)
-    place = torch.from_numpy(first).to(kept.device)
-    count = kept.shape[1]
-    return place // count, place % count, torch.from_numpy(answer.reshape(-1)).to(kept.device)
-
-
-def _passes(
-    order: Int[Tensor, "distinct"], length: Int[Tensor, "distinct"]
-) -> list[Int[Tensor, "pass"]]:
-    """The edited texts in passes of similar length, each of at most `PASS_TOKENS` tokens."""
-    lengths, start, found = length[order].tolist(), 0, []
-    for stop in range(1, len(lengths) + 1):
-        if stop == len(lengths) or (stop + 1 - start) * lengths[stop] > PASS_TOKENS:
-            found.append(order[start:stop])
-            start = stop
-    return found
-
-
-def _chosen(batch: Batch, document: Int[Tensor, "pass"]) -> Batch:
-    longest = int(batch.lengths[document].max())
-    return replace(
-        batch,
-        ids=batch.ids[document, :longest],
-        mask=batch.mask[document, :longest],
-        labels=batch.labels[document],
-        sentence=batch.sentence[document, :longest],
-        names=tuple(batch.names[row] for row in document.tolist()),
-        evidence=None,
-        documents=None,
-    )
-
-
-def _logits(model: AttentiveModel, batch: Batch) -> Float[Tensor, "batch class"]:
-    """The decision alone: a whole reading also keeps the words, which nobody asks for here."""
-    with evaluating(model):
-        if isinstance(model, AttentionClassifier):
-            logits: Tensor = model(batch).logits
-        else:
-            logits = model.read(batch).logits
-    return logits.double()
-
-
-def _probability(
-    logits: Float[Tensor, "batch edit class"], reading: Reading
-) -> Float[Tensor, "batch edit"]:
-    index = reading.decision[:, None, None].expand(-1, logits.shape[1], 1)
-    return logits.softmax(-1).gather(2, index)[..., 0]
 
 
 def _tidy(
@@ -220,14 +139,18 @@ def summarise(rows: pd.DataFrame) -> Finding:
     modes = [mode for mode in MODES if mode in set(rows["mode"])]
     measures, headline = [], {}
     for mode in modes:
+        tables: dict[str, Wide] = {}
         for quantity in QUANTITIES:
             over_shares = _over_shares(rows[rows["mode"] == mode], quantity)
+            tables[quantity] = over_shares
             name = _name(quantity) + ("" if mode == "removed" else f", {mode}")
             found = over_shares.means()
             headline[name] = found
             measures += [Measure(name, e, method) for method, e in found.items()]
             measures += [Measure(name, e, m) for m, e in over_shares.minus("random").items()]
             if quantity == "sufficiency":
+                worth = Wide(tables["comprehensiveness"].table - over_shares.table)
+                measures += _worth(worth, name.removeprefix(quantity))
                 avoided = "loss avoided" + name.removeprefix(quantity)
                 measures += [Measure(avoided, e, m) for m, e in loss_avoided(over_shares).items()]
     instances = int(rows["instance"].nunique())
@@ -240,6 +163,15 @@ def summarise(rows: pd.DataFrame) -> Finding:
         drawn=_drawn(rows, modes),
         notes=(_policy(rows), *counted(every - instances, every, left_out)),
     )
+
+
+def _worth(worth: Wide, suffix: str) -> list[Measure]:
+    """Each ranking's faithfulness, and how far it is from random, attention and the best one."""
+    found = worth.means()
+    best = max(found, key=lambda method: np.nan_to_num(found[method].value, nan=-np.inf))
+    for baseline in dict.fromkeys(("random", "attention", best)):
+        found |= worth.minus(baseline)
+    return [Measure(f"faithfulness{suffix}", e, method) for method, e in found.items()]
 
 
 def loss_avoided(sufficiency: Wide) -> dict[str, Estimate]:

@@ -14,10 +14,11 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from heedful.audits.finding import Finding, Measure, frame
-from heedful.audits.input_erasure import read_again
 from heedful.audits.tables import histogram, of_several_units, percent
 from heedful.importance import Importance
+from heedful.models.huggingface.pieces import FIRST
 from heedful.models.reading import Reading
+from heedful.models.rereading import read_again
 from heedful.models.verbs import AttentiveModel
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap, means
@@ -53,7 +54,9 @@ def rows(
 def read_units(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit class"]:
     """Logits of every unit as a text of its own; at padding those of whatever stands there."""
     batch, units = reading.batch, reading.mask.shape[1]
-    if reading.mask.shape == batch.mask.shape and _is_identity(reading.unit_of_token):
+    is_pair = bool((batch.sentence >= FIRST).any())
+    is_flat = reading.mask.shape == batch.mask.shape and _is_identity(reading.unit_of_token)
+    if is_flat and not is_pair:  # a word of a pair is read as part of one
         words, place = torch.unique(batch.ids, return_inverse=True)
         one = torch.ones_like(words, dtype=torch.bool)[:, None]
         listed = replace(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heedful.audits.finding import Finding
+from heedful.audits.ranking import Ranking, rank
 from heedful.runs.atomic import read_json
 from heedful.statistics.estimates import Estimate
 
@@ -127,6 +128,8 @@ class Verdict:
     provisional: bool = True
     calibration: Mapping[str, Any] | None = field(default=None)
     """The table of the calibration that set the borders: columns, rows, caption."""
+    ranking: Ranking | None = None
+    """All explanations of the model by how faithful they are, where words were deleted."""
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain data."""
@@ -137,6 +140,7 @@ class Verdict:
             "tests": [test.to_json() for test in self.tests],
             "advice": list(self.advice),
             "calibration": self.calibration,
+            "ranking": None if self.ranking is None else self.ranking.to_json(),
         }
 
 
@@ -204,20 +208,24 @@ def judge(
     shown = tuple(test for test in tests.values() if test.audit in findings)
     table = calibrated["table"] if calibrated else None
     sentence = f"{SENTENCES[word]} {reason}"
-    advice = _advice(word, findings.get("input-erasure"))
-    return Verdict(word, sentence, shown, advice, calibrated is None, table)
+    ranking = rank(findings)
+    advice = _advice(word, ranking)
+    return Verdict(word, sentence, shown, advice, calibrated is None, table, ranking)
 
 
 def _too_few(documents: int, calibrated: Mapping[str, Any] | None) -> str:
     """Why so few documents are too few, with the coverage measured for that many."""
-    reason = f"Too few documents: {documents}, where {FEWEST_DOCUMENTS} or more are needed"
+    reason = f"{documents} documents are too few: audit {FEWEST_DOCUMENTS} or more."
     measured = [row for row in (calibrated or {}).get("coverage", ()) if row["n"] <= documents]
     if not measured:
-        return f"{reason}."
+        return reason
     n = max(row["n"] for row in measured)
     worst = min(row["coverage"] for row in measured if row["n"] == n)
-    held = f"{100 * worst:.0f} % of the time"
-    return f"{reason}; with {n} of them a 95 % interval held the truth {held} at worst."
+    missed = round(100 * (1 - worst))
+    return (
+        f"{reason} When we tried it with {n}, intervals that should miss the truth 5 times in 100 "
+        f"missed it up to {missed} times."
+    )
 
 
 def _test(border: Border, finding: Finding | None) -> Test:
@@ -239,40 +247,15 @@ def _test(border: Border, finding: Finding | None) -> Test:
     )
 
 
-def _advice(word: Word, erased: Finding | None) -> tuple[str, ...]:
-    if word == "yes":
-        return ("Show attention together with this page, and audit again after every retraining.",)
+def _advice(word: Word, ranking: Ranking | None) -> tuple[str, ...]:
     if word == "cannot tell":
         return ("Audit more documents: a few hundred are usually enough.",)
+    if word == "yes":
+        return ("Show attention together with this page, and audit again after every retraining.",)
+    instead = () if ranking is None else (ranking.recommendation,)
     return (
-        *_better(erased),
+        *instead,
         "Or train a model whose attention can be believed: `heedful train --from RUN --objective "
         "tying` tries several strengths on your dev documents, says what each costs in F1 and buys "
         "in reliance on attention, and keeps the best; then audit it, and `heedful compare` both.",
-    )
-
-
-def _better(erased: Finding | None) -> tuple[str, ...]:
-    """Which explanation finds the words this model needs, where it beats attention clearly."""
-    if erased is None:
-        return ()
-    costs = {
-        measure.method: measure.estimate
-        for measure in erased.measures
-        if measure.name == "comprehensiveness" and " - " not in measure.method
-    }
-    attention = costs.get("attention")
-    others = {m: e for m, e in costs.items() if m not in ("attention", "random")}
-    if attention is None or not others:
-        return ()
-    best = max(others, key=lambda method: others[method].value)
-    if not others[best].low > attention.high:
-        return (
-            "No other explanation tested here finds the words this model needs clearly better than "
-            "attention does (see `Deleting words`).",
-        )
-    return (
-        f"Show `{best}` instead: deleting the words it names costs the decision "
-        f"{100 * others[best].value:.0f} % of its probability, those of attention "
-        f"{100 * attention.value:.0f} % (see `Deleting words`).",
     )

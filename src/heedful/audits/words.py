@@ -17,8 +17,9 @@ from heedful.corpora.vocabulary import SPECIALS
 from heedful.dynamics.scores import occurrence_scores, polarity_of, word_scores
 from heedful.dynamics.token_classes import NEUTRAL, classify, word_counts
 from heedful.models.classifier import AttentionClassifier
+from heedful.statistics.association import spearman
 from heedful.statistics.intervals import mean
-from heedful.statistics.separation import auc, spearman
+from heedful.statistics.separation import auc
 
 QUESTION = "Which words does the model attend to, and do they decide?"
 LEAST = 3

@@ -2,6 +2,7 @@
 
 from heedful.corpora.batches import Batch, batches, collate
 from heedful.corpora.catalogue import CATALOGUE, available, load_corpus, recipe_of
+from heedful.corpora.columns import match_labels
 from heedful.corpora.documents import SPLITS, Corpus, Document
 from heedful.corpora.encoded import (
     Encoded,
@@ -12,8 +13,11 @@ from heedful.corpora.encoded import (
 )
 from heedful.corpora.files import FileReading, read_file, read_texts
 from heedful.corpora.lexicon import load_lexicon, read_lexicon
-from heedful.corpora.parallel import Parallel, load_parallel
+from heedful.corpora.pairs import EncodedPairs, Pairs
+from heedful.corpora.parallel import Parallel, load_parallel, read_pairs
+from heedful.corpora.pieces import Pieces, bleu, encode_parallel
 from heedful.corpora.planted import planted
+from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.prepared import load_prepared, prepare
 from heedful.corpora.sentences import sentence_numbers
 from heedful.corpora.splits import keyed_split
@@ -33,27 +37,35 @@ __all__ = [
     "Document",
     "Encoded",
     "EncodedCorpus",
+    "EncodedPairs",
     "FileReading",
+    "Pairs",
     "Parallel",
+    "Pieces",
     "Tokens",
     "Vectors",
     "Vocabulary",
     "available",
     "batches",
+    "bleu",
     "collate",
     "document_of",
     "encode",
     "encode_documents",
+    "encode_parallel",
     "keyed_split",
     "load_corpus",
     "load_lexicon",
     "load_parallel",
     "load_prepared",
     "load_vectors",
+    "match_labels",
     "planted",
+    "planted_pairs",
     "prepare",
     "read_file",
     "read_lexicon",
+    "read_pairs",
     "read_texts",
     "recipe_of",
     "sentence_numbers",

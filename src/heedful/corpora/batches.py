@@ -26,13 +26,16 @@ class Batch:
     labels: Int[Tensor, "batch"]
     """Classes; -1 when unknown."""
     sentence: Int[Tensor, "batch token"]
-    """Sentence number of each token; padding repeats the last one."""
+    """Sentence number of each token, or that of its word where tokens are pieces of words; padding
+    repeats the last one."""
     names: tuple[str, ...]
     """Stable instance ids."""
     evidence: Bool[Tensor, "batch token"] | None = None
     """Known evidence."""
     documents: tuple[Document, ...] | None = None
     """The documents, where the raw text is at hand."""
+    unknown: int = UNKNOWN
+    """The id that stands for a word that is not there."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -46,11 +49,11 @@ class Batch:
         """The same batch on another device."""
         return replace(
             self,
-            ids=self.ids.to(device),
-            mask=self.mask.to(device),
-            labels=self.labels.to(device),
-            sentence=self.sentence.to(device),
-            evidence=None if self.evidence is None else self.evidence.to(device),
+            ids=moved(self.ids, device),
+            mask=moved(self.mask, device),
+            labels=moved(self.labels, device),
+            sentence=moved(self.sentence, device),
+            evidence=None if self.evidence is None else moved(self.evidence, device),
         )
 
     def words(self, vocabulary: Vocabulary) -> list[tuple[str, ...]]:
@@ -61,7 +64,7 @@ class Batch:
         return [tuple(vocabulary.words[i] for i in ids[:n]) for ids, n in rows]
 
     def keeping(self, kept: Bool[Tensor, "batch token"]) -> Batch:
-        """The batch with only the kept tokens, moved together; nothing kept leaves `<unk>`.
+        """The batch with only the kept tokens, moved together; nothing kept leaves one unknown.
 
         The raw documents and the evidence no longer fit and are dropped.
         """
@@ -71,7 +74,7 @@ class Batch:
         length = max(int(kept.sum(-1).max()), 1)
         mask = kept.gather(1, order)[:, :length].clone()
         ids = self.ids.gather(1, order)[:, :length].masked_fill(~mask, PAD)
-        ids[empty, 0], mask[empty, 0] = UNKNOWN, True
+        ids[empty, 0], mask[empty, 0] = self.unknown, True
         sentence = self.sentence.gather(1, order)[:, :length]
         return replace(self, ids=ids, mask=mask, sentence=sentence, evidence=None, documents=None)
 
@@ -83,12 +86,20 @@ class Batch:
             labels=self.labels.repeat(times),
             sentence=self.sentence.repeat(times, 1),
             names=self.names * times,
+            unknown=self.unknown,
         )
 
     def replacing(self, replaced: Bool[Tensor, "batch token"], symbol: int) -> Batch:
         """The batch with the marked tokens replaced by one symbol."""
         ids = self.ids.masked_fill(replaced & self.mask, symbol)
         return replace(self, ids=ids, documents=None)
+
+
+def moved(tensor: Tensor, device: torch.device | str) -> Tensor:
+    """The tensor on a device; a copy to a GPU is queued, so that the host need not wait for it."""
+    if tensor.is_cpu and torch.device(device).type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def collate(encoded: Encoded, rows: Sequence[int] | Int[np.ndarray, "batch"]) -> Batch:
@@ -110,7 +121,20 @@ def collate(encoded: Encoded, rows: Sequence[int] | Int[np.ndarray, "batch"]) ->
         if encoded.evidence is None
         else torch.from_numpy(encoded.evidence[source] & mask),
         documents=None if documents is None else tuple(documents[row] for row in rows),
+        unknown=encoded.unknown,
     )
+
+
+def mixed_batches(
+    encoded: Encoded, batch_size: int, generator: np.random.Generator
+) -> Iterator[Batch]:
+    """The documents in random order, whatever their length; an incomplete last batch is left out.
+
+    Fewer documents than a batch are one batch.
+    """
+    order = generator.permutation(len(encoded))
+    for start in range(0, max(len(order) - batch_size, 0) + 1, batch_size):
+        yield collate(encoded, order[start : start + batch_size])
 
 
 def batches(
@@ -119,7 +143,18 @@ def batches(
     generator: np.random.Generator | None = None,
     max_tokens: int | None = None,
 ) -> Iterator[Batch]:
-    """All documents once, in batches of similar length.
+    """All documents once, in batches of similar length: those that `groups` names."""
+    for group in groups(encoded, batch_size, generator, max_tokens):
+        yield collate(encoded, group)
+
+
+def groups(
+    encoded: Encoded,
+    batch_size: int = 32,
+    generator: np.random.Generator | None = None,
+    max_tokens: int | None = None,
+) -> list[Int[np.ndarray, "batch"]]:
+    """The documents of each batch, by their rows.
 
     Without a generator the order is fixed: by length, longest last. With one, lengths get 10 % of
     noise before sorting and the batches come in random order. `max_tokens` bounds documents ×
@@ -129,7 +164,7 @@ def batches(
     if generator is not None:
         lengths = lengths * generator.uniform(0.9, 1.1, len(lengths))
     order = np.argsort(lengths, kind="stable")
-    groups: list[Int[np.ndarray, "batch"]] = []
+    found: list[Int[np.ndarray, "batch"]] = []
     start = 0
     while start < len(order):
         stop = min(start + batch_size, len(order))
@@ -137,9 +172,8 @@ def batches(
             longest = np.maximum.accumulate(encoded.lengths[order[start:stop]])
             fits = longest * np.arange(1, stop - start + 1) <= max_tokens
             stop = start + max(int(fits.sum()), 1)
-        groups.append(order[start:stop])
+        found.append(order[start:stop])
         start = stop
     if generator is not None:
-        generator.shuffle(groups)
-    for group in groups:
-        yield collate(encoded, group)
+        generator.shuffle(found)
+    return found

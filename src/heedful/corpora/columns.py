@@ -38,15 +38,22 @@ class Columns(NamedTuple):
     id: str | None
     guessed: tuple[str, ...]
     """Which of the four were guessed."""
+    second: str | None = None
+    """The second text of a pair; named by the user, never guessed."""
+    other: str | None = None
+    """Another column of texts that is not read, where the text was guessed."""
 
     def said(self) -> tuple[str, ...]:
         """One line per column: `text column: review (guessed)`."""
-        named = {"text": self.text, "label": self.label, "split": self.split, "id": self.id}
-        return tuple(
+        named = {"text": self.text, "second text": self.second, "label": self.label}
+        named |= {"split": self.split, "id": self.id}
+        lines = tuple(
             f"{role} column: {name}" + (" (guessed)" if role in self.guessed else "")
             for role, name in named.items()
             if name is not None
         )
+        pair = f"{self.other} holds texts too; for pairs of texts name both: --text and --text2"
+        return lines if self.other is None else (*lines, pair)
 
 
 def is_missing(value: Any) -> bool:
@@ -124,14 +131,12 @@ def find_columns(
     split: str | None = None,
     id: str | None = None,
     needs_label: bool = True,
+    second: str | None = None,
 ) -> Columns:
     """The columns to use: those named, else those that the names or the contents suggest."""
     guessed = []
-    named = {
-        role: _named(table, name, role, where)
-        for role, name in (("text", text), ("label", label), ("split", split), ("id", id))
-        if name is not None
-    }
+    given = (("text", text), ("second", second), ("label", label), ("split", split), ("id", id))
+    named = {role: _named(table, name, role, where) for role, name in given if name is not None}
     if "split" not in named:
         found = _known(table, SPLIT_NAMES)
         if found is not None and found not in named.values() and _is_split(table[found]):
@@ -167,5 +172,66 @@ def find_columns(
                 "name it with --label."
             )
     return Columns(
-        named["text"], named.get("label"), named.get("split"), named.get("id"), tuple(guessed)
+        named["text"],
+        named.get("label"),
+        named.get("split"),
+        named.get("id"),
+        tuple(guessed),
+        named.get("second"),
+        _other(free, named) if "text" in guessed and "second" not in named else None,
+    )
+
+
+def _other(free: Table, named: Mapping[str, str]) -> str | None:
+    """Another column of several different words a cell: the second text of a pair, perhaps."""
+    for column, cells in free.items():
+        texts = [cell for cell in cells if isinstance(cell, str)]
+        words = sum(len(text.split()) for text in texts)
+        has_many = len(set(texts)) > len(texts) / 2 and words > 3 * len(texts)
+        if column not in named.values() and has_many:
+            return column
+    return None
+
+
+class Matched(NamedTuple):
+    """Which class of a model each label of the data is."""
+
+    places: Mapping[str, int]
+    said: str
+    """How they were matched, where it was not by equal names; else nothing."""
+
+
+def match_labels(classes: Sequence[str], labels: Sequence[str]) -> Matched:
+    """The class of each label: by name, else whatever the case, else by the number of the class.
+
+    Numbers are taken for those of the classes only where 0 is among them and all of them exist:
+    ratings from 1 to 5 are not ids. Anything else is refused with both lists.
+
+    >>> match_labels(("NEGATIVE", "POSITIVE"), ("negative", "positive")).places
+    {'negative': 0, 'positive': 1}
+    >>> match_labels(("LABEL_0", "LABEL_1"), ("0", "1")).said
+    'labels 0, 1 are taken for the numbers of the classes LABEL_0, LABEL_1'
+    """
+    exact = {name: place for place, name in enumerate(classes)}
+    if set(labels) <= set(exact):
+        return Matched({label: exact[label] for label in labels}, "")
+    folded = {name.casefold(): place for place, name in enumerate(classes)}
+    lowered = [label.casefold() for label in labels]
+    is_one_to_one = len(folded) == len(classes) and len(set(lowered)) == len(labels)
+    if is_one_to_one and set(lowered) <= set(folded):
+        index = {label: folded[label.casefold()] for label in labels}
+        pairs = ", ".join(f"{label} = {classes[place]}" for label, place in index.items())
+        return Matched(index, f"labels matched whatever their case: {pairs}")
+    numbers = {str(place) for place in range(len(classes))}
+    if "0" in labels and set(labels) <= numbers:
+        numbered = {label: int(label) for label in labels}
+        names = ", ".join(classes[place] for place in sorted(numbered.values()))
+        said = f"labels {', '.join(sorted(numbered))} are taken for the numbers of the classes"
+        return Matched(numbered, f"{said} {names}")
+    strange = sorted(set(labels) - set(classes))
+    raise InputError(
+        "The data has labels that the model does not know: "
+        f"{', '.join(map(repr, strange[:5]))}{', ...' if len(strange) > 5 else ''}; it knows "
+        f"{', '.join(map(repr, classes))}. Rename them in the data (or in id2label of a "
+        "transformers model's config.json), or remove those rows."
     )

@@ -35,6 +35,8 @@ class Document:
     """Which tokens carry the label, where that is known (planted, human rationales)."""
     word_labels: Int[np.ndarray, "token"] | None = None
     """Labels of single words, where the corpus has them (the leaves of SST trees)."""
+    second: int | None = None
+    """The character at which the second text of a pair begins; none where there is one text."""
 
     def __post_init__(self) -> None:
         n = len(self.tokens)
@@ -88,6 +90,7 @@ class Corpus:
         for split in SPLITS:
             for document in self.splits.get(split, ()):
                 line = f"{split}\0{document.id}\0{document.label}\0" + "\0".join(document.tokens)
+                line += "" if document.second is None else f"\0second\0{document.second}"
                 digest.update(line.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 

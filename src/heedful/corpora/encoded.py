@@ -26,13 +26,18 @@ class Encoded:
     labels: Int[np.ndarray, "document"]
     """Class of each document; -1 when unknown."""
     sentence: Int[np.ndarray, "token"]
-    """Sentence number of each token within its document."""
+    """Sentence number of each token within its document; where tokens are pieces of words, the
+    number of the word."""
     names: tuple[str, ...]
     """Stable instance ids."""
     evidence: Bool[np.ndarray, "token"] | None = None
     """Which tokens carry the label, where known for every document of the split."""
     documents: Sequence[Document] | None = None
     """The documents themselves; absent when training from prepared files."""
+    word_labels: Int[np.ndarray, "token"] | None = None
+    """Labels of single words, where known for every document of the split; -1 for none."""
+    unknown: int = UNKNOWN
+    """The id that stands for a word that is not there; a tokenizer has its own."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -89,6 +94,10 @@ def encode_documents(
     evidence = None
     if documents and len(known) == len(documents):
         evidence = np.concatenate([e if len(e) else np.zeros(1, bool) for e in known])
+    labelled = [d.word_labels for d in short if d.word_labels is not None]
+    word_labels = None
+    if documents and len(labelled) == len(documents):
+        word_labels = np.concatenate([w if len(w) else np.full(1, -1) for w in labelled])
     encoded = Encoded(
         ids=np.concatenate(ids) if ids else np.zeros(0, np.int32),
         starts=np.cumsum([0] + [len(row) for row in ids]),
@@ -97,6 +106,7 @@ def encode_documents(
         names=tuple(d.id for d in documents),
         evidence=evidence,
         documents=short,
+        word_labels=word_labels,
     )
     return encoded, {name: count for name, count in notes.items() if count}
 

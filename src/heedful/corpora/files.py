@@ -16,11 +16,12 @@ from heedful.corpora.columns import (
     find_columns,
     in_class_order,
     is_missing,
+    match_labels,
 )
 from heedful.corpora.documents import SPLITS, Corpus, Document
 from heedful.corpora.splits import SHARES, keyed_split
 from heedful.corpora.tables import Table, read_table
-from heedful.corpora.texts import document_of
+from heedful.corpora.texts import document_of, pair_of
 from heedful.errors import InputError
 
 _SPLIT_MINIMUM = 3
@@ -76,6 +77,24 @@ def _ids(cells: Sequence[Any] | None, texts: Sequence[str], where: str) -> list[
         seen[name] += 1
         ids.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
     return ids
+
+
+def _texts_and_ids(
+    table: Table, columns: Columns, where: str, notes: Counter[str]
+) -> tuple[list[str] | list[tuple[str, str]], list[str]]:
+    """The texts, or pairs of texts, and their stable names."""
+    cells = table[columns.id] if columns.id else None
+    first = _texts(table[columns.text], notes)
+    if columns.second is None:
+        return first, _ids(cells, first, where)
+    pairs = list(zip(first, _texts(table[columns.second], notes), strict=True))
+    return pairs, _ids(cells, ["\n".join(pair) for pair in pairs], where)
+
+
+def _document(id: str, text: str | tuple[str, str], label: int, tokeniser: str) -> Document:
+    if isinstance(text, str):
+        return document_of(id, text, label, tokeniser)
+    return pair_of(id, *text, label, tokeniser)
 
 
 def _rows(numbers: Sequence[int]) -> str:
@@ -163,8 +182,7 @@ def corpus_of_table(
             f"{name} has one class only ({names[0]!r} in column {columns.label!r}); "
             "a classifier needs two or more."
         )
-    texts = _texts(table[columns.text], notes)
-    ids = _ids(table[columns.id] if columns.id else None, texts, name)
+    texts, ids = _texts_and_ids(table, columns, name, notes)
     if splits is None and columns.split is not None:
         splits = _split_rows(table[columns.split], columns.split, name)
     rows = complete_splits(
@@ -180,7 +198,7 @@ def corpus_of_table(
                 )
     index = {class_: number for number, class_ in enumerate(order)}
     documents = {
-        split: [document_of(ids[r], texts[r], index[names[r]], tokeniser) for r in rows[split]]
+        split: [_document(ids[r], texts[r], index[names[r]], tokeniser) for r in rows[split]]
         for split in SPLITS
     }
     count_oddities([d for split in documents.values() for d in split], notes)
@@ -211,6 +229,7 @@ def read_file(
     seed: int = 0,
     shares: Mapping[str, float] = SHARES,
     tokeniser: str = "words",
+    second: str | None = None,
 ) -> FileReading:
     """The labelled documents of a file, in train, dev and test.
 
@@ -222,7 +241,7 @@ def read_file(
     """
     path = Path(path)
     table = read_table(path)
-    columns = find_columns(table, str(path), text, label, split, id)
+    columns = find_columns(table, str(path), text, label, split, id, second=second)
     return corpus_of_table(table, str(path), columns, seed=seed, shares=shares, tokeniser=tokeniser)
 
 
@@ -233,37 +252,35 @@ def read_texts(
     label: str | None = None,
     id: str | None = None,
     tokeniser: str = "words",
+    second: str | None = None,
 ) -> FileReading:
     """The documents of a file as a test split, for a model that knows `classes` already.
 
-    Labels are optional; a missing one is counted and the document kept without. A label that the
-    model does not know is refused by name.
+    Labels are optional; a missing one is counted and the document kept without. Labels are matched
+    by `match_labels`, and one that the model does not know is refused by name. `second` names the
+    column of the second text, for models of pairs.
     """
     path = Path(path)
     table = read_table(path)
-    columns = find_columns(table, str(path), text, label, None, id, needs_label=False)
+    names = (text, label, None, id)
+    columns = find_columns(table, str(path), *names, needs_label=False, second=second)
     notes: Counter[str] = Counter()
-    texts = _texts(table[columns.text], notes)
-    ids = _ids(table[columns.id] if columns.id else None, texts, str(path))
-    labels = [-1] * len(texts)
+    texts, ids = _texts_and_ids(table, columns, str(path), notes)
+    labels, said = [-1] * len(texts), columns.said()
     if columns.label is not None:
         cells = table[columns.label]
-        index = {name: number for number, name in enumerate(classes)}
         found = [None if is_missing(cell) else _label(cell, notes) for cell in cells]
-        strange = sorted({name for name in found if name is not None and name not in index})
-        if strange:
-            raise InputError(
-                f"{path}: column {columns.label!r} has labels that the model does not know: "
-                f"{', '.join(map(repr, strange[:5]))}{', ...' if len(strange) > 5 else ''}; "
-                f"it knows {', '.join(map(repr, classes))}."
-            )
-        labels = [-1 if name is None else index[name] for name in found]
+        try:
+            matched = match_labels(classes, sorted({name for name in found if name is not None}))
+        except InputError as error:
+            raise InputError(f"{path}, column {columns.label!r}: {error}") from error
+        labels = [-1 if name is None else matched.places[name] for name in found]
+        said += (matched.said,) if matched.said else ()
     notes["without a label"] += labels.count(-1)
     documents = [
-        document_of(id, text, label, tokeniser)
-        for id, text, label in zip(ids, texts, labels, strict=True)
+        _document(ids[row], texts[row], labels[row], tokeniser) for row in range(len(texts))
     ]
     count_oddities(documents, notes)
     splits = {"test": documents}
     corpus = Corpus(str(path), tuple(classes), splits, notes=dict(+notes), tokeniser=tokeniser)
-    return FileReading(corpus, columns, (*columns.said(), f"documents: {len(documents)}"))
+    return FileReading(corpus, columns, (*said, f"documents: {len(documents)}"))

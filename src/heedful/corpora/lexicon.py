@@ -1,10 +1,13 @@
-"""Valence lexicons: words with a number."""
+"""Lexicons: words with a number (what people feel about them), and how words of texts find it."""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from heedful.corpora.root import expect, find, root_of
 from heedful.corpora.tables import decode
@@ -31,8 +34,10 @@ def read_lexicon(path: str | Path) -> dict[str, float]:
     separator = "\t" if lines and "\t" in lines[0] else ","
     for number, fields in enumerate(csv.reader(lines, delimiter=separator), start=1):
         try:
-            word, value = fields
+            word, value = (field.strip() for field in fields)
             valence = float(value)
+            if not math.isfinite(valence):
+                raise ValueError(value)
         except ValueError:
             if number == 1 and len(fields) == 2:
                 continue  # a header
@@ -59,3 +64,49 @@ def load_lexicon(name: str = "warriner", data_root: str | Path | None = None) ->
     lexicon = read_lexicon(path)
     expect(path, {"words": len(lexicon)}, {"words": COUNT})
     return lexicon
+
+
+class Match(NamedTuple):
+    """The rating of a word, and the entry of the lexicon that has it."""
+
+    entry: str
+    rating: float
+    how: Literal["exact", "lemma"]
+
+
+def match(
+    words: Iterable[str],
+    lexicon: Mapping[str, float],
+    has_lemmas: bool = True,
+    language: str = "en",
+) -> dict[str, Match]:
+    """The words that the lexicon rates: as they stand, else by their lemma.
+
+    Words are looked up in lowercase. Inflected forms share the entry of their lemma (`movies`,
+    `movie`), so their ratings are not independent: resample by `entry`. Words without a rating are
+    left out.
+    """
+    found = {}
+    lemma_of = _lemmatiser(language) if has_lemmas else None
+    for word in words:
+        lowered = word.lower()
+        if lowered in lexicon:
+            found[word] = Match(lowered, lexicon[lowered], "exact")
+        elif lemma_of is not None and (lemma := lemma_of(lowered)) in lexicon:
+            found[word] = Match(lemma, lexicon[lemma], "lemma")
+    return found
+
+
+def _lemmatiser(language: str) -> Callable[[str], str]:
+    try:
+        import simplemma
+    except ImportError as error:
+        raise InputError(
+            "Matching words by their lemma needs the package simplemma (pip install "
+            "heedful[lexicon]); exact matching needs nothing."
+        ) from error
+    try:
+        simplemma.lemmatize("words", lang=language)
+    except ValueError as error:
+        raise InputError(f"simplemma knows no lemmas of the language {language!r}.") from error
+    return lambda word: str(simplemma.lemmatize(word, lang=language)).lower()

@@ -104,6 +104,12 @@ def label_of(evidence: Sequence[str], classes: int = 2) -> int:
     return sum(score(evidence) > bound for bound in BOUNDS[classes])
 
 
+def graded(word: str) -> int:
+    """How a word alone would be labelled, 0 (very negative) to 4 (very positive); 2 for most."""
+    value = LEXICON.get(word, 0.0)
+    return sum(value > bound for bound in (-1.75, -0.25, 0.25, 1.75))
+
+
 def _opinion(rng: random.Random, sign: int) -> Opinion:
     """A judgement of the given sign; one in eight says so by negating the opposite."""
     kind = rng.choice(_KINDS)
@@ -254,6 +260,7 @@ def _document(id: str, sentences: list[list[Word]], label: int, rng: random.Rand
         label=label,
         sentence=np.array(numbers, dtype=np.int32),
         evidence=np.array(evidence),
+        word_labels=np.array([graded(token) for token in tokens], dtype=np.int64),
     )
 
 

@@ -2,7 +2,7 @@
 
     header.json                  name, classes, fingerprint, notes, sizes, checksums
     vocabulary.json              words by id
-    tokens.safetensors.gz        per split: ids, starts, labels, sentence, names, evidence
+    tokens.safetensors.gz        per split: ids, starts, labels, sentence, names, evidence, words
     vectors.safetensors          vectors of the vocabulary, if asked for
 
 Numbers are stored in the fewest bytes that hold them. Word ids are stored as planes (all low bytes,
@@ -25,7 +25,7 @@ from jaxtyping import Int, UInt8
 from heedful.corpora.documents import Corpus
 from heedful.corpora.encoded import MAX_TOKENS, Encoded, EncodedCorpus, encode
 from heedful.corpora.vectors import load_vectors
-from heedful.corpora.vocabulary import Vocabulary
+from heedful.corpora.vocabulary import UNKNOWN, Vocabulary
 from heedful.errors import InputError
 from heedful.runs.atomic import read_json, write_json, writing_folder
 
@@ -69,6 +69,8 @@ def _packed(encoded: Encoded) -> dict[str, np.ndarray]:
     }
     if encoded.evidence is not None:
         arrays["evidence"] = np.packbits(encoded.evidence)
+    if encoded.word_labels is not None:
+        arrays["word_labels"] = _planes(encoded.word_labels + 1)
     return arrays
 
 
@@ -92,6 +94,7 @@ def _unpacked(arrays: dict[str, np.ndarray]) -> Encoded:
         sentence=sentence.astype(np.int32),
         names=tuple(names.split("\0")) if len(first) else (),
         evidence=evidence,
+        word_labels=_joined(arrays["word_labels"]) - 1 if "word_labels" in arrays else None,
     )
 
 
@@ -115,32 +118,41 @@ def prepare(
     `vectors` is a file of word vectors; those of the vocabulary are stored as 16-bit floats. The
     vocabulary is that of the training documents unless one is given.
     """
-    from safetensors.numpy import save, save_file
-
     encoded = encode(corpus, vocabulary, min_count, max_size, max_tokens, words_of)
     matrix = None if vectors is None else load_vectors(vectors, encoded.vocabulary).matrix
+    encoded = replace(encoded, vectors=matrix)
+    with writing_folder(out) as folder:
+        write_prepared(encoded, folder)
+    return encoded
+
+
+def write_prepared(encoded: EncodedCorpus, folder: Path) -> None:
+    """Writes a corpus that is ids already into a folder that is there."""
+    from safetensors.numpy import save, save_file
+
     arrays = {
         f"{split}.{name}": np.ascontiguousarray(values)
         for split, part in encoded.splits.items()
         for name, values in _packed(part).items()
     }
-    with writing_folder(out) as folder:
-        (folder / _TOKENS).write_bytes(gzip.compress(save(arrays), compresslevel=6, mtime=0))
-        write_json(folder / _WORDS, list(encoded.vocabulary.words))
-        if matrix is not None:
-            save_file({"vectors": matrix.astype(np.float16)}, str(folder / _VECTORS))
-        header = {
-            "format": FORMAT,
-            "name": encoded.name,
-            "classes": list(encoded.classes),
-            "fingerprint": encoded.fingerprint,
-            "tokeniser": encoded.tokeniser,
-            "notes": dict(encoded.notes),
-            "splits": {split: len(part) for split, part in encoded.splits.items()},
-            "sha256": {file.name: _digest(file) for file in sorted(folder.iterdir())},
-        }
-        write_json(folder / _HEADER, header)
-    return replace(encoded, vectors=matrix)
+    (folder / _TOKENS).write_bytes(gzip.compress(save(arrays), compresslevel=6, mtime=0))
+    write_json(folder / _WORDS, list(encoded.vocabulary.words))
+    if encoded.vectors is not None:
+        save_file({"vectors": encoded.vectors.astype(np.float16)}, str(folder / _VECTORS))
+    header = {
+        "format": FORMAT,
+        "name": encoded.name,
+        "classes": list(encoded.classes),
+        "fingerprint": encoded.fingerprint,
+        "tokeniser": encoded.tokeniser,
+        "notes": dict(encoded.notes),
+        "splits": {split: len(part) for split, part in encoded.splits.items()},
+        "sha256": {file.name: _digest(file) for file in sorted(folder.iterdir())},
+    }
+    unknown = {split: part.unknown for split, part in encoded.splits.items()}
+    if any(number != UNKNOWN for number in unknown.values()):
+        header["unknown"] = unknown  # a tokenizer has its own
+    write_json(folder / _HEADER, header)
 
 
 def _checked_header(folder: Path) -> dict[str, Any]:
@@ -173,9 +185,10 @@ def load_prepared(path: str | Path) -> EncodedCorpus:
     splits = {}
     for split in header["splits"]:
         prefix = f"{split}."
-        splits[split] = _unpacked(
+        unpacked = _unpacked(
             {k.removeprefix(prefix): v for k, v in stored.items() if k.startswith(prefix)}
         )
+        splits[split] = replace(unpacked, unknown=header.get("unknown", {}).get(split, UNKNOWN))
     vectors = None
     if _VECTORS in header["sha256"]:
         vectors = load_file(str(folder / _VECTORS))["vectors"].astype(np.float32)

@@ -231,6 +231,13 @@ def _marked(document: Document, recipe: Recipe) -> Document:
     )
 
 
+def with_marks(corpus: Corpus) -> Corpus:
+    """The corpus with `<bos>` and `<eos>` as tokens of every document."""
+    marked = Recipe(has_marks=True)
+    splits = {s: [_marked(d, marked) for d in docs] for s, docs in corpus.splits.items()}
+    return replace(corpus, splits=splits)
+
+
 def _capped(
     documents: Sequence[Document], caps: tuple[int, int], notes: Counter[str]
 ) -> list[Document]:

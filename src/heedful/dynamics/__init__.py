@@ -1,7 +1,13 @@
 """How attention came to be: what words are worth to a model, and the flow that made them so."""
 
+from heedful.dynamics.agreement import agrees, chance, contextualised
+from heedful.dynamics.cooccurrence import alignments, cooccurrence, translation_table
 from heedful.dynamics.flow import Flow, dot_product_rates, dot_products, flow, invariant_rates
 from heedful.dynamics.flow_log import FlowLog, by_class, word_terms
+from heedful.dynamics.frozen import train_frozen
+from heedful.dynamics.optimal import optimal_attention
+from heedful.dynamics.probing import ProbeLog, probed, saliency
+from heedful.dynamics.proxy import initial_rates, logistic_sweep, train_proxy
 from heedful.dynamics.scores import (
     Occurrences,
     WordScores,
@@ -17,24 +23,42 @@ from heedful.dynamics.token_classes import (
     token_classes,
     word_counts,
 )
+from heedful.dynamics.trajectory import Trajectory
+from heedful.dynamics.watching import Watch
 
 __all__ = [
     "Flow",
     "FlowLog",
     "Occurrences",
+    "ProbeLog",
     "TokenClasses",
     "TokenRule",
+    "Trajectory",
+    "Watch",
     "WordScores",
+    "agrees",
+    "alignments",
     "by_class",
+    "chance",
     "classify",
+    "contextualised",
+    "cooccurrence",
     "dot_product_rates",
     "dot_products",
     "flow",
+    "initial_rates",
     "instance_polarity",
     "invariant_rates",
+    "logistic_sweep",
     "occurrence_scores",
+    "optimal_attention",
+    "probed",
     "read_flat",
+    "saliency",
     "token_classes",
+    "train_frozen",
+    "train_proxy",
+    "translation_table",
     "word_counts",
     "word_scores",
     "word_terms",

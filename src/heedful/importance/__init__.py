@@ -7,8 +7,8 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.errors import unknown
-from heedful.importance import methods
+from heedful.errors import InputError, UnsupportedModel, unknown
+from heedful.importance import flow, inputs, layers, methods, traced, zeroing
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
 
@@ -16,16 +16,36 @@ Importance = Mapping[str, Float[Tensor, "batch unit"]]
 """One ranking of the same units for each method, by the method's name."""
 
 
+def _always(model: AttentiveModel) -> bool:
+    return True
+
+
+def _never(model: AttentiveModel) -> bool:
+    return False
+
+
 class Method(NamedTuple):
     """A way to rank units, and what it claims in one sentence."""
 
     function: Callable[[AttentiveModel, Reading], Float[Tensor, "batch unit"]]
     sentence: str
+    suits: Callable[[AttentiveModel], bool] = _always
+    """Whether the model offers what the method needs."""
+    is_signed: bool = True
+    """Whether below 0 means that the unit speaks against the decision."""
+    is_costly: Callable[[AttentiveModel], bool] = _never
+    """Whether whole corpora go without it, unless it is asked for by name."""
+    most: int = 0
+    """Units of the longest text it is for; 0 where any will do."""
 
 
 METHODS: dict[str, Method] = {
-    "random": Method(methods.random, "A random order: what no knowledge at all achieves."),
-    "attention": Method(methods.attention, "The attention weight the model gave the unit."),
+    "random": Method(
+        methods.random, "A random order: what no knowledge at all achieves.", is_signed=False
+    ),
+    "attention": Method(
+        methods.attention, "The attention weight the model gave the unit.", is_signed=False
+    ),
     "gradient": Method(
         methods.gradient, "How fast the decision's probability rises with the unit's weight."
     ),
@@ -33,31 +53,142 @@ METHODS: dict[str, Method] = {
     "centred": Method(
         methods.centred_product,
         "Attention times how far the gradient lies above its attended mean.",
+        methods.has_one_row,
     ),
     "single": Method(
-        methods.single_unit, "How sure the decision would be if only this unit were attended."
+        methods.single_unit,
+        "How sure the decision would be if only this unit were attended.",
+        is_signed=False,
     ),
     "leave-one-out": Method(
         methods.leave_one_out, "How much the decision loses when only this unit is erased."
     ),
+    "input-gradient": Method(
+        inputs.input_gradient,
+        "How fast the decision's probability changes with the unit's word vectors.",
+        inputs.starts_from_inputs,
+        is_signed=False,
+    ),
+    "gradient-input": Method(
+        inputs.gradient_input, "Gradient times word vectors.", inputs.starts_from_inputs
+    ),
     "integrated": Method(
-        methods.integrated_gradients,
+        inputs.integrated_gradients,
         "Gradient on the word vectors, integrated from nothing to the text.",
+        inputs.starts_from_inputs,
+    ),
+    "occlusion": Method(
+        inputs.occlusion,
+        "How much the decision loses when only this unit is replaced by an unknown one.",
+        is_costly=methods.has_one_row,
+    ),
+    "trace": Method(
+        traced.trace,
+        "Where one unit of attention ends up, followed down every head from the pooling.",
+        traced.is_traceable,
+        is_signed=False,
+    ),
+    "rollout": Method(
+        traced.rollout,
+        "The same with heads averaged and half kept by each position (attention rollout).",
+        traced.is_traceable,
+        is_signed=False,
+    ),
+    "mean-attention": Method(
+        layers.mean_attention,
+        "What the deciding position attends to, averaged over layers and heads.",
+        traced.is_traceable,
+        is_signed=False,
+    ),
+    "max-attention": Method(
+        layers.max_attention,
+        "The most that the deciding position gives to the unit in any head of any layer.",
+        traced.is_traceable,
+        is_signed=False,
+    ),
+    "last-attention": Method(
+        layers.last_attention,
+        "The attention the unit receives from all positions in the last layer.",
+        traced.is_traceable,
+        is_signed=False,
+    ),
+    "received-attention": Method(
+        layers.received_attention,
+        "The attention the unit receives from all positions, over all layers.",
+        traced.is_traceable,
+        is_signed=False,
+    ),
+    "value-norm": Method(
+        layers.value_norm,
+        "Attention received times the length of the values that are handed on.",
+        layers.is_followable,
+        is_signed=False,
+    ),
+    "attention-gradient": Method(
+        layers.attention_gradient,
+        "Attention times its gradient, summed over all layers.",
+        layers.is_followable,
+    ),
+    "value-zeroing": Method(
+        zeroing.value_zeroing,
+        "How far the deciding state turns when the unit's values are set to zero.",
+        zeroing.is_zeroable,
+        is_signed=False,
+    ),
+    "attention-flow": Method(
+        flow.attention_flow,
+        "The most attention that can pass from the unit to the decision through all layers.",
+        traced.is_traceable,
+        is_signed=False,
+        is_costly=_always,
+        most=flow.MOST_UNITS,
+    ),
+    "squared gradient": Method(
+        traced.squared_gradient,
+        "How fast the summed outputs change with the word's vector.",
+        traced.has_outputs,
+        is_signed=False,
     ),
 }
 
 
+def methods_of(model: AttentiveModel, costly: bool = False, units: int = 0) -> tuple[str, ...]:
+    """The names of the methods that the model offers, for texts of so many units.
+
+    Those for single texts are among them only if asked for.
+    """
+    return tuple(
+        name
+        for name, method in METHODS.items()
+        if method.suits(model)
+        and (costly or not method.is_costly(model))
+        and (not method.most or units <= method.most)
+    )
+
+
+def sentence_of(name: str) -> str:
+    """What a method claims."""
+    return METHODS[name].sentence
+
+
 def explain(
-    model: AttentiveModel, reading: Reading, names: Sequence[str] = tuple(METHODS), seed: int = 0
+    model: AttentiveModel, reading: Reading, names: Sequence[str] | None = None, seed: int = 0
 ) -> Importance:
-    """The importance of every unit by each named method."""
+    """The importance of every unit by each named method, or by all that the model offers."""
+    names = methods_of(model) if names is None else names
     for name in names:
         if name not in METHODS:
             raise unknown("importance method", name, METHODS)
+        if not METHODS[name].suits(model):
+            offered = ", ".join(methods_of(model, costly=True))
+            raise UnsupportedModel(f"This model does not offer {name}; it offers {offered}.")
+        most, units = METHODS[name].most, int(reading.units.max())
+        if most and units > most:
+            raise InputError(f"{name} is for texts of at most {most} units, this one has {units}.")
     functions = {name: METHODS[name].function for name in names}
     if "random" in functions:
         functions["random"] = partial(methods.random, seed=seed)
     return {name: function(model, reading) for name, function in functions.items()}
 
 
-__all__ = ["METHODS", "Importance", "Method", "explain"]
+__all__ = ["METHODS", "Importance", "Method", "explain", "methods_of", "sentence_of"]

@@ -1,21 +1,30 @@
-"""Who claims what matters: functions from a reading to one number per unit, higher = more."""
+"""Importance by the audited attention: one number per unit of a reading, higher = more."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Protocol, runtime_checkable
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.errors import UnsupportedModel
-from heedful.models.classifier import AttentionClassifier
 from heedful.models.edits import Replace
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone, evaluating, without_each
 from heedful.runs.randomness import keys, uniform_noise
 
-PATH_TOKENS = 32_768
-"""Tokens that go through the model side by side when gradients are integrated."""
+
+@runtime_checkable
+class ByHead(Protocol):
+    """A model whose audited attention has heads, each with a gradient of its own."""
+
+    def slopes(self, reading: Reading) -> Float[Tensor, "batch head unit"]:
+        """∂p_y / ∂α of each head's weight on a unit."""
+
+
+def has_one_row(model: AttentiveModel) -> bool:
+    """Whether one row of attention, over units alone, is all that a unit's weight is."""
+    return not isinstance(model, ByHead)
 
 
 def random(model: AttentiveModel, reading: Reading, seed: int = 0) -> Float[Tensor, "batch unit"]:
@@ -30,17 +39,21 @@ def attention(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch u
 
 
 def gradient(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
-    """∂p_y / ∂α_i: the decided class's probability against each weight as a free variable.
+    """∂p_y / ∂α_i: the target class's probability against each weight as a free variable.
 
     Signed, at the original weights, not through the softmax (erasure.md §3.5). With a linear head
-    p_y (z_iy - Σ_k p_k z_ik), otherwise by automatic differentiation.
+    p_y (z_iy - Σ_k p_k z_ik), otherwise by automatic differentiation. Where there are heads, their
+    sum: all of them move together.
     """
+    if isinstance(model, ByHead):
+        with evaluating(model):
+            return model.slopes(reading).sum(1)
     if reading.unit_logits is None:
         return gradient_by_autograd(model, reading)
     probability = reading.logits.softmax(-1)
-    said = _of_class(reading.unit_logits, reading.decision)
+    said = _of_class(reading.unit_logits, reading.target)
     expected = (reading.unit_logits * probability[:, None]).sum(-1)
-    slope = probability.gather(1, reading.decision[:, None]) * (said - expected)
+    slope = probability.gather(1, reading.target[:, None]) * (said - expected)
     return slope.masked_fill(~reading.mask, 0)
 
 
@@ -52,13 +65,16 @@ def gradient_by_autograd(model: AttentiveModel, reading: Reading) -> Float[Tenso
             logits = torch.einsum("bu,buc->bc", weights, reading.unit_logits) + reading.offset
         else:
             logits = model.answer(reading, Replace(weights[:, None]))[:, 0]
-        top = logits.softmax(-1).gather(1, reading.decision[:, None]).sum()
+        top = logits.softmax(-1).gather(1, reading.target[:, None]).sum()
         (slope,) = torch.autograd.grad(top, weights)
     return slope.masked_fill(~reading.mask, 0)
 
 
 def product(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
-    """α_i g_i, signed."""
+    """α_i g_i, signed; summed over heads where there are several."""
+    if isinstance(model, ByHead) and reading.heads is not None:
+        with evaluating(model):
+            return (reading.heads * model.slopes(reading)).sum(1)
     return reading.attention * gradient(model, reading)
 
 
@@ -76,45 +92,14 @@ def centred_product(model: AttentiveModel, reading: Reading) -> Float[Tensor, "b
 def single_unit(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """Probability of the decision if all attention lay on this unit."""
     probability = alone(model, reading).softmax(-1)
-    return _of_class(probability, reading.decision).masked_fill(~reading.mask, 0)
+    return _of_class(probability, reading.target).masked_fill(~reading.mask, 0)
 
 
 def leave_one_out(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """How much the decision's probability falls when this unit's attention is erased."""
-    before = reading.logits.softmax(-1).gather(1, reading.decision[:, None])
-    after = _of_class(without_each(model, reading).softmax(-1), reading.decision)
+    before = reading.logits.softmax(-1).gather(1, reading.target[:, None])
+    after = _of_class(without_each(model, reading).softmax(-1), reading.target)
     return (before - after).masked_fill(~reading.mask, 0)
-
-
-def integrated_gradients(
-    model: AttentiveModel, reading: Reading, steps: int = 16
-) -> Float[Tensor, "batch unit"]:
-    """Integrated gradients of the decision's probability from zero vectors to the word vectors.
-
-    Gauss-Legendre quadrature; summed over dimensions, then over the tokens of a unit. Several
-    points of the path go through the model side by side: recurrent cells are slow on few rows.
-    """
-    if not isinstance(model, AttentionClassifier):
-        raise UnsupportedModel("integrated gradients need a model that starts from word vectors.")
-    inputs = reading.inputs.detach()
-    points, weights = (
-        torch.from_numpy(x).to(inputs) for x in np.polynomial.legendre.leggauss(steps)
-    )
-    together = max(PATH_TOKENS // reading.batch.ids.numel(), 1)
-    total = torch.zeros_like(inputs)
-    # cuDNN has no backward pass for recurrent cells in evaluation mode.
-    with evaluating(model), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-        for start in range(0, steps, together):
-            point, weight = (x[start : start + together] for x in (points, weights))
-            scaled = inputs * ((point + 1) / 2).view(-1, 1, 1, 1)
-            scaled = scaled.flatten(0, 1).requires_grad_()
-            logits = model.from_inputs(scaled, reading.batch.repeated(len(point))).logits
-            decision = reading.decision.repeat(len(point))
-            top = logits.softmax(-1).gather(1, decision[:, None]).sum()
-            (slope,) = torch.autograd.grad(top, scaled)
-            slopes = slope.view(len(point), *inputs.shape)
-            total += torch.einsum("p,pbtd->btd", weight / 2, slopes)
-    return reading.per_unit((total * inputs).sum(-1).double())
 
 
 def _of_class(

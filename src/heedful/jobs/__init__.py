@@ -2,6 +2,7 @@
 
 from heedful.jobs.auditing import Audited, audit
 from heedful.jobs.explaining import Explanation, explain
+from heedful.jobs.narrating import trace_narratives, train_narrator
 from heedful.jobs.opening import deterministic, device_of, load
 from heedful.jobs.settings import Settings, read_settings, settings_of
 from heedful.jobs.training import train
@@ -17,5 +18,7 @@ __all__ = [
     "load",
     "read_settings",
     "settings_of",
+    "trace_narratives",
     "train",
+    "train_narrator",
 ]

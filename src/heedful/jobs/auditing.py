@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,24 @@ import torch
 
 from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
-from heedful.corpora import Corpus, Encoded, EncodedCorpus, batches, load_corpus
+from heedful.audits.concentration import OUTSIDE, SOME, outside_in_words
+from heedful.audits.lexicon import FILES as LEXICON_FILES
+from heedful.corpora import Corpus, EncodedCorpus, batches, load_corpus
 from heedful.errors import InputError, unknown
-from heedful.importance import METHODS, explain
-from heedful.jobs.opening import device_of, load, read_by
+from heedful.importance import explain, methods_of, sentence_of
+from heedful.jobs.opening import Decider, deciding, device_of, load, read_by
+from heedful.jobs.sampling import drawn, sampled, subset
 from heedful.jobs.settings import Settings
 from heedful.jobs.sources import Source
+from heedful.jobs.stages import TABLES
 from heedful.jobs.training import train
 from heedful.models import AttentionClassifier, Reading, looks_like_recipe, read
+from heedful.models.huggingface import PretrainedClassifier, is_transformer
+from heedful.models.saved import weights_digest
 from heedful.report import choose, describe, render
-from heedful.runs import Form, RunFolder, fingerprint, plain, read_json, step, write_json, writing
+from heedful.report.quality import Quality, quality_of
+from heedful.runs import RunFolder, fingerprint, plain, read_json, step, write_json, writing
 from heedful.runs.progress import ticking
-from heedful.runs.randomness import key
 from heedful.training.presets import PRESETS
 
 SHARD = 256
@@ -37,6 +43,8 @@ BATCH, BATCH_TOKENS = 64, 32_768
 """Documents per forward pass, and documents × longest document."""
 SHOWN = 200
 """Instances on the page."""
+FLOWS = 40
+"""Instances on the page whose attention through the layers is drawn, where there are layers."""
 MOST_DOCUMENTS = 2_000
 """More documents than this are sampled: intervals hardly shrink beyond it."""
 
@@ -50,12 +58,22 @@ class Audited:
     folder: Path
     report: Path
     documents: int
+    quality: Quality = field(default_factory=dict)
+    """How well the model decides, by split."""
+
+    @property
+    def outside(self) -> str:
+        """What is said of attention that lies on no word; nothing where all of it does."""
+        found = self.findings.get("concentration")
+        share = found.get(OUTSIDE) if found else None
+        return outside_in_words(share) if share is not None and share.value >= SOME else ""
 
     def to_json(self) -> dict[str, Any]:
         """The audit as plain data, without the charts' data."""
         return {
             "verdict": self.verdict.to_json(),
             "documents": self.documents,
+            "quality": {name: dict(number) for name, number in self.quality.items()},
             "folder": str(self.folder),
             "report": str(self.report),
             "findings": {
@@ -71,7 +89,7 @@ class Audited:
 
 
 def audit(
-    model: AttentionClassifier | str | Path = "bilstm+additive",
+    model: Decider | str | Path = "bilstm+additive",
     corpus: str | Corpus | EncodedCorpus = "planted",
     out: str | Path = "runs/audit",
     *,
@@ -79,18 +97,20 @@ def audit(
     vectors: str | Path | None = None,
     split: str = "test",
     audits: Sequence[str] = tuple(AUDITS),
-    methods: Sequence[str] = tuple(METHODS),
+    methods: Sequence[str] | None = None,
     documents: int = MOST_DOCUMENTS,
     seed: int = 0,
     device: str = "auto",
     is_deterministic: bool = False,
     source: Source | None = None,
+    site: str = "pooled",
     show: bool = False,
 ) -> Audited:
     """Whether the model's attention may be shown as the reason for its decisions.
 
-    `model` is a trained model, a run or model folder, or a recipe, which is trained first; an
-    existing path wins over a recipe. Findings and `report.html` go to the run folder `out`; the
+    `model` is a trained model, a run or model folder (also one of `transformers`, or `hf:NAME`), or
+    a recipe, which is trained first; an existing path wins over a recipe. `site` is that of `load`.
+    Findings and `report.html` go to the run folder `out`; the
     same call again goes on where it was stopped, or gives back what it found.
 
     >>> import heedful, tempfile
@@ -112,8 +132,8 @@ def audit(
         corpus = load_corpus(corpus, seed=seed)
     target = device_of(device)
     if isinstance(model, str | Path):
-        if Path(model).exists():
-            model = load(model, str(target))
+        if Path(model).exists() or is_transformer(model):
+            model = deciding(load(model, str(target), site=site))
         elif isinstance(model, str) and (looks_like_recipe(model) or model in PRESETS):
             model = train(
                 model,
@@ -129,17 +149,21 @@ def audit(
             )
         else:
             raise InputError(
-                f"{model} is neither an existing folder nor a recipe such as bilstm+additive."
+                f"{model} is neither an existing folder, nor hf:NAME of a model on the hub, nor a "
+                "recipe such as bilstm+additive."
             )
     model = model.to(target)
     encoded = read_by(model, corpus)
+    methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
+    if show:
+        _tell(encoded, split)
     run = _run_of(Path(out), model, encoded, seed, target)
     with run.locked():
-        chosen = _sample(encoded.splits[split], documents, seed)
+        chosen = sampled(encoded.splits[split], documents, seed)
         inputs = {
-            "model": _weights(model),
+            "model": weights_digest(model),
             "corpus": encoded.fingerprint,
             "split": split,
             "documents": fingerprint({"names": [encoded.splits[split].names[i] for i in chosen]}),
@@ -147,7 +171,7 @@ def audit(
             "methods": list(methods),
             "seed": seed,
             "heedful": __version__,
-        }
+        } | _reading_of(model)
         job = _Job(model, encoded, split, chosen, audits, methods, seed, target, run, inputs)
         return job.result(show)
 
@@ -156,7 +180,7 @@ def audit(
 class _Job:
     """One audit of one model on one split."""
 
-    model: AttentionClassifier
+    model: Decider
     corpus: EncodedCorpus
     split: str
     chosen: np.ndarray[Any, Any]
@@ -176,7 +200,11 @@ class _Job:
         if done.get("fingerprint") != mark or not all(file.is_file() for file in kept):
             started = time.perf_counter()
             self._compute(show)
-            self.run.finish("audit", time.perf_counter() - started, fingerprint=mark)
+            seconds = time.perf_counter() - started
+            self.run.finish("audit", seconds, fingerprint=mark)
+            if show:
+                speed = len(self.chosen) / max(seconds, 1e-9)
+                print(f"{speed:,.1f} texts per second, audited by all tests", file=sys.stderr)
         names = self._applicable() + (["words"] if words.has_words(self.model) else [])
         findings = {
             name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
@@ -186,11 +214,19 @@ class _Job:
             # The findings are as they were, but a newer heedful judges them otherwise.
             write_json(self.run.findings / "verdict.json", verdict)
             render(self.run.path)
-        return Audited(verdict, findings, self.run.path, self.run.report, len(self.chosen))
+        quality = quality_of(self.run.record, findings)
+        count = len(self.chosen)
+        return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
+
+    def _forget(self) -> None:
+        """Takes away what an earlier audit found; what a lexicon told of the same model stays."""
+        for path in self.run.findings.glob("*"):
+            if path.name not in LEXICON_FILES:
+                path.unlink()
 
     def _compute(self, show: bool) -> None:
         rows = self._rows(show)
-        shutil.rmtree(self.run.findings, ignore_errors=True)
+        self._forget()
         findings = {}
         for name in self._applicable():
             table = rows[name]
@@ -211,13 +247,15 @@ class _Job:
                 "corpus": self.corpus.name,
                 "notes": dict(self.corpus.notes),
             }
+            | _reading_of(self.model)
         )
         render(self.run.path)
         shutil.rmtree(self.run.path / "work", ignore_errors=True)
 
     def _keep_words(self) -> None:
         """The word view: no test, so the verdict does not see it."""
-        read = _subset(self.corpus.splits[self.split], self.chosen)
+        assert isinstance(self.model, AttentionClassifier)
+        read = subset(self.corpus.splits[self.split], self.chosen)
         table = words.table(self.model, self.corpus, read)
         with writing(self.run.findings / "words.parquet") as path:
             table.to_parquet(path, index=False)
@@ -229,6 +267,7 @@ class _Job:
         has = {
             "labels": bool((encoded.labels >= 0).any()),
             "evidence": encoded.evidence is not None,
+            "alignment": False,  # of translators' readings: see audits.alignment.with_links
         }
         return [name for name in self.audits if all(has[need] for need in AUDITS[name].needs)]
 
@@ -253,16 +292,33 @@ class _Job:
 
     def _shard(self, shard: np.ndarray[Any, Any], names: Sequence[str]) -> dict[str, pd.DataFrame]:
         parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
-        for reading in self._readings(shard):
-            importance = explain(self.model, reading, self.methods, self.seed)
-            for name in names:
-                rows = AUDITS[name].rows(self.model, reading, importance, self.seed)
-                parts[name].append(rows)
+        for most, together in self._by_size(names).items():
+            rows = shard if not most else shard[np.isin(shard, self._drawn(most))]
+            for reading in self._readings(rows):
+                importance = explain(self.model, reading, self.methods, self.seed)
+                for name in together:
+                    found = AUDITS[name].rows(self.model, reading, importance, self.seed)
+                    parts[name].append(found)
         return {name: _joined(tables) for name, tables in parts.items()}
 
+    def _by_size(self, names: Sequence[str]) -> dict[int, list[str]]:
+        """The audits that look at the same number of documents, by that number; 0 is all."""
+        sizes: dict[int, list[str]] = {}
+        for name in names:
+            most = AUDITS[name].most
+            sizes.setdefault(most if most < len(self.chosen) else 0, []).append(name)
+        return sizes
+
+    def _drawn(self, most: int) -> np.ndarray[Any, Any]:
+        """As many of the audited documents, those that a smaller audit would have drawn."""
+        return drawn(self.corpus.splits[self.split], self.chosen, most, self.seed)
+
     def _readings(self, rows: np.ndarray[Any, Any]) -> Iterator[Reading]:
-        encoded = _subset(self.corpus.splits[self.split], rows)
-        for batch in batches(encoded, BATCH, max_tokens=BATCH_TOKENS):
+        if not len(rows):
+            return
+        encoded = subset(self.corpus.splits[self.split], rows)
+        most = getattr(self.model, "batch_tokens", BATCH_TOKENS)
+        for batch in batches(encoded, BATCH, max_tokens=most):
             yield read(self.model, batch.to(self.device))
 
     def _instances(self, rows: dict[str, pd.DataFrame]) -> dict[str, Any]:
@@ -277,25 +333,15 @@ class _Job:
             described += describe(self.model, reading, importance, tags)
         order = {name: position for position, name in enumerate(tags)}
         described.sort(key=lambda entry: order[entry["id"]])
+        for entry in described[FLOWS:]:  # a page holds the flow of the first few
+            entry.pop("flow", None)
         return {
             "classes": list(self.model.classes),
-            "methods": [{"name": n, "sentence": METHODS[n].sentence} for n in self.methods],
+            "methods": [{"name": n, "sentence": sentence_of(n)} for n in self.methods],
             "linear": all("unit_logits" in entry for entry in described),
             "documents": len(self.chosen),
             "instances": described,
         }
-
-
-def _save_tables(folder: Path, tables: dict[str, pd.DataFrame]) -> None:
-    for name, table in tables.items():
-        table.to_parquet(folder / f"{name}.parquet", index=False)
-
-
-def _load_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
-
-
-TABLES: Form[dict[str, pd.DataFrame]] = Form("", _save_tables, _load_tables)
 
 
 def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -305,46 +351,29 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(filled, ignore_index=True)
 
 
-def _sample(encoded: Encoded, most: int, seed: int) -> np.ndarray[Any, Any]:
-    """Which documents are audited: all, or a draw keyed by (seed, id), in corpus order."""
-    if most <= 0 or len(encoded) <= most:
-        return np.arange(len(encoded))
-    order = sorted(range(len(encoded)), key=lambda row: key(seed, "audited", encoded.names[row]))
-    return np.sort(np.array(order[:most]))
+def _tell(encoded: EncodedCorpus, split: str) -> None:
+    """Says what was done to documents: cut, empty, with words that the model does not know."""
+    for name, count in encoded.notes.items():
+        if name.startswith(f"{split}: "):
+            print(f"documents {name.removeprefix(f'{split}: ')}: {count}", file=sys.stderr)
 
 
-def _subset(encoded: Encoded, rows: np.ndarray[Any, Any]) -> Encoded:
-    starts, stops = encoded.starts[rows], encoded.starts[rows + 1]
-    where = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
-    return Encoded(
-        ids=encoded.ids[where],
-        starts=np.concatenate([[0], np.cumsum(stops - starts)]),
-        labels=encoded.labels[rows],
-        sentence=encoded.sentence[where],
-        names=tuple(encoded.names[row] for row in rows),
-        evidence=None if encoded.evidence is None else encoded.evidence[where],
-        documents=None if encoded.documents is None else [encoded.documents[row] for row in rows],
-    )
-
-
-def _weights(model: AttentionClassifier) -> str:
-    """Sixteen hex digits of the model's weights."""
-    digest = hashlib.sha256()
-    for name, value in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
+def _reading_of(model: Decider) -> dict[str, Any]:
+    """How the model reads, where that can be chosen."""
+    if not isinstance(model, PretrainedClassifier):
+        return {}
+    return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces}
 
 
 def _run_of(
-    out: Path, model: AttentionClassifier, encoded: EncodedCorpus, seed: int, device: torch.device
+    out: Path, model: Decider, encoded: EncodedCorpus, seed: int, device: torch.device
 ) -> RunFolder:
     """The run the model was trained in, or a new one for a model or data from elsewhere."""
     if (out / "run.json").is_file():
         run = RunFolder.open(out)
         if run.configuration.get("kind") == "train":
             is_same = run.record["corpus"] == encoded.fingerprint
-            if not is_same or _weights(load(out)) != _weights(model):
+            if not is_same or weights_digest(deciding(load(out))) != weights_digest(model):
                 raise InputError(
                     f"{out} holds a model trained on {run.configuration.get('corpus')}, and keeps "
                     "only the audit of that model on that corpus; choose another --out."
@@ -355,7 +384,7 @@ def _run_of(
         {
             "kind": "audit",
             "recipe": model.recipe,
-            "model": _weights(model),
+            "model": weights_digest(model),
             "corpus": encoded.name,
             "seed": seed,
         },

@@ -8,25 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 
-from heedful.audits import AUDITS, adversary, input_erasure
-from heedful.audits.finding import Finding
 from heedful.audits.verdict import BORDERS
-from heedful.corpora.batches import batches
-from heedful.corpora.encoded import EncodedCorpus
-from heedful.importance import explain
-from heedful.jobs.constructions import MARGIN, NO, YES, Setting, construct
+from heedful.jobs.constructions import MARGIN, NO, YES, Setting
 from heedful.jobs.coverage import comparisons, coverage
 from heedful.jobs.fitting import COLUMNS, Measured, Score, fit, score
 from heedful.jobs.grids import Scale, scale_of, settings
+from heedful.jobs.headlines import MEASURES, measure, measure_explanations
 from heedful.jobs.opening import device_of
 from heedful.jobs.telling import documents_needed, telling
-from heedful.models import AttentionClassifier, read
 from heedful.report.dials import draw_dials
 from heedful.runs import (
     commit,
@@ -41,41 +35,11 @@ from heedful.runs import (
 )
 from heedful.runs.progress import ticking
 
-METHODS = ("random", "attention", "leave-one-out")
-BATCH = 64
 LEAST_ACCURACY, MOST_EVIDENCE = 0.9, 0.05
 """A trained model counts only if it decides so well and, if it hides, attends so little to it."""
-VERSION = 5
-"""Raised when constructions or measures change, so that kept steps are computed again."""
-SIMULATED = 1
-"""The same for what is simulated."""
-
-
-class Headline(NamedTuple):
-    """The measure that speaks for an audit, and whether more of it speaks for attention."""
-
-    audit: str
-    measure: str
-    method: str = ""
-    rises: bool = True
-
-
-MEASURES: dict[str, Headline] = {
-    **{border.key: Headline(border.audit, border.measure, border.method) for border in BORDERS},
-    "uniform": Headline("substitution", "decisions changed, against chance", "uniform"),
-    "efficiency": Headline("erasure", "efficiency", "attention"),
-    "mass": Headline("erasure", "mass removed", "greedy"),
-    "one unit": Headline("single-erasure", "only top - only random", "attention"),
-    "comprehensiveness": Headline("input-erasure", "comprehensiveness", "attention - random"),
-    "sufficiency": Headline("input-erasure", "loss avoided", "attention"),
-    "adversary": Headline("adversary", "attention can be moved almost completely", rises=False),
-    "confidence": Headline("confidence", "units that decide alike", rises=False),
-    "concentration": Headline("concentration", "largest weight"),
-    "agreement": Headline("agreement", "Kendall τ", "attention ~ leave-one-out"),
-    "evidence": Headline("evidence", "AUPRC", "attention - random"),
-}
-SLOW = {"adversary": 64}
-"""Audits that get only the so many shortest documents of each model."""
+VERSION, EXPLAINED, SIMULATED = 5, 1, 2
+"""Raised when constructions or measures of attention change, when those of explanations do, or when
+what is simulated does, so that kept steps are computed again."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +114,9 @@ def calibrate(
                 list(score(halves["fit"], fitted).rows), columns=list(COLUMNS)
             ),
             "wrong": pd.DataFrame(list(found.wrong), columns=["model", "right", "given"]),
+            "transformers": pd.DataFrame(
+                list(score(_only_transformers(halves["test"]), fitted).rows), columns=list(COLUMNS)
+            ),
             "audits": telling(halves["test"], MEASURES),
             "documents": documents_needed(halves["test"], fitted, by_size),
             "models": _flat(models),
@@ -183,6 +150,7 @@ def _measured(
     with ticking("calibrating", len(todo), "models", show) as ticker:
         for half, setting in todo:
             stored = _audited(folder, setting, scale.documents, device)
+            stored["estimates"] |= _explained(folder, setting, scale.documents, device)["estimates"]
             ticker.advance()
             has_learnt = stored["accuracy"] >= LEAST_ACCURACY
             if stored["kind"] == "deceiving":
@@ -197,7 +165,7 @@ def _measured(
 def _audited(
     folder: Path, setting: Setting, documents: int, device: torch.device
 ) -> dict[str, Any]:
-    """What the audits say of one model, computed once."""
+    """What the audits of attention say of one model, computed once."""
     result: dict[str, Any] = step(
         folder / "work",
         f"{setting.name}-{documents}",
@@ -207,61 +175,17 @@ def _audited(
     return result
 
 
-def measure(setting: Setting, documents: int, device: torch.device | str = "cpu") -> dict[str, Any]:
-    """One constructed model with the estimates of every headline measure."""
-    started = time.process_time()
-    known = construct(setting, documents)
-    model = known.model.to(device)
-    findings, accuracy, evidence = _findings(model, known.corpus, setting.seed, device)
-    estimates = {}
-    for name, headline in MEASURES.items():
-        estimate = findings[headline.audit].get(headline.measure, headline.method)
-        if estimate is not None:
-            estimates[name] = estimate.to_json()
-    return {
-        "name": setting.name,
-        "construction": setting.construction,
-        "kind": known.kind,
-        "word": known.word,
-        "reliance": known.reliance,
-        "apart": known.apart,
-        "classes": setting.classes,
-        "accuracy": accuracy,
-        "evidence": evidence,
-        "estimates": estimates,
-        "cpu_seconds": round(time.process_time() - started, 3),
-    }
-
-
-def _findings(
-    model: AttentionClassifier, corpus: EncodedCorpus, seed: int, device: torch.device | str
-) -> tuple[dict[str, Finding], float, float]:
-    """The findings of every audit, accuracy, and attention on the evidence."""
-    rows: dict[str, list[pd.DataFrame]] = {name: [] for name in AUDITS}
-    right, on_evidence = [], []
-    for batch in batches(corpus.splits["test"], BATCH):
-        reading = read(model, batch.to(device))
-        importance = explain(model, reading, METHODS, seed)
-        right.append((reading.decision == reading.labels).cpu().numpy())
-        assert reading.evidence is not None
-        on_evidence.append((reading.attention * reading.evidence).sum(-1).cpu().numpy())
-        # Two rankings are enough where every ranking means to read the documents again.
-        two = {name: importance[name] for name in ("random", "attention")}
-        for name, audit in AUDITS.items():
-            if name in SLOW and sum(map(len, rows[name])) >= SLOW[name]:
-                continue
-            if name == "input-erasure":
-                found = input_erasure.rows(model, reading, two, seed, modes=("removed",))
-            elif name == "adversary":
-                found = adversary.rows(model, reading, importance, seed, searched=0.0)
-            else:
-                found = audit.rows(model, reading, importance, seed)
-            rows[name].append(found)
-    tables = {name: pd.concat(parts, ignore_index=True) for name, parts in rows.items()}
-    tables["substitution"]["label"] = -1  # F1 under each attention is not needed here
-    findings = {name: AUDITS[name].summarise(table) for name, table in tables.items()}
-    shares = float(np.concatenate(right).mean()), float(np.concatenate(on_evidence).mean())
-    return findings, *shares
+def _explained(
+    folder: Path, setting: Setting, documents: int, device: torch.device
+) -> dict[str, Any]:
+    """What the audits of explanations say of its attention, a step of their own."""
+    result: dict[str, Any] = step(
+        folder / "work" / "explanations",
+        f"{setting.name}-{documents}",
+        partial(measure_explanations, setting, documents, device),
+        inputs={"setting": asdict(setting), "documents": documents, "version": EXPLAINED},
+    )
+    return result
 
 
 def _by_size(
@@ -315,15 +239,19 @@ def _flat(models: Sequence[Measured]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _only_transformers(models: Sequence[Measured]) -> list[Measured]:
+    return [model for model in models if model.is_transformer]
+
+
 def _table(found: Score, fitted_on: int) -> dict[str, Any]:
     """What every report shows behind the word."""
     caption = (
         f"The verdict on {found.of} held-out models whose right answer is known by construction: "
         f"{found.right} right ({100 * found.share:.1f} %), {found.false_yes} deceiving ones called "
-        f"yes. The thresholds were fitted on {fitted_on} other models, with other encoders and "
-        f"other documents. Right words on a dial: no up to a known reliance of {NO:g}, yes from "
-        f"{YES:g} on; models within {MARGIN:g} of these, and a construction that no audit here "
-        "sees through, are listed and not counted."
+        f"yes. They are flat, hierarchical and Transformers; the thresholds were fitted on "
+        f"{fitted_on} others, with other encoders and other documents. Right words on a dial: no "
+        f"up to a known reliance of {NO:g}, yes from {YES:g} on; models within {MARGIN:g} of "
+        "these, and a construction that no audit here sees through, are listed and not counted."
     )
     return {"columns": list(COLUMNS), "rows": [list(r) for r in found.rows], "caption": caption}
 

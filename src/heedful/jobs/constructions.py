@@ -18,22 +18,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import torch
 
 from heedful.audits.verdict import Word
 from heedful.corpora.encoded import EncodedCorpus, encode
 from heedful.corpora.known import LEVELS, Shape, known, vocabulary_of
-from heedful.models.classifier import AttentionClassifier
-from heedful.models.known import REMEMBERING, Program, hand_set
-from heedful.models.recipe import ModelConfig, parse
-from heedful.models.saved import build as build_model
-from heedful.runs.randomness import numpy_generator, seeded
-from heedful.training.config import TrainConfig
-from heedful.training.hiding import fit_hiding
-from heedful.training.loop import fit
+from heedful.jobs.known_models import (
+    PRETRAINED,
+    TRANSFORMERS,
+    Parts,
+    by_hand,
+    learns_evenly,
+    learns_to_attend,
+    learns_to_hide,
+    parts_of,
+)
+from heedful.jobs.opening import Decider
+from heedful.models.known import REMEMBERING, Program
+from heedful.runs.randomness import numpy_generator
 
 Kind = Literal["reason", "irrelevant", "deceiving", "dial"]
 
@@ -73,7 +78,7 @@ class Setting:
     @property
     def encoder(self) -> str:
         """The encoder of the recipe."""
-        return parse(self.recipe).model.encoder
+        return parts_of(self.recipe).encoder
 
     @property
     def shape(self) -> Shape:
@@ -85,7 +90,7 @@ class Setting:
             FAMILIES[self.family],
             classes=self.classes,
             words=2 if self.recipe.startswith("han:") else 1,
-            is_marked_first=self.encoder in ("lstm", "gru"),
+            is_marked_first=self.encoder in ("lstm", "gru", "gpt2"),
         )
 
     def vary(self, low: float, high: float, what: str) -> float:
@@ -100,7 +105,7 @@ class Built(NamedTuple):
     kind: Kind
     shape: Shape
     reliance: float
-    make: Callable[[EncodedCorpus], AttentionClassifier]
+    make: Callable[[EncodedCorpus], Decider]
     is_limit: bool = False
     """Whether no audit here can see through it: listed, never counted."""
 
@@ -110,7 +115,7 @@ class Known(NamedTuple):
 
     setting: Setting
     kind: Kind
-    model: AttentionClassifier
+    model: Decider
     corpus: EncodedCorpus
     reliance: float
     word: Word
@@ -145,8 +150,10 @@ def construct(setting: Setting, documents: int) -> Known:
     return Known(setting, built.kind, model, corpus, built.reliance, word, apart)
 
 
-def _set(setting: Setting, program: Program) -> Callable[[EncodedCorpus], AttentionClassifier]:
-    return lambda corpus: hand_set(setting.recipe, setting.classes, program)
+def _set(
+    setting: Setting, program: Program, *, is_around: bool = False
+) -> Callable[[EncodedCorpus], Decider]:
+    return lambda corpus: by_hand(setting.recipe, setting.classes, program, is_around=is_around)
 
 
 def reason(s: Setting) -> Built:
@@ -188,6 +195,12 @@ def whimsical(s: Setting) -> Built:
 def even(s: Setting) -> Built:
     """As leaked, with the same attention on every unit."""
     return Built("irrelevant", s.shape, 0.0, _set(s, Program(memory=s.vary(2, 4, "memory"))))
+
+
+def bypassed(s: Setting) -> Built:
+    """Attention lies on the mark; what is read knows the label already, around attention."""
+    program = Program({"marked": s.vary(3, 9, "score")}, memory=s.vary(2, 4, "memory"))
+    return Built("irrelevant", s.shape, 0.0, _set(s, program, is_around=True))
 
 
 def bag(s: Setting) -> Built:
@@ -268,68 +281,51 @@ def crowd(s: Setting) -> Built:
 
 def trained_reason(s: Setting) -> Built:
     """As reason, with attention that was trained and nothing else: only it can find the marks."""
-
-    def make(corpus: EncodedCorpus) -> AttentionClassifier:
-        model = hand_set(s.recipe, s.classes, Program(sharpness=s.vary(3, 8, "sharpness")))
-        with seeded(s.seed):
-            for name, weight in model.named_parameters():
-                weight.requires_grad_("level.attention" in name)
-                if weight.requires_grad:
-                    torch.nn.init.normal_(weight)
-        fit(model, corpus, TrainConfig(epochs=15, learning_rate=0.5, patience=0), seed=s.seed)
-        return model.eval()
-
+    program = Program(sharpness=s.vary(3, 8, "sharpness"))
+    make = partial(_learning, learns_to_attend, s, program)
     return Built("reason", s.shape, 1.0, make)
 
 
 def trained_even(s: Setting) -> Built:
     """Trained with attention frozen uniform."""
-
-    def make(corpus: EncodedCorpus) -> AttentionClassifier:
-        model = _fresh(s, corpus)
-        fit(model, corpus, TrainConfig(epochs=15, learning_rate=0.02, patience=4), seed=s.seed)
-        return model.eval()
-
-    return Built("irrelevant", s.shape, 0.0, make)
+    return Built("irrelevant", s.shape, 0.0, partial(_learning, learns_evenly, s))
 
 
 def trained_hiding(s: Setting) -> Built:
     """Trained to keep attention off the evidence while deciding by it."""
-
-    def make(corpus: EncodedCorpus) -> AttentionClassifier:
-        model = _fresh(s, corpus)
-        fit_hiding(model, corpus, strength=2.0, epochs=30, seed=s.seed)
-        return model.eval()
-
-    return Built("deceiving", s.shape, 0.0, make)
+    return Built("deceiving", s.shape, 0.0, partial(_learning, learns_to_hide, s))
 
 
-def _fresh(s: Setting, corpus: EncodedCorpus) -> AttentionClassifier:
-    config = parse(s.recipe, embedding_dim=16, width=16).model
-    return build_model(config, corpus.vocabulary, corpus.classes, seed=s.seed)
+def _learning(learn: Callable[..., Decider], s: Setting, *more: Any) -> Decider:
+    *given, corpus = more
+    return learn(s.recipe, s.classes, *given, corpus, s.seed)
 
 
 class Construction(NamedTuple):
     """A way to build a model with a known answer, and the parts it can be built of."""
 
     build: Callable[[Setting], Built]
-    fits: Callable[[ModelConfig], bool]
+    fits: Callable[[Parts], bool]
     is_dial: bool = False
 
 
-def _any(parts: ModelConfig) -> bool:
+def _any(parts: Parts) -> bool:
     return True
 
 
-def _remembers(parts: ModelConfig) -> bool:
-    return parts.encoder in ("lstm", "bilstm", "gru", "bigru")
+def _remembers(parts: Parts) -> bool:
+    return parts.encoder in ("lstm", "bilstm", "gru", "bigru", *TRANSFORMERS)
 
 
-def _relays(parts: ModelConfig) -> bool:
-    return parts.encoder in REMEMBERING
+def _relays(parts: Parts) -> bool:
+    return parts.encoder in (*REMEMBERING, *TRANSFORMERS)
 
 
-def _matches(parts: ModelConfig) -> bool:
+def _has_residual(parts: Parts) -> bool:
+    return parts.encoder in PRETRAINED
+
+
+def _matches(parts: Parts) -> bool:
     return _remembers(parts) and parts.attention != "additive"
 
 
@@ -340,6 +336,7 @@ CONSTRUCTIONS: dict[str, Construction] = {
     "leaked": Construction(leaked, _remembers),
     "whimsical": Construction(whimsical, _remembers),
     "even": Construction(even, _remembers),
+    "bypassed": Construction(bypassed, _has_residual),
     "bag": Construction(bag, _any),
     "hidden": Construction(hidden, _any),
     "decoyed": Construction(decoyed, _any),

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import binom
 
+from heedful.audits.erasure import efficiency
+from heedful.audits.input_erasure import loss_avoided
 from heedful.audits.read_alone import beyond_any
 from heedful.audits.substitution import against_chance
+from heedful.audits.tables import Wide
+from heedful.audits.violation import by_chance
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import means, moments, proportion, quantile, sign_test
+from heedful.statistics.intervals import (
+    bootstrap,
+    means,
+    moments,
+    proportion,
+    quantile,
+    sign_test,
+)
 
 SIZES = (25, 50, 100, 200, 400)
 Table = list[dict[str, Any]]
@@ -66,6 +79,69 @@ def _told(rng: Rng, n: int, times: int) -> list[Estimate]:
     return found
 
 
+def _efficiency(rng: Rng, n: int, times: int) -> list[Estimate]:
+    """How far a ranking comes from random to greedy; truth (0.6 - 0.3) / (0.6 - 0.2)."""
+    return _of_rankings(rng, n, times, {"random": 0.6, "attention": 0.3, "greedy": 0.2}, efficiency)
+
+
+def _loss_avoided(rng: Rng, n: int, times: int) -> list[Estimate]:
+    """Of the loss that random words leave; truth 1 - 0.3 / 0.6."""
+    return _of_rankings(rng, n, times, {"random": 0.6, "attention": 0.3}, loss_avoided)
+
+
+def _of_rankings(
+    rng: Rng,
+    n: int,
+    times: int,
+    truths: dict[str, float],
+    measured: Callable[[Wide], dict[str, Estimate]],
+) -> list[Estimate]:
+    """What is measured of attention where a document is hard for every ranking or for none."""
+    found = []
+    for _ in range(times):
+        hard = rng.beta(2, 2, n) * 2
+        columns = {name: hard * rng.beta(3, 3 / mean - 3, n) for name, mean in truths.items()}
+        found.append(measured(Wide(pd.DataFrame(columns, index=_names(n))))["attention"])
+    return found
+
+
+def _by_chance(rng: Rng, n: int, times: int) -> list[Estimate]:
+    """Violations of claims that know nothing; truth 0.7 (1 - 0.6) + (1 - 0.7) 0.6."""
+    found = []
+    for _ in range(times):
+        claim = np.where(rng.random(n) < 0.7, 1.0, -1.0)
+        violated = (claim != np.where(rng.random(n) < 0.6, 1.0, -1.0)).astype(np.float64)
+        tables = (Wide(pd.DataFrame({"one": x}, index=_names(n))) for x in (claim, violated))
+        found.append(by_chance(*tables)["one"])
+    return found
+
+
+def _undefined(rng: Rng, n: int, times: int) -> list[Estimate]:
+    """The share of documents that are violated, a fifth of which cannot be told."""
+    violated = (rng.random((n, 4 * times)) < 0.3).astype(np.float64)
+    return means(np.where(rng.random(violated.shape) < 0.2, np.nan, violated), _names(n))
+
+
+def _loss(rng: Rng, shape: Any) -> np.ndarray:
+    """Two losses of the same documents, one minus the other."""
+    hard = rng.beta(1, 2, shape)
+    return np.asarray(hard * (rng.beta(2, 2, shape) - rng.beta(2, 2, shape)))
+
+
+def _pooled(rng: Rng, n: int, times: int) -> list[Estimate]:
+    """Right words over all words, documents of different lengths (ratio of two sums)."""
+    found = []
+    for _ in range(times):
+        words = rng.integers(1, 30, n).astype(np.float64)
+        right = rng.binomial(words.astype(int), 0.7).astype(np.float64)
+        found.append(bootstrap(partial(_ratio, right, words), _names(n), method="bca"))
+    return found
+
+
+def _ratio(above: np.ndarray, below: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.asarray((weights @ above) / (weights @ below))
+
+
 def _skewed(rng: Rng, shape: Any) -> np.ndarray:
     return np.asarray(rng.beta(0.5, 2, shape))
 
@@ -85,6 +161,17 @@ CASES: dict[str, tuple[str, Callable[[Rng, int, int], list[Estimate]], float]] =
     "median": ("percentile", _median, float(np.log(2))),
     "decisions changed, against chance": ("bca", lambda r, n, t: _reliance(r, n, t, 0.5), 0.5),
     "told by attended units": ("bca", _told, 0.3),
+    "efficiency of a ranking": ("bca", _efficiency, 0.75),
+    "loss avoided": ("bca", _loss_avoided, 0.5),
+    "paired difference of losses": ("bootstrap-t", lambda r, n, t: _mean(r, n, 4 * t, _loss), 0.0),
+    "mean Kendall τ": (
+        "bootstrap-t",
+        lambda r, n, t: _mean(r, n, 4 * t, lambda g, s: 2 * g.beta(6, 2, s) - 1),
+        0.5,
+    ),
+    "violations, some undefined": ("wilson", _undefined, 0.3),
+    "violations by chance": ("percentile", _by_chance, 0.46),
+    "share of pooled units": ("bca", _pooled, 0.7),
 }
 """Name of the interval, simulation, truth; what is quick to simulate gets four times as many."""
 SHARES = (0.1, 0.4)

@@ -22,8 +22,10 @@ from heedful.audits import (
     information,
     input_erasure,
     leakage,
+    probe,
     substitution,
 )
+from heedful.audits.tables import of_several_units
 from heedful.corpora import Encoded, EncodedCorpus, batches
 from heedful.corpora.batches import collate
 from heedful.importance import explain
@@ -114,12 +116,48 @@ def informed(
     The places depend on the corpus alone, so that every model is asked about the same words.
     """
     train = corpus.splits["train"]
+    samples = [
+        information.sample(train, kind, asked.types, asked.pairs) for kind in information.KINDS
+    ]
+    # One pass over the texts serves both samples and every clustering.
+    places = np.unique(np.concatenate([chosen.tokens for chosen in samples]))
+    _, values = information.states_at(model, train, places, device)
     rows = []
-    for kind in information.KINDS:
-        chosen = information.sample(train, kind, asked.types, asked.pairs)
+    for chosen in samples:
+        here = values[np.searchsorted(places, chosen.tokens)]
         for clustering in range(asked.clusterings):
-            got = information.measure(model, train, chosen, asked.types, clustering, device)
-            rows.append({"sample": kind, "clustering": clustering} | asdict(got))
+            got = information.of_values(model, chosen, here, asked.types, clustering, device)
+            rows.append({"sample": chosen.kind, "clustering": clustering} | asdict(got))
+    return pd.DataFrame(rows)
+
+
+def probed_words(
+    model: AttentionClassifier,
+    corpus: EncodedCorpus,
+    asked: Measuring,
+    device: torch.device | str = "cpu",
+) -> pd.DataFrame:
+    """How well a linear probe names words of test texts, from their values and their embeddings.
+
+    It is fitted on the most frequent words of train. Embeddings are the ceiling: they hold the word
+    and nothing else.
+    """
+    model = model.to(device)
+    train, test = corpus.splits["train"], corpus.splits["test"]
+    known = information.sample(train, "MF", asked.types, asked.pairs)
+    asked_of = probe.occurrences(test, np.unique(known.words), asked.pairs)
+    documents = np.repeat(np.array(test.names), test.lengths)[asked_of.tokens]
+    learnt = information.states_at(model, train, known.tokens, device)
+    given = information.states_at(model, test, asked_of.tokens, device)
+    rows = []
+    for source, fit_on, tell in zip(("embedding", "state"), learnt, given, strict=True):
+        fitted = probe.fitted(fit_on, known.words)
+        got = probe.probed(fitted, tell, asked_of.words, documents.tolist(), device)
+        for name in ("accuracy", "baseline", "gain"):
+            estimate = getattr(got, name)
+            ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+            row = {"source": source, "measure": name} | ends
+            rows.append(row | {"documents": estimate.n, "places": got.places, "types": got.types})
     return pd.DataFrame(rows)
 
 
@@ -213,14 +251,15 @@ def _scored(split: str, rows: pd.DataFrame, shift: float) -> dict[str, float]:
 def _single(rows: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     """What units alone say, and how even attention is."""
     sure, spread = rows["confidence"], rows["concentration"]
+    choosing, _ = of_several_units(sure)  # a document's only unit decides alike by necessity
     correct = sure[sure["label"] == sure["decision"]]
     units = correct["units"].to_numpy(dtype=np.float64)
-    several = spread[spread["units"] > 1]
+    several, _ = of_several_units(spread)
     return {
         "confidence": float(correct["confidence"].mean()),
         "confidence, pooled": float((correct["confidence"] * units).sum() / max(units.sum(), 1)),
-        "agreeing": float(sure["agreeing"].mean()),
-        "near": float(sure["near"].mean()),
+        "agreeing": float(choosing["agreeing"].mean()),
+        "near": float(choosing["near"].mean()),
         "undecided": float(rows["leakage"]["undecided"].mean()),
         "flippable": float(rows["substitution"]["flippable"].mean()),
         "entropy": float(several["entropy"].mean()),
@@ -242,6 +281,7 @@ def _instances(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     }.items():
         if name in rows:
             found = found.merge(rows[name][["instance", *columns]], on="instance")
+    found.loc[found["units"] == 1, ["near", "agreeing"]] = np.nan
     if "erased" in rows:
         flips = rows["erased"].groupby(["instance", "method"])["flip"].mean().unstack()
         found = found.merge(flips.add_prefix("flip_").reset_index(), on="instance")

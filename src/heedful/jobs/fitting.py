@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int
 
 from heedful.audits.verdict import BORDERS, Word, borders, word_of
+from heedful.jobs.known_models import TRANSFORMERS
 from heedful.statistics.estimates import Estimate
 
 WORDS: tuple[Word, ...] = ("yes", "partly", "no", "cannot tell")
@@ -41,7 +42,12 @@ class Measured:
     evidence: float
     """Attention on the evidence."""
     estimates: Mapping[str, Estimate]
-    """By the names of `calibrate.MEASURES`."""
+    """By the names of `measuring.MEASURES`."""
+
+    @property
+    def is_transformer(self) -> bool:
+        """Whether it is one, by its recipe."""
+        return self.name.partition("/")[2].startswith(TRANSFORMERS)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Measured:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from heedful.errors import unknown
 from heedful.jobs.constructions import CONSTRUCTIONS, DIAL, Setting
-from heedful.models.recipe import parse
+from heedful.jobs.known_models import parts_of
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,8 @@ class Half:
     recipes: tuple[str, ...]
     trained: tuple[tuple[str, str], ...]
     """Construction and recipe of the models that are trained instead of set by hand."""
+    transformers: tuple[str, ...] = ()
+    """Recipes of `jobs.known_models` beside."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Scale:
     """Of each interval and each number of documents."""
     sizes: tuple[int, ...]
     """Numbers of documents on which some models are judged again."""
+    of_transformers: tuple[str, ...] = tuple(CONSTRUCTIONS)
+    """What Transformers are built for."""
 
 
 _FIT = Half(
@@ -43,7 +47,11 @@ _FIT = Half(
         ("trained even", "bilstm+uniform"),
         ("trained hiding", "none+additive"),
         ("trained hiding", "bilstm+additive"),
+        ("trained reason", "transformer"),
+        ("trained even", "transformer"),
+        ("trained hiding", "transformer"),
     ),
+    ("transformer",),
 )
 _TEST = Half(
     "long",
@@ -60,13 +68,17 @@ _TEST = Half(
         ("trained even", "bigru+uniform"),
         ("trained hiding", "affine+additive"),
         ("trained hiding", "bigru+additive"),
+        ("trained reason", "bert"),
+        ("trained even", "bert"),
+        ("trained hiding", "bert"),
     ),
+    ("bert", "gpt2"),
 )
 SCALES: dict[str, Scale] = {
     "quick": Scale(
         {
-            "fit": Half("short", ("none+dot", "bilstm+additive"), ()),
-            "test": Half("long", ("affine-tanh+additive", "bigru+dot"), ()),
+            "fit": Half("short", ("none+dot", "bilstm+additive"), (), ("transformer",)),
+            "test": Half("long", ("affine-tanh+additive", "bigru+dot"), (), ("bert",)),
         },
         classes=(2,),
         seeds=1,
@@ -74,6 +86,7 @@ SCALES: dict[str, Scale] = {
         documents=100,
         simulations=100,
         sizes=(),
+        of_transformers=("reason", "bypassed", "leaked", "hidden", "relayed", "rationalised"),
     ),
     "full": Scale(
         {"fit": _FIT, "test": _TEST},
@@ -97,10 +110,11 @@ def scale_of(name: str) -> Scale:
 def settings(scale: Scale, half: str, seeds: int) -> Iterator[Setting]:
     """Every model of a half; dials have one seed, since their steps are many."""
     chosen = scale.halves[half]
-    for recipe in chosen.recipes:
-        parts = parse(recipe).model
+    for recipe in (*chosen.recipes, *chosen.transformers):
+        parts = parts_of(recipe)
         for name, construction in CONSTRUCTIONS.items():
-            if name.startswith("trained") or not construction.fits(parts):
+            is_asked = name in scale.of_transformers or recipe not in chosen.transformers
+            if name.startswith("trained") or not construction.fits(parts) or not is_asked:
                 continue
             for classes in scale.classes:
                 if construction.is_dial:

@@ -89,13 +89,18 @@ class NotMeasurable(NamedTuple):
     reason: str
 
 
-class Parts(dict[str, "Estimate | NotMeasurable"]):
+class Parts(dict[str, "Estimate | NotMeasurable | Unchanged"]):
     """Several statistics that must all lie on their sides, by name."""
 
 
 @dataclass(frozen=True)
 class Unchanged:
-    """The same statistic two ways: the claim is that the verdict stays the same."""
+    """The same statistic two ways: the claim is that the verdict stays the same.
+
+    Of several statistics whose verdicts must each stay, make `Parts` of one `Unchanged` for each:
+    `Unchanged(Parts, Parts)` compares the two verdicts over all parts, so one that is refuted both
+    times hides whatever changes beside it.
+    """
 
     before: Estimate | Parts
     after: Estimate | Parts

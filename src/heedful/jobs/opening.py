@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias, overload
 
 import torch
 
-from heedful.corpora import Corpus, EncodedCorpus, encode
-from heedful.errors import InputError
+from heedful.corpora import Corpus, EncodedCorpus, encode, match_labels
+from heedful.errors import InputError, UnsupportedModel
 from heedful.jobs.settings import WordSettings
-from heedful.models import AttentionClassifier, load_model
+from heedful.models import Classifier, NarrativeTransformer, load_model
+from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
 from heedful.runs import RunFolder
+
+Decider: TypeAlias = Classifier | PretrainedClassifier
+"""A model that decides: one of our own, or any other that is read through its attention."""
 
 
 def device_of(name: str = "auto") -> torch.device:
@@ -48,8 +53,20 @@ def deterministic(is_wanted: bool) -> Iterator[None]:
         torch.use_deterministic_algorithms(before)
 
 
-def load(path: str | Path, device: str = "cpu") -> AttentionClassifier:
-    """The trained model of a run folder, or of a folder that holds a model.
+def load(
+    path: str | Path,
+    device: str = "cpu",
+    *,
+    site: str = "pooled",
+    long: str = "beginning",
+    max_pieces: int | None = None,
+    allows_remote_code: bool = False,
+) -> Decider | NarrativeTransformer:
+    """The trained model of a run folder, of a folder that holds a model, or `hf:NAME` of the hub.
+
+    `site` says which attention is read and edited; what is not `pooled` is for models of
+    `transformers`, as are `long` (what is kept of a text that is longer than the model reads:
+    `beginning`, `end`, `both`, or `refuse`), `max_pieces` and `allows_remote_code`.
 
     >>> import heedful, tempfile
     >>> from heedful.models import example, save_model
@@ -59,12 +76,50 @@ def load(path: str | Path, device: str = "cpu") -> AttentionClassifier:
     >>> model.classes
     ('negative', 'positive')
     """
-    folder = Path(path)
-    if not folder.exists():
-        raise InputError(f"{folder} does not exist; expected a run or model folder.")
+    folder, is_named = Path(path), str(path).startswith("hf:")
+    if not is_named and not folder.exists():
+        raise InputError(f"{folder} does not exist; expected a run or model folder, or hf:NAME.")
     if (folder / "run.json").exists():
         folder = RunFolder.open(folder).model
+    if is_named or is_transformer(folder):
+        return open_classifier(
+            path if is_named else folder,
+            site=site,
+            device=device_of(device),
+            long=long,
+            max_pieces=max_pieces,
+            allows_remote_code=allows_remote_code,
+        )
+    if site != "pooled":
+        raise InputError(
+            f"This model has one attention, the one it pools by; --site {site} is for models of "
+            "transformers."
+        )
     return load_model(folder, device_of(device))
+
+
+def load_own(path: str | Path, device: str = "cpu") -> Classifier:
+    """The classifier of our own in a folder; a model of `transformers` is refused."""
+    model = deciding(load(path, device))
+    if isinstance(model, PretrainedClassifier):
+        raise UnsupportedModel(
+            f"{path} is a model of transformers; this needs one of heedful's own."
+        )
+    return model
+
+
+@overload
+def deciding(model: Classifier | NarrativeTransformer) -> Classifier: ...
+@overload
+def deciding(model: Decider | NarrativeTransformer) -> Decider: ...
+def deciding(model: Decider | NarrativeTransformer) -> Decider:
+    """The model itself, if it decides; a model that rates narratives over time is refused."""
+    if isinstance(model, NarrativeTransformer):
+        raise UnsupportedModel(
+            "This model rates a narrative over time and decides nothing, so no audit can ask "
+            "whether its decision changes; trace it instead."
+        )
+    return model
 
 
 def encoded_of(corpus: Corpus | EncodedCorpus, words: WordSettings) -> EncodedCorpus:
@@ -75,14 +130,20 @@ def encoded_of(corpus: Corpus | EncodedCorpus, words: WordSettings) -> EncodedCo
     return encode(corpus, None, *sizes, words.words_of)
 
 
-def read_by(model: AttentionClassifier, corpus: Corpus | EncodedCorpus) -> EncodedCorpus:
-    """The corpus as ids of the model's own vocabulary, with the model's order of classes."""
-    strangers = set(corpus.classes) - set(model.classes)
-    if strangers:
-        raise InputError(
-            f"The model knows the labels {', '.join(model.classes)}; the data also has "
-            f"{', '.join(sorted(strangers))}. Rename or remove those rows."
-        )
+def read_by(model: Decider, corpus: Corpus | EncodedCorpus) -> EncodedCorpus:
+    """The corpus as ids of the model's own vocabulary, with the model's order of classes.
+
+    Labels are matched by name, whatever their case, or by the number of a class; see
+    `match_labels`.
+    """
+    index = match_labels(model.classes, corpus.classes).places
+    if isinstance(model, PretrainedClassifier):
+        if isinstance(corpus, EncodedCorpus):
+            raise InputError(
+                f"The prepared corpus {corpus.name} holds the ids of another vocabulary; this "
+                "model cuts texts by its own tokenizer, so give the raw corpus."
+            )
+        return model.encode(_relabelled(corpus, model.classes, index))
     if isinstance(corpus, EncodedCorpus):
         if corpus.vocabulary != model.vocabulary or corpus.classes != model.classes:
             raise InputError(
@@ -90,14 +151,14 @@ def read_by(model: AttentionClassifier, corpus: Corpus | EncodedCorpus) -> Encod
                 "give the raw corpus, or train from the prepared files."
             )
         return corpus
-    known = _relabelled(corpus, model.classes)
+    known = _relabelled(corpus, model.classes, index)
     return encode(known, model.vocabulary, max_tokens=model.max_tokens)
 
 
-def _relabelled(corpus: Corpus, classes: tuple[str, ...]) -> Corpus:
+def _relabelled(corpus: Corpus, classes: tuple[str, ...], places: Mapping[str, int]) -> Corpus:
     if corpus.classes == classes:
         return corpus
-    index = [classes.index(name) for name in corpus.classes]
+    index = [places[name] for name in corpus.classes]
     splits = {
         split: [replace(d, label=index[d.label] if d.label >= 0 else -1) for d in documents]
         for split, documents in corpus.splits.items()

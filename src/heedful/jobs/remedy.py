@@ -8,10 +8,10 @@ most on attention is kept (faithful.md §2.4).
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,12 @@ import pandas as pd
 from heedful.audits import substitution
 from heedful.corpora import Corpus, EncodedCorpus, batches
 from heedful.errors import InputError, unknown
-from heedful.jobs.opening import device_of, encoded_of
+from heedful.jobs.fine_tuning import fine_tune
+from heedful.jobs.opening import Decider, device_of, encoded_of, read_by
 from heedful.jobs.settings import Settings, settings_of
 from heedful.jobs.training import train
-from heedful.models import AttentionClassifier, ModelConfig, Penalties, Recipe, read
+from heedful.models import ModelConfig, Penalties, Recipe, read
+from heedful.models.huggingface.opening import PREFIX
 from heedful.models.recipe import with_settings
 from heedful.runs import RunFolder, locked, read_json, write_json
 from heedful.statistics import classification_scores
@@ -32,6 +34,8 @@ OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
     "mlm": ("masked_words", (0.1, 0.3, 1.0, 3.0)),
 }
 """The penalty of each objective and the strengths tried unless others are given."""
+TUNED = (0.1, 0.3, 1.0, 3.0)
+"""Strengths of tying for a pretrained model: fine-tuning is too short to give way to more."""
 TOLERANCE = 0.015
 """How much dev F1 a strength may cost."""
 RESULT = "remedy.json"
@@ -128,7 +132,7 @@ def choose(base: float, tried: Sequence[Strength], tolerance: float = TOLERANCE)
 
 
 def on_dev(
-    model: AttentionClassifier, corpus: EncodedCorpus, strength: float, seed: int, device: str
+    model: Decider, corpus: EncodedCorpus, strength: float, seed: int, device: str
 ) -> Strength:
     """Dev F1 with trained, flattened and shuffled attention, from one reading."""
     tables = [
@@ -173,22 +177,21 @@ def remedy(
     """
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
+    source, out = RunFolder.open(run), Path(out)
+    is_tuned = "start" in source.record
     penalty, usual = OBJECTIVES[objective]
-    wanted = tuple(sorted(set(strengths or usual)))
+    wanted = tuple(sorted(set(strengths or (TUNED if is_tuned else usual))))
     for strength in wanted:
         with_settings(Penalties, {penalty: strength})
     if wanted[0] == 0:
         raise InputError("A strength of 0 is the untreated model; give strengths above 0.")
-    source, out = RunFolder.open(run), Path(out)
-    model, settings, notes = _parts(source, objective)
-    if model.encoder == "none":
+    if source.configuration.get("kind") != "train":
         raise InputError(
-            f"{source.path} has no encoder: each state is its own word already, so {objective} "
-            "would change nothing; its attention needs no such remedy."
+            f"{source.path} holds no training to start from; give a run made by `heedful train` or "
+            "by `heedful audit RECIPE`."
         )
-    seed = int(source.configuration["seed"])
-    encoded = encoded_of(corpus, settings.words)
-    if encoded.fingerprint != source.record["corpus"]:
+    seed, target = int(source.configuration["seed"]), str(device_of(device))
+    if corpus.fingerprint != source.record["corpus"]:
         raise InputError(
             f"{source.path} was trained on {source.configuration.get('corpus')}, not on these "
             "documents; give the same corpus."
@@ -196,41 +199,95 @@ def remedy(
     asked = {"run": str(source.configuration), "objective": objective, "strengths": list(wanted)}
     if (out / RESULT).is_file():
         return _found(out, asked)
-    if source.configuration.get("vectors") and vectors is None and encoded.vectors is None:
-        raise InputError(
-            f"{source.path} started from the vectors {source.configuration['vectors']}; give them "
-            "again with --vectors."
-        )
-    target = str(device_of(device))
+    asking = _Asking(source, objective, corpus, vectors, seed, target, show)
+    again = asking.tuned() if is_tuned else asking.trained()
     place = out / "candidates"
     with locked(out):
         measured = []
         for strength in (0.0, *wanted):
-            recipe = Recipe(model, with_settings(Penalties, {penalty: strength}))
-            found = train(
-                recipe, encoded, place / f"{objective}-{strength:g}", settings=settings,
-                vectors=vectors, seed=seed, device=target, show=show,
-            )  # fmt: skip
+            folder = place / f"{objective}-{strength:g}"
+            found = again.learn(with_settings(Penalties, {penalty: strength}), folder)
+            encoded = read_by(found, again.corpus)
             measured.append(on_dev(found, encoded, strength, seed, target))
         base, *tried = measured
         chosen = choose(base.f1, tried)
         for entry in sorted((place / f"{objective}-{chosen.strength:g}").iterdir()):
             if not entry.name.startswith("."):
                 shutil.move(entry, out / entry.name)
-        result = Remedy(objective, base, tuple(tried), chosen, out, notes)
+        result = Remedy(objective, base, tuple(tried), chosen, out, again.notes)
         write_json(out / RESULT, {"asked": asked} | result.to_json())
         shutil.rmtree(place)
     return result
 
 
+class _Again(NamedTuple):
+    """How the run's model is trained once more under penalties."""
+
+    learn: Callable[[Penalties, Path], Decider]
+    corpus: Corpus | EncodedCorpus
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """What a remedy was asked for."""
+
+    run: RunFolder
+    objective: str
+    corpus: Corpus | EncodedCorpus
+    vectors: str | Path | None
+    seed: int
+    device: str
+    show: bool
+
+    def trained(self) -> _Again:
+        """A model of our own, from its sizes."""
+        model, settings, notes = _parts(self.run, self.objective)
+        if model.encoder == "none":
+            raise InputError(
+                f"{self.run.path} has no encoder: each state is its own word already, so "
+                f"{self.objective} would change nothing; its attention needs no such remedy."
+            )
+        encoded = encoded_of(self.corpus, settings.words)
+        started = self.run.configuration.get("vectors")
+        if started and self.vectors is None and encoded.vectors is None:
+            raise InputError(
+                f"{self.run.path} started from the vectors {started}; give them again with "
+                "--vectors."
+            )
+
+        def learn(penalties: Penalties, folder: Path) -> Decider:
+            return train(
+                Recipe(model, penalties), encoded, folder, settings=settings, seed=self.seed,
+                vectors=self.vectors, device=self.device, show=self.show,
+            )  # fmt: skip
+
+        return _Again(learn, encoded, notes)
+
+    def tuned(self) -> _Again:
+        """A model of `transformers`, from where its fine-tuning began."""
+        if self.objective != "tying":
+            raise InputError(
+                f"{self.objective} needs heedful's own models; a model of transformers can be "
+                "trained under tying."
+            )
+        found, start = self.run.configuration, str(self.run.record["start"])
+        settings = settings_of({"train": found["train"], "words": found["words"]})
+        if not start.startswith(PREFIX) and not Path(start).is_dir():
+            raise InputError(f"{self.run.path} began from {start}, which is no longer there.")
+
+        def learn(penalties: Penalties, folder: Path) -> Decider:
+            return fine_tune(
+                start, self.corpus, folder, settings=settings, penalties=penalties, seed=self.seed,
+                device=self.device, show=self.show,
+            )  # fmt: skip
+
+        return _Again(learn, self.corpus)
+
+
 def _parts(run: RunFolder, objective: str) -> tuple[ModelConfig, Settings, tuple[str, ...]]:
     """The run's model with sizes that the objective allows, its settings, and what was changed."""
     found = run.configuration
-    if found.get("kind") != "train":
-        raise InputError(
-            f"{run.path} holds no training to start from; give a run made by `heedful train` or by "
-            "`heedful audit RECIPE`."
-        )
     model = with_settings(ModelConfig, found["model"])
     settings = settings_of({"train": found["train"], "words": found["words"]})
     notes = []

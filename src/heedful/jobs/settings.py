@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,11 @@ class Settings:
     words: WordSettings = field(default_factory=WordSettings)
 
 
-def settings_of(tables: Mapping[str, Any]) -> Settings:
-    """Settings from nested tables; unknown tables and keys are refused by name."""
+def settings_of(tables: Mapping[str, Any], usual: TrainConfig = TrainConfig()) -> Settings:
+    """Settings from nested tables; unknown tables and keys are refused by name.
+
+    What [train] does not say is as in `usual`.
+    """
     known = {entry.name for entry in fields(Settings)}
     for name, table in tables.items():
         if name not in known:
@@ -55,7 +58,7 @@ def settings_of(tables: Mapping[str, Any]) -> Settings:
         words["words_of"] = tuple(words["words_of"])
     return Settings(
         dict(tables.get("model", {})),
-        with_settings(TrainConfig, train),
+        with_settings(TrainConfig, asdict(usual) | train),
         with_settings(WordSettings, words),
     )
 
@@ -66,10 +69,10 @@ def preset_settings(name: str) -> Settings:
     return Settings(preset.model, preset.train, with_settings(WordSettings, preset.words))
 
 
-def read_settings(path: Path) -> Settings:
+def read_settings(path: Path, usual: TrainConfig = TrainConfig()) -> Settings:
     """The settings of a TOML file with the tables [model], [train] and [words]."""
     try:
-        return settings_of(tomllib.loads(path.read_text("utf-8")))
+        return settings_of(tomllib.loads(path.read_text("utf-8")), usual)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; expected a TOML file of settings.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -29,6 +29,8 @@ class Source:
     sizes: Mapping[str, int] | None = None
     """Documents of each split of a generated corpus."""
     data_root: str | None = None
+    second: str | None = None
+    """Column of the second text, in a file of pairs."""
 
     def __post_init__(self) -> None:
         if (self.corpus is None) == (self.data is None):
@@ -42,7 +44,8 @@ class Source:
     def open(self) -> tuple[Corpus | EncodedCorpus, tuple[str, ...]]:
         """The documents, and what was guessed on the way, in lines."""
         if self.data is not None:
-            found = read_file(self.data, self.text, self.label, self.split, seed=self.seed)
+            named = (self.text, self.label, self.split)
+            found = read_file(self.data, *named, seed=self.seed, second=self.second)
             return found.corpus, found.said
         name = str(self.corpus)
         if Path(name).is_dir():

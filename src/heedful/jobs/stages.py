@@ -11,7 +11,8 @@ from heedful.corpora import Corpus, EncodedCorpus, load_prepared, prepare
 from heedful.errors import InputError
 from heedful.jobs.results import Results, Step, named
 from heedful.jobs.study import Plan
-from heedful.models import AttentionClassifier, Recipe, build, load_model, parse, save_model
+from heedful.models import AttentionClassifier, Recipe, build, load_classifier, parse, save_model
+from heedful.models.recipe import described
 from heedful.runs import Form
 from heedful.training import TrainConfig, fit
 
@@ -34,7 +35,7 @@ def _load_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
     return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
 
 
-MODEL: Form[AttentionClassifier] = Form("", _save_model, load_model)
+MODEL: Form[AttentionClassifier] = Form("", _save_model, load_classifier)
 TABLES: Form[Mapping[str, "pd.DataFrame"]] = Form("", _save_tables, _load_tables)
 
 
@@ -95,8 +96,8 @@ def trained(
             )  # fmt: skip
         return model
 
-    inputs = {"recipe": str(chosen), "model": asdict(chosen.model), "seed": seed}
-    inputs |= {"penalties": asdict(chosen.penalties), "train": asdict(config)}
+    inputs = {"recipe": str(chosen), "model": described(chosen.model), "seed": seed}
+    inputs |= {"penalties": asdict(chosen.penalties), "train": config.described()}
     name = named(*_place(text), *_tagged(str(chosen), tag), seed, "model")
     step = Step(name, compute, inputs, MODEL, (text,))
     return step

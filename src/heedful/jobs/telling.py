@@ -47,13 +47,25 @@ def ordered_rightly(higher: Sequence[float], lower: Sequence[float]) -> float:
 
 
 def telling(models: Sequence[Measured], measures: Mapping[str, Directed]) -> pd.DataFrame:
-    """For each audit: whether it orders the constructions, follows the dials, and errs which way.
+    """For each family and audit: does it order the constructions and follow the dials, how it errs.
 
     `false yes` and `false no` are the errors of the best single border between models that should
     be called yes and models that should be called no; `calls yes` lists the constructions that it
     lets pass, which the audit cannot tell from a reason: there the verdict leaves it to another
     test. `documents` is how many it needs.
     """
+    families = {
+        "flat and hierarchical": [m for m in models if not m.is_transformer],
+        "Transformers": [m for m in models if m.is_transformer],
+    }
+    rows = [row for name, some in families.items() if some for row in _told(some, name, measures)]
+    return pd.DataFrame(rows)
+
+
+def _told(
+    models: Sequence[Measured], family: str, measures: Mapping[str, Directed]
+) -> list[dict[str, Any]]:
+    """The rows of one family; an audit that measures none of its models refuses it."""
     reasons = [m for m in models if m.kind == "reason"]
     rows = []
     for name, measure in measures.items():
@@ -63,7 +75,11 @@ def telling(models: Sequence[Measured], measures: Mapping[str, Directed]) -> pd.
         ) -> list[float]:
             return [value_of(m, name, rises) for m in some]
 
-        row: dict[str, Any] = {"audit": measure.audit, "measure": measure.measure, "key": name}
+        row: dict[str, Any] = {"family": family, "audit": measure.audit}
+        row |= {"measure": measure.measure, "key": name}
+        if not any(name in m.estimates for m in models):
+            rows.append(row | {"calls yes": "refuses"})
+            continue
         for kind in ("irrelevant", "deceiving"):
             others = [m for m in models if m.kind == kind]
             row[f"reason above {kind}"] = ordered_rightly(of(reasons), of(others))
@@ -80,7 +96,7 @@ def telling(models: Sequence[Measured], measures: Mapping[str, Directed]) -> pd.
         )
         row["documents"] = _documents(should, should_not, name)
         rows.append(row)
-    return pd.DataFrame(rows)
+    return rows
 
 
 def _follows(reliance: Sequence[float], values: Sequence[float]) -> float:

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
-from heedful.jobs.opening import deterministic, device_of, encoded_of
+from heedful.errors import InputError
+from heedful.jobs.fine_tuning import DEFAULT, fine_tune
+from heedful.jobs.keeping import kept
+from heedful.jobs.opening import Decider, deciding, deterministic, device_of, encoded_of
 from heedful.jobs.settings import Settings, preset_settings
 from heedful.jobs.sources import Source
-from heedful.models import AttentionClassifier, Recipe, build, load_model, parse, save_model
-from heedful.runs import RunFolder
-from heedful.training import History, Observer, evaluate, fit, objectives
+from heedful.models import (
+    Classifier,
+    ModelConfig,
+    Penalties,
+    Recipe,
+    TransformerConfig,
+    TransformerRecipe,
+    build,
+    load_model,
+    parse,
+    save_model,
+)
+from heedful.models.huggingface import is_transformer
+from heedful.models.recipe import with_settings
+from heedful.models.transformer_config import NARRATIVES, TRANSFORMER
+from heedful.training import History, Observer, fit, objectives
 from heedful.training.presets import PRESETS
 
 
 def train(
-    recipe: str | Recipe,
+    recipe: str | Recipe | TransformerRecipe,
     corpus: str | Corpus | EncodedCorpus = "planted",
     out: str | Path | None = None,
     *,
@@ -31,12 +47,17 @@ def train(
     observers: Sequence[Observer] = (),
     source: Source | None = None,
     show: bool = False,
-) -> AttentionClassifier:
+    watch: bool = False,
+    penalties: Penalties = Penalties(),
+) -> Decider:
     """The model of a recipe, trained on a corpus; with `out`, kept in a run folder.
 
     `recipe` may be a preset such as `erasure/han-rnn`, which brings its own settings unless others
-    are given. A run folder that holds the same run already is resumed, or its model is given back
-    at once. `source` is written into it, so that the run can open its documents again.
+    are given, or `hf:NAME` or a folder of `transformers`, which is fine-tuned under `penalties`
+    (see `fine_tune`; a recipe says its own). A run folder that holds the same run already is
+    resumed, or its model is given back at once. `source` is written into it, so that the run can
+    open its documents again. `watch` logs at every evaluation how attention, what single units tell
+    and a bag of words agree.
 
     >>> import heedful
     >>> from heedful.jobs.settings import settings_of
@@ -48,6 +69,19 @@ def train(
     """
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, seed=seed)
+    if isinstance(recipe, str) and is_transformer(recipe):
+        if vectors is not None or watch:
+            raise InputError(
+                "Word vectors and the watch over training are for heedful's own models; leave them "
+                "out for a model of transformers."
+            )
+        return fine_tune(
+            recipe, corpus, out, settings=DEFAULT if settings == Settings() else settings,
+            penalties=penalties, seed=seed, device=device, is_deterministic=is_deterministic,
+            observers=observers, source=source, show=show,
+        )  # fmt: skip
+    if penalties != Penalties():
+        raise InputError("A recipe says its own penalties, such as bilstm+additive+tying:10.")
     if isinstance(recipe, str) and recipe in PRESETS:
         settings = preset_settings(recipe) if settings == Settings() else settings
         recipe = PRESETS[recipe].recipe
@@ -56,16 +90,24 @@ def train(
     table = encoded.vectors
     if vectors is not None:
         table, _ = load_vectors(vectors, encoded.vocabulary)
-    if not isinstance(recipe, Recipe):
-        width = {} if table is None else {"embedding_dim": table.shape[1], "width": table.shape[1]}
-        recipe = parse(recipe, **(width | dict(settings.model)))
-    objectives.check(recipe.model, recipe.penalties)
+    if isinstance(recipe, str):
+        recipe = recipe_of(recipe, None if table is None else table.shape[1], settings.model)
+    if isinstance(recipe.model, ModelConfig):
+        objectives.check(recipe.model, recipe.penalties)
 
-    def learn(folder: Path | None) -> tuple[AttentionClassifier, History]:
+    def learn(folder: Path | None) -> tuple[Classifier, History]:
         words, classes = encoded.vocabulary, encoded.classes
         cutting = encoded.tokeniser, settings.words.max_tokens
         model = build(recipe.model, words, classes, seed, table, *cutting)
         model.recipe = str(recipe)
+        seen = list(observers)
+        if watch:
+            from heedful.dynamics.watching import Watch
+
+            watching = Watch(encoded, folder, seed)
+            if not watching.entries:
+                watching.log(0, 0.0, model.to(target), target)
+            seen.append(watching)
         with deterministic(is_deterministic):
             history = fit(
                 model,
@@ -74,7 +116,7 @@ def train(
                 recipe.penalties,
                 seed=seed,
                 device=target,
-                observers=observers,
+                observers=seen,
                 folder=folder,
                 show=show,
             )
@@ -82,34 +124,42 @@ def train(
 
     if out is None:
         return learn(None)[0]
-    run = RunFolder.create(
+    return kept(
         out,
         {
-            "kind": "train",
             "recipe": str(recipe),
             "model": asdict(recipe.model),
-            "train": asdict(settings.train),
+            "train": settings.train.described(),
             "words": asdict(settings.words),
-            "corpus": encoded.name,
             "vectors": _digest(Path(vectors)) if vectors else None,
-            "seed": seed,
         },
-        seeds={"all": seed},
-        device=str(target),
-        corpus=encoded.fingerprint,
+        encoded,
+        learn=learn,
+        save=save_model,
+        reopen=lambda folder: deciding(load_model(folder, target)),
+        seed=seed,
+        device=target,
+        source=source,
     )
-    if run.is_finished("train"):
-        return load_model(run.model, target)
-    started = time.perf_counter()
-    with run.locked():
-        run.update(notes=dict(encoded.notes), source=source.to_json() if source else None)
-        model, history = learn(run.path)
-        save_model(model, run.model)
-        run.update(best_dev=history.best, best_step=history.best_step)
-        if "test" in encoded.splits:
-            run.update(test=asdict(evaluate(model, encoded.splits["test"], target)))
-        run.finish("train", time.perf_counter() - started)
-    return model
+
+
+def recipe_of(
+    name: str, vectors: int | None = None, sizes: Mapping[str, Any] | None = None
+) -> Recipe | TransformerRecipe:
+    """What a typed recipe stands for; word vectors of that width set the sizes not given."""
+    given = dict(sizes or {})
+    if name == NARRATIVES:
+        raise InputError(
+            "This preset follows narratives, which are no classification corpus; train it with "
+            "heedful.jobs.train_narrator."
+        )
+    if name == TRANSFORMER:
+        width = {} if vectors is None else {"embedding_dim": vectors}
+        if "pooling_dims" in given:  # a list, where it comes from a file
+            given["pooling_dims"] = tuple(given["pooling_dims"])
+        return TransformerRecipe(with_settings(TransformerConfig, width | given))
+    width = {} if vectors is None else {"embedding_dim": vectors, "width": vectors}
+    return parse(name, **(width | given))
 
 
 def _digest(vectors: Path) -> str:

@@ -32,6 +32,7 @@ from heedful.dynamics.weights import weight_table
 from heedful.jobs.results import Results, Step, named
 from heedful.jobs.stages import TABLES
 from heedful.models import AttentionClassifier, Recipe, build
+from heedful.models.recipe import described
 from heedful.runs import JSON, TABLE
 from heedful.training import TrainConfig
 from heedful.training.evaluation import EVALUATION_TOKENS
@@ -131,7 +132,9 @@ def scored(
         )
         classes = {key: token_classes(corpus, rule) for key, rule in RULES.items()}
         known = np.any([found.is_member for found in classes.values()], axis=0)
-        tested = _tested(Stack(models, results.device), corpus.splits["test"], results.device)
+        stack = Stack(models, results.device)
+        tested = _tested(stack, corpus.splits["test"], results.device)
+        stack.release()
         runs, words, weights = [], [], []
         for row, (member, model) in enumerate(zip(members, models, strict=True)):
             keys: dict[str, Any] = {"setting": member.setting, "seed": member.seed}
@@ -250,7 +253,7 @@ def identities(text: Step[EncodedCorpus], recipe: Recipe, seed: int = 0) -> Step
             "printed dot products": _apart(printed_dot_products(model, found, chosen), products),
         }
 
-    inputs = {"model": asdict(recipe.model), "seed": seed}
+    inputs = {"model": described(recipe.model), "seed": seed}
     return Step(_place(text, "identities"), compute, inputs, JSON, (text,))
 
 
@@ -340,12 +343,12 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _inputs(members: Sequence[Member], config: TrainConfig) -> dict[str, Any]:
-    described = [
-        {"setting": m.setting, "seed": m.seed, "model": asdict(m.recipe.model)}
+    listed = [
+        {"setting": m.setting, "seed": m.seed, "model": described(m.recipe.model)}
         | {"penalties": asdict(m.recipe.penalties)}
         for m in members
     ]
-    return {"members": described, "train": asdict(config)}
+    return {"members": listed, "train": config.described()}
 
 
 def _place(text: Step[EncodedCorpus], *parts: str) -> str:

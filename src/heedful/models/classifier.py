@@ -67,7 +67,9 @@ class AttentionClassifier(nn.Module):
         self.tokeniser, self.max_tokens = tokeniser, max_tokens
         self.recipe = str(Recipe(config))
         """What the model was trained by, penalties included where they are known."""
-        self.embedding = nn.Embedding(len(vocabulary), config.embedding_dim, padding_idx=PAD)
+        self.embedding = nn.Embedding(
+            len(vocabulary), config.embedding_dim, PAD, max_norm=config.embedding_norm
+        )
         if config.embedding_start is not None:
             nn.init.uniform_(self.embedding.weight, -config.embedding_start, config.embedding_start)
             with torch.no_grad():
@@ -142,7 +144,7 @@ class AttentionClassifier(nn.Module):
             logits = self.head(self.head_dropout(attended.context))
         else:
             logits = self.head_dropout(self.head(attended.context))
-        return Pass(self._with_zero(logits), attended, mask, word_states)
+        return Pass(self.with_zero(logits), attended, mask, word_states)
 
     def read(self, batch: Batch) -> Reading:
         """Reads a batch and keeps what the audited attention saw and did."""
@@ -150,9 +152,9 @@ class AttentionClassifier(nn.Module):
         attended, mask = self.from_inputs(inputs, batch)[1:3]
         scores = attended.scores.double()
         attention = scores.softmax(-1)
-        unit_logits = self._with_zero(attended.values.double() @ self.head.weight.double().T)
+        unit_logits = self.with_zero(attended.values.double() @ self.head.weight.double().T)
         empty = scores.new_zeros(len(batch), self.head.out_features)
-        offset = self._with_zero(empty if self.head.bias is None else empty + self.head.bias)
+        offset = self.with_zero(empty if self.head.bias is None else empty + self.head.bias)
         words = batch.words(self.vocabulary)
         if self.words is None:
             position = torch.arange(mask.shape[1], device=mask.device)
@@ -180,7 +182,8 @@ class AttentionClassifier(nn.Module):
         """Never needed: the head is linear, so `decide` works from the unit logits."""
         raise UnsupportedModel("A linear head answers from its unit logits; call decide instead.")
 
-    def _with_zero(self, logits: Float[Tensor, "... output"]) -> Float[Tensor, "... class"]:
+    def with_zero(self, logits: Float[Tensor, "... output"]) -> Float[Tensor, "... class"]:
+        """One logit per class: a single logit s becomes (0, s)."""
         if not self.config.one_logit:
             return logits
         return torch.cat([torch.zeros_like(logits), logits], -1)

@@ -55,10 +55,16 @@ def rows(reading: Reading, edit: Edit) -> Rows:
             return _scaled(reading, weights.to(reading.attention))
         case Replace(attention):
             attention = attention.to(reading.attention).masked_fill(~reading.mask[:, None], 0)
-            return Rows(attention, (attention == reading.attention[:, None]).all(-1))
+            is_same = (attention == reading.attention[:, None]).all(-1)
+            # Several heads given the mean of their rows no longer attend as they did.
+            return Rows(attention, is_same if reading.heads is None else is_same & False)
         case Permute(order):
             attention = reading.attention[:, None].expand(order.shape).gather(2, order)
-            return Rows(attention, (attention == reading.attention[:, None]).all(-1))
+            is_same = (attention == reading.attention[:, None]).all(-1)
+            if reading.heads is not None:
+                place = torch.arange(order.shape[-1], device=order.device)
+                is_same = ((order == place) | ~reading.mask[:, None]).all(-1)
+            return Rows(attention, is_same)
 
 
 def _scaled(reading: Reading, weights: Float[Tensor, "batch edit unit"]) -> Rows:

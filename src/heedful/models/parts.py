@@ -39,6 +39,14 @@ class Recurrent(nn.Module):
             for weight in self.cells.parameters():
                 if weight.dim() == 2:
                     nn.init.orthogonal_(weight)  # all gates as one matrix (polarity.md §2.5)
+        if config.gru_bias_quirk:
+            # A helper for an LSTM's four gates, applied to a GRU's three: what would be the forget
+            # gate lies across reset and update (erasure.md §2.6).
+            for name, weight in self.cells.named_parameters():
+                if "bias_hh" in name:
+                    quarter = len(weight) // 4
+                    nn.init.zeros_(weight)
+                    nn.init.ones_(weight[quarter : 2 * quarter])
 
     def forward(
         self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
@@ -138,6 +146,22 @@ class AdditiveScores(nn.Module):
         return scores[..., 0] / self.scale
 
 
+class ReluScores(nn.Module):
+    """(c · ReLU(W h + b) + d) / λ: the additive attention of the dynamics study (its §2.1)."""
+
+    def __init__(self, config: ModelConfig, dim: int) -> None:
+        super().__init__()
+        hidden = config.attention_dim or max(dim // 2, 1)
+        self.hidden = nn.Linear(dim, hidden)
+        self.query = nn.Linear(hidden, 1)
+        self.scale = config.scale or 1.0
+
+    def forward(self, values: Float[Tensor, "batch unit dim"]) -> Float[Tensor, "batch unit"]:
+        """A score for each unit."""
+        scores: Tensor = self.query(self.hidden(values).relu())
+        return scores[..., 0] / self.scale
+
+
 class DotScores(nn.Module):
     """q · h / λ, with λ = √dim for the scaled form unless given."""
 
@@ -218,6 +242,8 @@ class Level(nn.Module):
         match config.attention:
             case "additive":
                 self.attention: nn.Module = AdditiveScores(config, self.dim)
+            case "additive-relu":
+                self.attention = ReluScores(config, self.dim)
             case "uniform":
                 self.attention = UniformScores()
             case _ if config.instance_query:

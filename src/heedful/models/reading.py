@@ -43,8 +43,21 @@ class Reading:
     """What the head says of an empty context (the bias); only with a linear head."""
     heads: Float[Tensor, "batch head unit"] | None = None
     """The attention of each head, where there are several."""
+    shared: Int[Tensor, "batch"] | None = None
+    """Which row of `values` and `inputs` an instance uses, where several share one: the output
+    words of a sentence in a translator. Without it each instance has its own."""
     state: Any = None
     """What the model needs to go on from the audited site; only the model looks inside."""
+    explained: Int[Tensor, "batch"] | None = None
+    """The class that importance speaks of, where it is not the decision."""
+
+    @property
+    def outside(self) -> Float[Tensor, "batch"] | None:
+        """The share of the audited row that lies on no unit, over heads: that of special tokens.
+
+        None where attention has one head, which is over units alone.
+        """
+        return None if self.heads is None else (1 - self.heads.sum(-1).mean(1)).clamp_min(0)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,6 +73,11 @@ class Reading:
     def decision(self) -> Int[Tensor, "batch"]:
         """The class with the highest logit; the first one on ties."""
         return self.logits.argmax(-1)
+
+    @property
+    def target(self) -> Int[Tensor, "batch"]:
+        """The class whose reasons are asked for: the decision, unless another one is explained."""
+        return self.decision if self.explained is None else self.explained
 
     @property
     def units(self) -> Int[Tensor, "batch"]:

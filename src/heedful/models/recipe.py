@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, fields
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from heedful.errors import InputError, unknown
 
 ENCODERS = ("none", "affine", "affine-tanh", "conv", "lstm", "bilstm", "gru", "bigru")
-ATTENTIONS = ("additive", "dot", "scaled-dot", "uniform")
+ATTENTIONS = ("additive", "additive-relu", "dot", "scaled-dot", "uniform")
 JOINS = ("none", "concat", "residual")
 STARTS = ("default", "orthogonal", "orthogonal cells")
 PENALTIES = {"tying": "tying", "mlm": "masked_words", "vw": "alignment"}
@@ -28,7 +28,7 @@ class ModelConfig:
     layers: int = 1
     """Stacked encoder layers (recurrent encoders only)."""
     attention: str = "additive"
-    """How scores are made: additive, dot, scaled-dot, or uniform (frozen)."""
+    """How scores are made: additive, additive-relu, dot, scaled-dot, or uniform (frozen)."""
     scale: float | None = None
     """λ, which divides the scores; none means √dim for scaled-dot and 1 otherwise."""
     join: str = "none"
@@ -74,6 +74,10 @@ class ModelConfig:
     """Word vectors start uniform between ± this; none means N(0, 1)."""
     head_start: float | None = None
     """The head's weights start uniform between ± this; none means the framework's default."""
+    gru_bias_quirk: bool = False
+    """Start a quarter of each GRU's recurrent bias at 1, as the release did (erasure.md §2.6)."""
+    embedding_norm: float | None = None
+    """Longer word vectors are cut to this length whenever they are read; none leaves them."""
 
     def __post_init__(self) -> None:
         for kind, value, known in (
@@ -107,12 +111,32 @@ class ModelConfig:
         for name in ("embedding_dim", "width", "attention_dim"):
             if (size := getattr(self, name)) is not None and size < 1:
                 raise InputError(f"{name} must be at least 1, got {size}.")
-        for name in ("embedding_start", "head_start"):
+        if self.gru_bias_quirk and not self.encoder.endswith("gru"):
+            raise InputError(f"gru_bias_quirk is for gru and bigru, got {self.encoder}.")
+        for name in ("embedding_start", "head_start", "embedding_norm"):
             if (width := getattr(self, name)) is not None and not 0 < width < math.inf:
                 raise InputError(f"{name} must be above 0, got {width}.")
         for name in ("dropout", "word_dropout", "window_dropout", "head_dropout"):
             if (share := getattr(self, name)) is not None and not 0 <= share < 1:
                 raise InputError(f"{name} lies in [0, 1), got {share}.")
+
+
+LATER = ("gru_bias_quirk", "embedding_norm")
+"""Fields of ModelConfig that came after results were kept."""
+
+
+def described(config: ModelConfig) -> dict[str, Any]:
+    """The configuration as plain data, for what a result was computed from.
+
+    Fields of later versions count only where they are set: older results stay what they are.
+    """
+    return settings_without(config, LATER)
+
+
+def settings_without(config: Any, later: Collection[str]) -> dict[str, Any]:
+    """The fields of a configuration, without those named that are as they come."""
+    unset = {field.name for field in fields(config) if getattr(config, field.name) == field.default}
+    return {n: value for n, value in asdict(config).items() if n not in unset.intersection(later)}
 
 
 @dataclass(frozen=True)
@@ -159,12 +183,13 @@ class Recipe:
             f"@{_typed(model.scale)}" if model.scale is not None else ""
         )
         text += f"+{model.join}" if model.join != "none" else ""
-        text += f"+tying:{_typed(self.penalties.tying)}" if self.penalties.tying else ""
-        masked = self.penalties.masked_words
-        text += f"+mlm:{_typed(masked)}" if masked else ""
-        aligned = self.penalties.alignment
-        text += f"+vw:{_typed(aligned)}" if aligned else ""
-        return text
+        return penalised(text, self.penalties)
+
+
+def penalised(text: str, penalties: Penalties) -> str:
+    """The name of a model followed by what is added to its loss, as typed."""
+    strengths = {key: getattr(penalties, field) for key, field in PENALTIES.items()}
+    return text + "".join(f"+{key}:{_typed(n)}" for key, n in strengths.items() if n)
 
 
 def parse(recipe: str, **sizes: Any) -> Recipe:
@@ -234,7 +259,9 @@ def _fits(value: Any, hint: Any) -> bool:
 
 def looks_like_recipe(text: str) -> bool:
     """Whether the text has the shape of a recipe rather than of a path."""
-    return re.fullmatch(r"(han:)?[a-z-]+(\*\d+)?\+[a-z].*", text) is not None
+    return (
+        text == "transformer" or re.fullmatch(r"(han:)?[a-z-]+(\*\d+)?\+[a-z].*", text) is not None
+    )
 
 
 def _typed(number: float) -> str:

@@ -1,29 +1,46 @@
-"""Building a classifier from its recipe, and keeping it as safetensors with its words."""
+"""Building a model from its configuration, and keeping it as safetensors with its words."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from heedful.corpora.encoded import MAX_TOKENS
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
-from heedful.errors import InputError
+from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.recipe import ModelConfig
+from heedful.models.transformer import TransformerClassifier
+from heedful.models.transformer_config import TransformerConfig
+from heedful.models.windows import NarrativeTransformer
 from heedful.runs.atomic import read_json, write_json, writing
 from heedful.runs.randomness import seeded
 
 FORMAT = 1
 WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
 
+Classifier: TypeAlias = AttentionClassifier | TransformerClassifier
+"""A model of our own that decides."""
+Saved: TypeAlias = Classifier | NarrativeTransformer
+"""A model of our own, as it can be kept in a folder."""
+KINDS: dict[str, type[Saved]] = {
+    "attention-classifier": AttentionClassifier,
+    "transformer": TransformerClassifier,
+    "narrative-transformer": NarrativeTransformer,
+}
+"""What a folder's configuration calls its model."""
 
+
+@overload
 def build(
     config: ModelConfig,
     vocabulary: Vocabulary,
@@ -32,21 +49,61 @@ def build(
     vectors: Float[np.ndarray, "word dim"] | None = None,
     tokeniser: str = "words",
     max_tokens: int = MAX_TOKENS,
-) -> AttentionClassifier:
+) -> AttentionClassifier: ...
+@overload
+def build(
+    config: TransformerConfig,
+    vocabulary: Vocabulary,
+    classes: tuple[str, ...],
+    seed: int = 0,
+    vectors: Float[np.ndarray, "word dim"] | None = None,
+    tokeniser: str = "words",
+    max_tokens: int = MAX_TOKENS,
+) -> TransformerClassifier: ...
+def build(
+    config: ModelConfig | TransformerConfig,
+    vocabulary: Vocabulary,
+    classes: tuple[str, ...],
+    seed: int = 0,
+    vectors: Float[np.ndarray, "word dim"] | None = None,
+    tokeniser: str = "words",
+    max_tokens: int = MAX_TOKENS,
+) -> Classifier:
     """A fresh classifier whose random start depends on the seed alone."""
+    words = vocabulary, classes, tokeniser, max_tokens
     with seeded(seed):
-        model = AttentionClassifier(config, vocabulary, classes, tokeniser, max_tokens)
+        model: Classifier
+        if isinstance(config, TransformerConfig):
+            model = TransformerClassifier(config, *words)
+        else:
+            model = AttentionClassifier(config, *words)
         if vectors is not None:
             model.set_vectors(vectors)
     return model
 
 
-def save_model(model: AttentionClassifier, folder: Path) -> None:
+def build_narrator(
+    config: TransformerConfig,
+    vocabulary: Vocabulary,
+    seed: int = 0,
+    vectors: Float[np.ndarray, "word dim"] | None = None,
+) -> NarrativeTransformer:
+    """A fresh model that follows narratives, its random start by the seed alone."""
+    with seeded(seed):
+        model = NarrativeTransformer(config, vocabulary)
+        if vectors is not None:
+            model.set_vectors(vectors)
+    return model
+
+
+def save_model(model: Saved, folder: Path) -> None:
     """Writes weights, configuration, classes and words to a folder; the weights come last."""
-    config: dict[str, Any] = {"format": FORMAT, "kind": "attention-classifier"}
-    config |= {"classes": list(model.classes)}
-    config |= {"recipe": model.recipe, "tokeniser": model.tokeniser}
-    config |= {"max_tokens": model.max_tokens, "model": asdict(model.config)}
+    kind = next(name for name, known in KINDS.items() if isinstance(model, known))
+    config: dict[str, Any] = {"format": FORMAT, "kind": kind, "classes": list(model.classes)}
+    if not isinstance(model, NarrativeTransformer):
+        config |= {"recipe": model.recipe, "tokeniser": model.tokeniser}
+        config |= {"max_tokens": model.max_tokens}
+    config |= {"model": asdict(model.config)}
     write_json(folder / CONFIG, config)
     write_json(folder / WORDS, list(model.vocabulary.words))
     weights = {
@@ -56,8 +113,8 @@ def save_model(model: AttentionClassifier, folder: Path) -> None:
         save_file(weights, path)
 
 
-def load_model(folder: Path, device: torch.device | str = "cpu") -> AttentionClassifier:
-    """The classifier kept in a folder, in evaluation mode."""
+def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
+    """The model kept in a folder, of whatever kind, in evaluation mode."""
     if not (folder / WEIGHTS).is_file():
         raise InputError(
             f"{folder} holds no trained model ({WEIGHTS} is missing); "
@@ -71,11 +128,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> AttentionCla
                 f"{folder} has model format {stored['format']}, this heedful reads {FORMAT}; "
                 "use the version that wrote it, or train again."
             )
-        config = ModelConfig(**stored["model"])
-        vocabulary, classes = Vocabulary(tuple(words)), tuple(stored["classes"])
-        reading = stored["tokeniser"], stored["max_tokens"]
-        model = AttentionClassifier(config, vocabulary, classes, *reading)
-        model.recipe = str(stored["recipe"])
+        model = _made(stored, Vocabulary(tuple(words)))
         model.load_state_dict(load_file(folder / WEIGHTS, device=str(device)))
     except InputError:
         raise
@@ -85,6 +138,44 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> AttentionCla
             f"{folder} is not a model heedful can read ({reason}); train it again."
         ) from error
     return model.to(device).eval()
+
+
+def load_classifier(folder: Path, device: torch.device | str = "cpu") -> AttentionClassifier:
+    """The attention classifier kept in a folder; a model of another kind is refused."""
+    model = load_model(folder, device)
+    if not isinstance(model, AttentionClassifier):
+        raise UnsupportedModel(f"{folder} holds a Transformer; this needs an attention classifier.")
+    return model
+
+
+def _made(stored: dict[str, Any], vocabulary: Vocabulary) -> Saved:
+    """The model of a stored configuration, before its weights are put in."""
+    kind, sizes = stored.get("kind", "attention-classifier"), dict(stored["model"])
+    if kind not in KINDS:
+        raise unknown("kind of model", kind, KINDS)
+    if kind == "attention-classifier":
+        config: ModelConfig | TransformerConfig = ModelConfig(**sizes)
+    else:
+        sizes["pooling_dims"] = tuple(sizes["pooling_dims"])
+        config = TransformerConfig(**sizes)
+    if kind == "narrative-transformer":
+        assert isinstance(config, TransformerConfig)
+        return NarrativeTransformer(config, vocabulary)
+    reading = stored["tokeniser"], stored["max_tokens"]
+    model = build(config, vocabulary, tuple(stored["classes"]), 0, None, *reading)
+    model.recipe = str(stored["recipe"])
+    return model
+
+
+def weights_digest(model: nn.Module) -> str:
+    """Sixteen hex digits of a model's weights."""
+    digest = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        # As bytes, for precisions that numpy does not know.
+        flat = value.detach().cpu().contiguous().flatten().view(torch.uint8)
+        digest.update(flat.numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def example() -> AttentionClassifier:

@@ -23,6 +23,9 @@ STUDIES: dict[str, str] = {
     "erasure": "heedful.papers.erasure",
     "faithful": "heedful.papers.faithful",
     "polarity": "heedful.papers.polarity",
+    "dynamics": "heedful.papers.dynamics",
+    "tracing": "heedful.papers.tracing",
+    "transformers": "heedful.papers.transformers",
 }
 """The module of each study, which calls it STUDY; imported when it is asked for."""
 

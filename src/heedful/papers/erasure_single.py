@@ -24,6 +24,7 @@ from heedful.papers.erasure_models import (
 from heedful.papers.erasure_numbers import by_corpus
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
+from heedful.statistics.shares import discordance
 
 NEAR = (0.35, 0.45)
 """Δα “near 0.4” (ERA-3)."""
@@ -114,7 +115,7 @@ def top_beats_random(results: Results, plan: Plan, corpus: str, legacy: bool = F
         seeds = view.rows(model)
         if len(seeds) == 1:
             table = seeds[0].contingency("attention", legacy)
-            found[model] = draws.discordance(table.only_top, table.only_random, table.n)
+            found[model] = discordance(table.only_top, table.only_random, table.n)
         else:
             found[model] = view.mean(
                 model,

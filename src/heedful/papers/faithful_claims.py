@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from heedful.jobs.ledger import above, at_least, below, within
+from heedful.jobs.ledger import above, at_least, below, holding, within
 from heedful.jobs.study import Claim
 from heedful.papers.faithful_extras import control_needs
 from heedful.papers.faithful_figures import ATTACKED, adversary_needs
@@ -98,8 +98,8 @@ CLAIMS = (
           steps_of(models(("base", "tying"), ("+",))), (SMOKE, "sst")),
     Claim("FAI-12", "Leakage happens only where the model is confident.", "caption of Figure 6",
           "Spearman of single-word probability (base minus tying) with base's probability; mean "
-          "difference where base is below .6 (bound ours)", "one sentence, belief",
-          {"Spearman": above(0), "unsure": within(0.05)}, leaks_when_sure,
+          "difference where base is below .6, whose interval holds 0", "one sentence, belief",
+          {"Spearman": above(0), "unsure": holding(0)}, leaks_when_sure,
           steps_of(models(("base", "tying"), ("+",))), DEEP, "all"),
     Claim("FAI-13", "Remedies are rarely more confident in the right class than base.",
           "caption of Figure 7", "share of documents right under base with a higher probability of "

@@ -26,7 +26,7 @@ from heedful.papers.faithful_models import (
     search_seeds,
     searched,
 )
-from heedful.papers.faithful_steps import chosen, measured, per_seed
+from heedful.papers.faithful_steps import chosen, measured, per_seed, probed
 from heedful.papers.faithful_tables import models, scores, steps_of
 from heedful.statistics import Estimate, over_seeds
 
@@ -179,6 +179,44 @@ def _rationales(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=f"Attention against known evidence, AUPRC: {', '.join(parts)}.")
 
 
+def _probe_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    seeds = few_seeds(plan, corpus)
+    return [probed(plan, corpus, one, seed) for one in models(attentions=("+",)) for seed in seeds]
+
+
+def _probes(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        found = []
+        for one in models(attentions=("+",)):
+            tables = [
+                results[probed(plan, corpus, one, seed)].set_index(["source", "measure"])
+                for seed in few_seeds(plan, corpus)
+            ]
+            values = {
+                name: over_seeds([float(table["value"][at]) for table in tables])
+                for name, at in {
+                    "accuracy": ("state", "accuracy"),
+                    "baseline": ("state", "baseline"),
+                    "gain": ("state", "gain"),
+                    "from the embedding": ("embedding", "accuracy"),
+                }.items()
+            }
+            first, at = tables[0], ("state", "accuracy")
+            ends = {f"first seed {end}": float(first[end][at]) for end in ("value", "low", "high")}
+            sizes = {"places": int(first["places"][at]), "words": int(first["types"][at])}
+            found.append(row({"corpus": corpus, "model": one.variant}, **values, **ends, **sizes))
+        return found
+
+    table = gathered(results.each(plan.corpora, of))
+    means = table.groupby("model", sort=False)["accuracy"].mean()
+    said = ", ".join(f"{model} {value:.2f}" for model, value in means.items())
+    return Made(
+        table,
+        sentence=f"A linear probe names the word of a state, on average over corpora: {said}; the "
+        f"most frequent word alone is right {table['baseline'].mean():.2f} of the time.",
+    )
+
+
 EXTRAS = (
     Artifact("X2", "Dot attention: the start of its query", "C, no numbers there", "table",
              _queries, steps_of(QUERIES.values(), True), DEEP),
@@ -188,4 +226,6 @@ EXTRAS = (
              control_needs, DEEP),
     Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
              _rationales, steps_of(models(RATED_VARIANTS, ("+",)), True), RATIONALES),
+    Artifact("X9", "Word identity from states: a linear probe", "ours (section 6)", "table",
+             _probes, _probe_needs, MAIN),
 )  # fmt: skip

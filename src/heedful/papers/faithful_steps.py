@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 
 from heedful.audits.imitated import distances
-from heedful.jobs.faithfulness import Measuring, Tables, measure, number
+from heedful.jobs.faithfulness import Measuring, Tables, measure, number, probed_words
 from heedful.jobs.remedy import Strength, choose
 from heedful.jobs.results import Results, Step, named
 from heedful.jobs.stages import TABLES
 from heedful.jobs.study import Plan
-from heedful.models import AttentionClassifier, build, load_model, save_model
+from heedful.models import AttentionClassifier, build, load_classifier, save_model
 from heedful.papers.faithful_models import (
     JOINS,
     LONG,
@@ -30,7 +30,7 @@ from heedful.papers.faithful_models import (
     sizes,
     text,
 )
-from heedful.runs import Form, read_json, write_json
+from heedful.runs import TABLE, Form, read_json, write_json
 from heedful.statistics import Estimate, over_seeds
 from heedful.training import TrainConfig, fit
 from heedful.training.drift import Drift
@@ -166,13 +166,29 @@ def measured(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[Table
 
     def compute(results: Results) -> Tables:
         folder = results[crew] / _member(setting, seed)
-        model = load_model(folder)
+        model = load_classifier(folder)
         found = measure(model, results[source], wanted, seed, results.device)
         return found | {"drift": pd.DataFrame(read_json(folder / DRIFT)).astype(float)}
 
     asked = {"setting": asdict(setting), "seed": seed, "measuring": asdict(wanted)}
     name = named(corpus, setting.name, seed, "measures")
     return Step(name, compute, asked, TABLES, (source, crew))
+
+
+@made_once
+def probed(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[pd.DataFrame]:
+    """How well words can be read off the states of one model."""
+    source, crew = text(plan, corpus), trained(plan, corpus, setting)
+    wanted = sizes(plan).measuring
+
+    def compute(results: Results) -> pd.DataFrame:
+        model = load_classifier(results[crew] / _member(setting, seed))
+        return probed_words(model, results[source], wanted, results.device)
+
+    asked = {"setting": asdict(setting), "seed": seed}
+    asked |= {"types": wanted.types, "places": wanted.pairs}
+    name = named(corpus, setting.name, seed, "probe")
+    return Step(name, compute, asked, TABLE, (source, crew))
 
 
 @made_once
@@ -215,7 +231,7 @@ def imitated(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> 
 
     def compute(results: Results) -> Tables:
         data, setting = results[source], Setting(variant)
-        first = load_model(results[crew] / _member(setting, 0)).to(results.device)
+        first = load_classifier(results[crew] / _member(setting, 0)).to(results.device)
         settled = _settled(results, plan, corpus, setting)
         # Another seed than the model's own: with λ = 0 it would be the same model.
         found = imitate_together(

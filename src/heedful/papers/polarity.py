@@ -10,6 +10,7 @@ are in `polarity_steps`, the pictures in `polarity_figures`, the claims in `pola
 from __future__ import annotations
 
 from heedful.jobs.study import Artifact, Plan, Study
+from heedful.papers import polarity_checks as checks
 from heedful.papers import polarity_figures as figures
 from heedful.papers import polarity_steps as steps
 from heedful.papers.polarity_claims import CLAIMS, SST
@@ -164,6 +165,14 @@ ARTIFACTS = (
     Artifact(
         "X-1", "The terms of gradient flow over training, by class of word", "ours (section 6a)",
         "figure", figures.terms, needs_path("dp"), ("data1", *SST), "derived, never measured",
+    ),
+    Artifact(
+        "X-2", "Strength of L2, λ = 10", "ours (never given)", "table", checks.strengths,
+        checks.needs_strengths, SST, "L2 was used; no strength is given",
+    ),
+    Artifact(
+        "X-3", "Adam beside Adagrad, DP, λ = 10", "ours (supplement's remark)", "table",
+        checks.optimisers, checks.needs_adam, SST, "text: Adam gives the same patterns",
     ),
 )  # fmt: skip
 

@@ -19,7 +19,8 @@ from heedful.jobs.results import Results
 from heedful.jobs.study import Plan
 from heedful.papers import polarity_steps as steps
 from heedful.statistics import Estimate, mean, over_seeds, proportion
-from heedful.statistics.separation import auc, mean_ratio, median_ratio, spearman, standardised_gap
+from heedful.statistics.association import spearman
+from heedful.statistics.separation import auc, mean_ratio, median_ratio, standardised_gap
 
 RULES = ("strict", "documents")
 """The other two ways to class words (POL-A2)."""

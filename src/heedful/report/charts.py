@@ -30,15 +30,24 @@ from heedful.report.drawing import (
     plain_text,
     svg,
 )
+from heedful.report.lexicon_charts import heads, lexicon
+from heedful.report.method_charts import (
+    EMPHASISED,
+    ROW,
+    as_percent,
+    colours_of,
+    ends,
+    lines,
+    points,
+    randomisation,
+    violation,
+)
 from heedful.report.word_charts import words
 
-ROW = 21
-"""Height of one line of a chart that lists methods."""
 DENSE = 400
 """Scatters with more points become a picture inside the SVG."""
 MOST_BARS = 24
 """A plain chart shows at most so many measures; the table has them all."""
-EMPHASISED = "attention"
 
 
 def draw(finding: Finding) -> str:
@@ -92,7 +101,7 @@ def measures(finding: Finding) -> Figure:
     if not kept:
         return _nothing(figure, axes)
     names = [f"{m.name}, {m.method}" if m.method else m.name for m in kept]
-    _points(axes, names, [_ends(m.estimate.to_json()) for m in kept])
+    points(axes, names, [ends(m.estimate.to_json()) for m in kept])
     return figure
 
 
@@ -107,9 +116,9 @@ def erasure(finding: Finding) -> Figure:
         axes.plot([box["low"], box["high"]], [line, line], color=colour, lw=1)
         axes.barh(line, box["q3"] - box["q1"], 0.56, box["q1"], color=colour, alpha=0.35, lw=0)
         axes.plot([box["median"]] * 2, [line - 0.28, line + 0.28], color=colour, lw=2.2)
-    _lines(axes, list(boxes))
+    lines(axes, list(boxes))
     axes.set_xlim(-0.01, 1.01)
-    _as_percent(axes.xaxis)
+    as_percent(axes.xaxis)
     axes.set_xlabel("of the text erased when the decision changes (100 % = never)")
     return figure
 
@@ -136,21 +145,21 @@ def substitution(finding: Finding) -> Figure:
     if not scores:
         changed = finding.drawn["changed"]
         figure, (axes,) = canvas(len(changed) * ROW * 1.4 + 52)
-        _points(axes, list(changed), [_ends(e) for e in changed.values()])
+        points(axes, list(changed), [ends(e) for e in changed.values()])
         axes.set_xlabel("decisions that change")
-        _as_percent(axes.xaxis)
+        as_percent(axes.xaxis)
         return figure
     names = list(next(iter(scores.values())))[:8]
     figure, (axes,) = canvas(len(names) * 3 * 13 + 72)
     colours = dict(zip(scores, (INK, ACCENT, WARM), strict=False))
     for line, name in enumerate(names):
         for place, (edit, found) in enumerate(scores.items()):
-            value, low, high = _ends(found[name])
+            value, low, high = ends(found[name])
             at = line + (place - 1) * 0.26
             axes.plot([low, high], [at, at], color=colours[edit], lw=1.6, alpha=0.55)
             axes.plot(value, at, "o", color=colours[edit], ms=5, label=None if line else edit)
-    _lines(axes, names)
-    _as_percent(axes.xaxis)
+    lines(axes, names)
+    as_percent(axes.xaxis)
     figure.legend(loc="outside upper left", ncols=3, handletextpad=0.1, columnspacing=1.2)
     return figure
 
@@ -201,7 +210,7 @@ def evidence(finding: Finding) -> Figure:
     names = finding.drawn["methods"]
     figure, panels = canvas(len(names) * ROW + 62, len(kinds))
     for panel, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
-        _points(axes, names, [_ends(bar) for bar in finding.drawn[kind]])
+        points(axes, names, [ends(bar) for bar in finding.drawn[kind]])
         axes.set_xlim(0, 1)
         axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
         axes.set_title(kind, color=SOFT)
@@ -243,25 +252,11 @@ def input_erasure(finding: Finding) -> Figure:
     kinds = [kind for kind in ("comprehensiveness", "sufficiency", "flips") if kind in drawn[mode]]
     figure, panels = canvas(250, len(kinds))
     shares = [100 * share for share in drawn["shares"]]
-    others = iter(SERIES[1:] * 3)
-    colours = {
-        name: ACCENT if name == EMPHASISED else GREY if name == "random" else next(others)
-        for name in drawn["methods"]
-    }
+    styles = colours_of(drawn["methods"])
     for axes, kind in zip(panels, kinds, strict=True):
         for name, found in drawn[mode][kind].items():
-            values = [_ends(estimate)[0] for estimate in found]
-            is_first = name == EMPHASISED
-            dashes = (0, (3, 2)) if name == "random" else "-"
-            axes.plot(
-                shares,
-                values,
-                color=colours[name],
-                lw=2.4 if is_first else 1.2,
-                ls=dashes,
-                zorder=3 if is_first else 2,
-                label=plain_text(name, 16) if axes is panels[0] else None,
-            )
+            style = styles[name] | ({} if axes is panels[0] else {"label": None})
+            axes.plot(shares, [ends(estimate)[0] for estimate in found], **style)
         axes.set_title(kind, color=SOFT)
         axes.set_xlabel("% of words")
         axes.yaxis.grid(True, color=LINE, lw=0.7)
@@ -288,27 +283,6 @@ def training(history: Sequence[Mapping[str, Any]]) -> Figure:
     left.set_title("loss", color=SOFT)
     right.set_title("score", color=SOFT)
     return figure
-
-
-def _points(axes: Axes, names: Sequence[str], ends: Sequence[tuple[float, float, float]]) -> None:
-    """One line per name: a point with its interval; attention stands out."""
-    for line, (name, (value, low, high)) in enumerate(zip(names, ends, strict=True)):
-        colour = ACCENT if name == EMPHASISED or EMPHASISED not in names else GREY
-        axes.plot([low, high], [line, line], color=colour, lw=2, alpha=0.5)
-        axes.plot(value, line, "o", color=colour, ms=5)
-    _lines(axes, names)
-
-
-def _lines(axes: Axes, names: Sequence[str]) -> None:
-    """Names from top to bottom on the left, a faint grid, no frame."""
-    axes.set_yticks(range(len(names)), [plain_text(name) for name in names])
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.spines["left"].set_visible(False)
-    axes.xaxis.grid(True, color=LINE, lw=0.7)
-    axes.set_axisbelow(True)
-    for label, name in zip(axes.get_yticklabels(), names, strict=True):
-        if name == EMPHASISED:
-            label.set_color(ACCENT)
 
 
 def _histogram(axes: Axes, drawn: Mapping[str, Any], label: str) -> None:
@@ -347,17 +321,6 @@ def _cell(x: float, y: float, colour: str, alpha: float) -> Any:
     return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=colour, alpha=alpha, lw=0)
 
 
-def _ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Value, low and high, with the value in place of an end that is missing."""
-    value = math.nan if estimate["value"] is None else float(estimate["value"])
-    low, high = (value if e is None else float(e) for e in (estimate["low"], estimate["high"]))
-    return value, low, high
-
-
-def _as_percent(axis: Any) -> None:
-    axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-
-
 def _nothing(figure: Figure, axes: Axes) -> Figure:
     axes.set_axis_off()
     axes.text(0, 0.5, "Nothing to draw: no number is defined.", color=SOFT)
@@ -377,8 +340,12 @@ CHARTS: dict[str, Callable[[Finding], Figure]] = {
     "confidence": confidence,
     "erasure": erasure,
     "evidence": evidence,
+    "heads": heads,
     "input_erasure": input_erasure,
+    "lexicon": lexicon,
+    "randomisation": randomisation,
     "single_erasure": single_erasure,
     "substitution": substitution,
+    "violation": violation,
     "words": words,
 }

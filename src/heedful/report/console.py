@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from heedful.corpora.catalogue import Availability
 
 OUTCOMES = {
@@ -14,14 +16,25 @@ OUTCOMES = {
     "contradicts": ("✗", "red"),
     "unknown": ("?", "bright_black"),
 }
-UNSIGNED = ("random", "attention", "single")
-"""Methods that say how much a word matters, not which way."""
+STANDINGS = {
+    "faithful": ("✓", "green"),
+    "in part": ("~", "yellow"),
+    "as random": ("·", "bright_black"),
+    "worse than random": ("✗", "red"),
+    "unknown": ("?", "bright_black"),
+}
 TOP_WORDS = 8
 """Words that a method names where it cannot shade them."""
 WORDS = {"yes": "green", "partly": "yellow", "no": "red", "cannot tell": "bright_black"}
 
 
-def print_verdict(verdict: Mapping[str, Any], documents: int, report: str) -> None:
+def print_verdict(
+    verdict: Mapping[str, Any],
+    documents: int,
+    report: str,
+    accuracy: str = "",
+    outside: str = "",
+) -> None:
     """Prints the verdict, the tests behind it, the advice and where the page is."""
     from rich.console import Console
     from rich.text import Text
@@ -34,6 +47,10 @@ def print_verdict(verdict: Mapping[str, Any], documents: int, report: str) -> No
         head.append("  (provisional)", "dim")
     console.print(head)
     console.print(Text(str(verdict["sentence"])))
+    if accuracy:
+        console.print(Text(f"Accuracy: {accuracy}."))
+    if outside:
+        console.print(Text(outside))
     console.print(Text(f"Tests on {documents:,} documents:", "dim"))
     for test in verdict["tests"]:
         mark, colour = OUTCOMES[test["outcome"]]
@@ -44,7 +61,43 @@ def print_verdict(verdict: Mapping[str, Any], documents: int, report: str) -> No
         console.print(line)
     for advice in verdict["advice"]:
         console.print(Text(f" → {advice}"))
+    if verdict.get("ranking"):
+        _print_ranking(console, verdict["ranking"], verdict["advice"])
     console.print(Text("The page: ").append(report, "bold"), soft_wrap=True)
+
+
+def _print_ranking(console: Console, ranking: Mapping[str, Any], said: Sequence[str]) -> None:
+    """Prints every explanation with its place, from the most to the least faithful."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text(str(ranking["sentence"])))
+    table = Table(box=None, pad_edge=False)
+    for column in ("", "", "explanation", "faithfulness", "beyond random"):
+        table.add_column(column, no_wrap=True)
+    for place in ranking["places"]:
+        mark, colour = STANDINGS[place["standing"]]
+        beyond = place["beyond_random"]
+        table.add_row(
+            Text(f"{place['place'] or '':>2}", "dim"),
+            Text("" if place["method"] == "random" else mark, f"bold {colour}"),
+            Text(place["method"], "bold" if place["method"] == "attention" else ""),
+            _interval(place["faithfulness"]),
+            Text(_interval(beyond) if beyond else "", "dim"),
+        )
+    console.print(table)
+    legend = ", ".join(f"{mark} {name}" for name, (mark, _) in STANDINGS.items())
+    console.print(Text(legend, "dim"))
+    if ranking["recommendation"] not in said:
+        console.print(Text(f" → {ranking['recommendation']}"))
+
+
+def _interval(estimate: Mapping[str, Any]) -> str:
+    """A stored estimate as `0.420 [0.380, 0.460]`."""
+    value, low, high = (estimate[end] for end in ("value", "low", "high"))
+    if value is None or low is None or high is None:
+        return "–" if value is None else f"{value:6.3f}"
+    return f"{value:6.3f} [{low:.3f}, {high:.3f}]"
 
 
 def print_explanation(explanation: Mapping[str, Any]) -> None:
@@ -55,27 +108,45 @@ def print_explanation(explanation: Mapping[str, Any]) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from heedful.importance import METHODS
+
+    unsigned = {name for name, method in METHODS.items() if not method.is_signed}
     console = Console(highlight=False)
     is_plain = console.no_color or console.color_system is None
     decided = explanation["decision"]
     said = ", ".join(f"{name} {p:.3f}" for name, p in explanation["probabilities"].items())
     console.print(Text("Decision: ").append(str(decided), "bold").append(f"  ({said})"))
+    unknown = set(explanation.get("unknown", ()))
+    width = max(map(len, explanation["importance"]), default=0)
     for method, values in explanation["importance"].items():
-        line = Text(f"{method:>14}  ")
+        line = Text(f"{method:>{width}}  ")
         shown = list(zip(map(str, explanation["units"]), values, strict=True))
         if is_plain:
             best = sorted(shown, key=lambda pair: -abs(pair[1]))[:TOP_WORDS]
-            line.append(", ".join(f"{unit} {value:.3g}" for unit, value in best))
+            named = ((f"[{unit}]" if unit in unknown else unit, value) for unit, value in best)
+            line.append(", ".join(f"{unit} {value:.3g}" for unit, value in named))
         else:
             top = max((abs(value) for value in values), default=0.0) or 1.0
             for unit, value in shown:
-                line.append(unit, _shade(value / top, method in UNSIGNED)).append(" ")
+                shade = _shade(value / top, method in unsigned)
+                style = f"{shade} underline".strip() if unit in unknown else shade
+                line.append(unit, style).append(" ")
         console.print(line, soft_wrap=is_plain)
-    signed = [method for method in explanation["importance"] if method not in UNSIGNED]
+    signed = [method for method in explanation["importance"] if method not in unsigned]
     if signed:
         towards = ("above 0", "below 0") if is_plain else ("green", "red")
         legend = f"{towards[0]}: speaks for the decision · {towards[1]}: against it"
         console.print(Text(f"{legend} ({', '.join(signed)})", "dim"), soft_wrap=is_plain)
+    outside = explanation.get("outside")
+    if outside:
+        told = f"{100 * outside:.0f} % of the audited attention lies on special tokens, which are "
+        told += "no words; `attention` is the rest, made to sum to one"
+        console.print(Text(told, "dim"), soft_wrap=is_plain)
+    if unknown:
+        mark = "in brackets" if is_plain else "underlined"
+        told = f"not in the model's vocabulary, read as one unknown word ({mark}): "
+        told += ", ".join(explanation["unknown"])
+        console.print(Text(told, "dim"), soft_wrap=is_plain)
 
 
 def _shade(strength: float, is_unsigned: bool) -> str:

@@ -16,20 +16,25 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from heedful.audits.finding import Finding
+from heedful.dynamics.watching import FILE
 from heedful.errors import InputError
 from heedful.report.charts import draw, draw_training
 from heedful.report.drawing import standalone
+from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
+from heedful.report.watching import TITLE, draw_watched
 from heedful.runs.atomic import read_json, write_text
 from heedful.runs.folder import RunFolder
 
-SCRIPTS = ("decision.js", "words.js", "panel.js", "list.js", "start.js")
+SCRIPTS = ("decision.js", "words.js", "flow.js", "heads.js", "panel.js", "list.js", "start.js")
 ORDER = (
     "substitution",
     "erasure",
     "single-erasure",
     "input-erasure",
     "deletion",
+    "violation",
+    "randomisation",
     "read-alone",
     "adversary",
     "confidence",
@@ -40,7 +45,12 @@ ORDER = (
 """The audits in the order a reader wants; others follow by name."""
 OUTCOMES = ("supports", "mixed", "contradicts", "unknown")
 WORDS = ("yes", "partly", "no", "cannot tell")
+_MISSING = {"value": None, "low": None, "high": None}
 _NO_VERDICT = {"word": "cannot tell", "sentence": "This run has no verdict yet: audit it first."}
+
+
+SITES = {"pooled": "the row that decides, last layer", "all": "all layers"}
+"""Where a Transformer's attention is read and edited, in words."""
 
 
 def render(run_folder: Path | str) -> Path:
@@ -50,6 +60,7 @@ def render(run_folder: Path | str) -> Path:
     findings = _findings(run.findings)
     charts = {name: _chart(run.findings / f"{name}.json", f) for name, f in findings.items()}
     training = draw_training(run.metrics)
+    watched = draw_watched(run.path / FILE)
     verdict = _verdict(run.findings / "verdict.json")
     shown = _instances(run.findings / "instances.json")
     facts = _facts(record, findings, shown)
@@ -59,9 +70,12 @@ def render(run_folder: Path | str) -> Path:
         tests=[_test(test, findings) for test in verdict["tests"]],
         facts=list(facts.items()),
         policies=_policies(record),
+        ranking=_ranking(verdict),
         model=facts.get("Model", "a model"),
         findings=[_section(finding, charts[name]) for name, finding in findings.items()],
         training=Markup(training),
+        watched=Markup(watched),
+        watched_title=TITLE,
         instances=Markup(embedded(shown)) if shown["instances"] else "",
         shown=len(shown["instances"]),
         documents=shown["documents"],
@@ -74,6 +88,7 @@ def render(run_folder: Path | str) -> Path:
         script_hash=_hash(script),
     )
     pictures = charts | ({"training": training} if training else {})
+    pictures |= {"watched": watched} if watched else {}
     for name, picture in pictures.items():
         write_text(run.figures / f"{name}.svg", _encodable(standalone(picture)))
     write_text(run.report, _encodable(page))
@@ -122,7 +137,7 @@ def _verdict(path: Path) -> dict[str, Any]:
     if not isinstance(stored, dict) or stored.get("word") not in WORDS:
         raise InputError(f"{path} holds no verdict ({', '.join(WORDS)}); audit the run again.")
     empty = {"sentence": "", "provisional": False, "tests": [], "advice": [], "calibration": None}
-    return empty | stored
+    return empty | {"ranking": None} | stored
 
 
 def _instances(path: Path) -> dict[str, Any]:
@@ -140,14 +155,14 @@ def _facts(
     """What was audited, in a line: only what the run's files say."""
     configuration, audited = record["configuration"], record.get("audited", {})
     documents, of = audited.get("documents", shown["documents"]), audited.get("of")
-    substitution = findings.get("substitution")
-    accuracy = substitution.get("accuracy", "trained") if substitution else None
+    site = str(audited.get("site", ""))
     audited_of = f"{documents:,} of {of:,}" if of and of > documents else f"{documents:,}"
     known = {
         "Model": configuration.get("recipe") or configuration.get("model"),
         "Corpus": audited.get("corpus") or configuration.get("corpus"),
+        "Attention": SITES.get(site, site.replace(":", " ")) if site else None,
         "Documents": audited_of if documents else None,
-        "Accuracy": f"{100 * accuracy.value:.1f} %" if accuracy else None,
+        "Accuracy": in_words(quality_of(record, findings)),
         "Seed": configuration.get("seed"),
         "Date": str(record.get("created", ""))[:10],
         "Commit": str(record.get("commit") or "")[:10],
@@ -178,6 +193,33 @@ def _test(test: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str,
         "anchor": anchor(test["audit"]) if test.get("audit") in findings else None,
         "strip": _strip(**numbers) if numbers["value"] is not None else None,
         "shown": _shown(**numbers),
+    }
+
+
+def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Every explanation as a line of the table; the columns are those that some of them have."""
+    ranking = verdict["ranking"]
+    if not ranking:
+        return None
+    places = ranking["places"]
+    columns = list(dict.fromkeys(name for place in places for name in place["beside"]))
+    rows = [
+        {
+            "place": place["place"] or "",
+            "method": place["method"],
+            "standing": "" if place["method"] == "random" else place["standing"],
+            "worth": _shown(**place["faithfulness"]),
+            "beyond": _shown(**place["beyond_random"]) if place["beyond_random"] else "",
+            "cells": [_shown(**place["beside"].get(name, _MISSING)) for name in columns],
+        }
+        for place in places
+    ]
+    said = ranking["recommendation"]
+    return {
+        "sentence": ranking["sentence"],
+        "recommendation": "" if said in verdict["advice"] else said,
+        "columns": columns,
+        "rows": rows,
     }
 
 

@@ -114,27 +114,55 @@ def lines(
     panel: str | None = None,
     log: bool = False,
     share: bool = True,
+    dashed: str | None = None,
 ) -> Figure:
-    """Curves by hue, one line per value of `each` (seeds); `y low` and `y high` make a band."""
+    """Curves by hue, one line per value of `each` (seeds); `y low` and `y high` make a band.
+
+    `dashed` names a hue whose lines are broken.
+    """
 
     def one(axes: Axes, part: pd.DataFrame) -> None:
         for number, name in enumerate(_levels(table, hue)):
             rows = part if hue is None else part[part[hue] == name]
             colour = SERIES[number % len(SERIES)]
+            style = (0, (4, 2)) if dashed is not None and name == dashed else "-"
             runs = [rows] if each is None else [run for _, run in rows.groupby(each, sort=False)]
             for run in runs:
-                axes.plot(run[x], run[y], color=colour, linewidth=1.4 if each is None else 0.8)
+                width = 1.4 if each is None else 0.8
+                axes.plot(run[x], run[y], color=colour, linewidth=width, linestyle=style)
                 if f"{y} low" in run:
                     ends = run[f"{y} low"], run[f"{y} high"]
                     axes.fill_between(run[x], *ends, color=colour, alpha=0.18, linewidth=0)
             if hue is not None:
-                axes.plot([], [], color=colour, label=plain_text(name))
+                axes.plot([], [], color=colour, linestyle=style, label=plain_text(name))
         if log:
             axes.set_xscale("log")
+            # The default writes powers of ten in TeX, which the page does not set.
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.set_xlabel(x)
         axes.set_ylabel(y)
 
     return _panels(table, panel, one, legend=hue is not None, share=share)
+
+
+def bars(table: pd.DataFrame, *, x: str, y: str, hue: str, panel: str | None = None) -> Figure:
+    """Points with their intervals (`y low`, `y high`), one row per x, hues beside each other."""
+
+    def one(axes: Axes, part: pd.DataFrame) -> None:
+        groups, hues = _levels(table, x), _levels(table, hue)  # panels share an axis
+        for number, name in enumerate(hues):
+            rows = part[part[hue] == name]
+            places = [groups.index(value) + 0.5 * number / len(hues) - 0.12 for value in rows[x]]
+            colour = SERIES[number % len(SERIES)]
+            axes.hlines(places, rows[f"{y} low"], rows[f"{y} high"], color=colour, linewidth=1.4)
+            axes.plot(rows[y], places, "o", markersize=4, color=colour, label=plain_text(name))
+        axes.axvline(0, color=SOFT, linewidth=0.6)
+        axes.set_yticks(range(len(groups)), [plain_text(value, 22) for value in groups])
+        axes.set_ylim(len(groups) - 0.4, -0.6)
+        axes.set_xlabel(y)
+
+    tall = 16 * max(len(_levels(table, x)), 4)
+    return _panels(table, panel, one, legend=True, height=tall)
 
 
 def histogram(
@@ -158,13 +186,24 @@ def histogram(
 
 
 def heatmap(
-    table: pd.DataFrame, *, x: str, y: str, value: str, panel: str | None = None, digits: int = 2
+    table: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    value: str,
+    panel: str | None = None,
+    digits: int = 2,
+    share: bool = True,
 ) -> Figure:
-    """A cell per row, darker for larger values, with the number written in it."""
+    """A cell per row, darker for larger values, with the number written in it.
+
+    Without `share` every panel has rows and a darkest value of its own.
+    """
 
     def one(axes: Axes, part: pd.DataFrame) -> None:
         columns, rows = _levels(part, x), _levels(part, y)
-        most = float(table[value].abs().max()) or 1.0
+        most = float((table if share else part)[value].abs().max()) or 1.0
+        whole = not share and bool((part[value] % 1 == 0).all())
         for cell in part[[x, y, value]].itertuples(index=False):
             place = columns.index(cell[0]), rows.index(cell[1])
             strength = 0.0 if pd.isna(cell[2]) else min(abs(float(cell[2])) / most, 1.0)
@@ -173,7 +212,7 @@ def heatmap(
             axes.add_patch(_rectangle(corner, facecolor=HUSH, **square))
             colour = SERIES[0] if cell[2] >= 0 else SERIES[1]
             axes.add_patch(_rectangle(corner, facecolor=colour, alpha=0.75 * strength, **square))
-            text = "–" if pd.isna(cell[2]) else f"{cell[2]:.{digits}f}"
+            text = "–" if pd.isna(cell[2]) else f"{cell[2]:.{0 if whole else digits}f}"
             axes.text(*place, text, ha="center", va="center", fontsize=8)
         axes.set_xticks(range(len(columns)), [plain_text(name, 10) for name in columns])
         axes.set_yticks(range(len(rows)), [plain_text(name, 16) for name in rows])
@@ -181,7 +220,7 @@ def heatmap(
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.spines[:].set_visible(False)
 
-    return _panels(table, panel, one, legend=False)
+    return _panels(table, panel, one, legend=False, share=share)
 
 
 def _panels(
@@ -190,12 +229,13 @@ def _panels(
     one: Callable[[Axes, pd.DataFrame], None],
     legend: bool,
     share: bool = True,
+    height: int = 0,
 ) -> Figure:
     """A grid of panels, at most three in a row, in the order of the table."""
     names = _levels(table, panel)
     columns = min(len(names), 3 if len(names) != 4 else 2)
     rows = -(-len(names) // columns)
-    height = (190 if columns == 1 else 150) * rows + 24 * legend
+    height = max(height, 190 if columns == 1 else 150) * rows + 24 * legend
     figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharey=share)
     flat: Sequence[Any] = list(grid.flat)

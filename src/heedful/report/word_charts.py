@@ -58,7 +58,7 @@ def _scatter(axes: Axes, drawn: Mapping[str, Any], colours: Mapping[str, str]) -
         text = plain_text(row["word"], 16)
         x, y = row["polarity"] / width * WIDTH, row["score"] / height * 230
         box = (x, y, x + LETTER * 8.5 * len(text), y + 10)
-        if any(_overlap(box, other) for other in taken):
+        if any(overlap(box, other) for other in taken):
             continue  # a word that cannot be read hides two
         taken.append(box)
         axes.annotate(
@@ -98,16 +98,15 @@ def _placed(
             y = CLOUD_HEIGHT / 2 + 0.7 * turn * math.sin(turn)
             box = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
             inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= CLOUD_HEIGHT
-            if inside and not any(_overlap(box, other) for other in taken):
+            if inside and not any(overlap(box, other) for other in taken):
                 taken.append(box)
                 found.append((text, float(size), x, y, to))
                 break
     return found
 
 
-def _overlap(
-    one: tuple[float, float, float, float], two: tuple[float, float, float, float]
-) -> bool:
+def overlap(one: tuple[float, float, float, float], two: tuple[float, float, float, float]) -> bool:
+    """Whether two boxes (left, bottom, right, top) share any of their area."""
     return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
 
 

@@ -1,24 +1,72 @@
-"""How two quantities go together over instances: rank correlation and slope, with intervals."""
+"""How two quantities go together over instances: correlations and slope, with intervals."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float64
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap
+from heedful.statistics.weighted import Weighted, rank_correlation
 
 
 def spearman(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:
     """Spearman's rank correlation, ties at their mean rank, with a percentile interval.
 
-    Ranks are those of the whole sample in every resample, which differs from ranking anew by terms
-    that vanish with n. Instances where either is nan are left out.
+    Instances where either is nan are left out.
     """
     first, second, kept = _defined(x, y, names)
-    return _weighted(rankdata(first), rankdata(second), kept, seed, is_slope=False)
+    return bootstrap(rank_correlation(first, second), kept, seed)
+
+
+def pearson(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:
+    """Pearson's correlation with a percentile interval."""
+    return _weighted(*_defined(x, y, names), seed, is_slope=False)
+
+
+def correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike | None = None) -> Weighted:
+    """Pearson's correlation as a function of resampling weights, for `draws`.
+
+    With `given` it is the partial one: what is left when both are rid of their line on `given`.
+    """
+    columns = (x, y) if given is None else (x, y, given)
+    return correlated(products(*columns))
+
+
+def products(*columns: ArrayLike) -> Float64[np.ndarray, "instance product"]:
+    """Every product of two among 1 and the centred columns: what correlations are made of.
+
+    Sums of them over groups (the tokens of a text) serve `correlated` with weights of groups.
+    """
+    values = [np.asarray(column, dtype=np.float64) for column in columns]
+    whole = np.column_stack([np.ones(len(values[0])), *(v - v.mean() for v in values)])
+    return np.asarray((whole[:, :, None] * whole[:, None, :]).reshape(len(whole), -1))
+
+
+def correlated(sums: Float64[np.ndarray, "instance product"]) -> Weighted:
+    """The correlation of the first two columns of `products`, rid of the third if there is one."""
+    size = round(np.sqrt(sums.shape[1]))
+    is_partial = size == 4
+
+    def statistic(
+        weights: Float64[np.ndarray, "replicate instance"],
+    ) -> Float64[np.ndarray, "replicate"]:
+        moments = (weights @ sums).reshape(-1, size, size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = moments[:, 0, 1:] / moments[:, 0, :1]
+            squares = moments[:, 1:, 1:] / moments[:, :1, :1]
+            spread = squares - means[:, :, None] * means[:, None]
+            length = np.sqrt(np.einsum("rii->ri", spread))
+            flat = ~(length > 1e-7 * np.sqrt(np.einsum("rii->ri", squares)))
+            r = spread / (length[:, :, None] * length[:, None])
+            found = r[:, 0, 1]
+            if is_partial:
+                left = np.sqrt((1 - r[:, 0, 2] ** 2) * (1 - r[:, 1, 2] ** 2))
+                found = np.where(left > 1e-9, (found - r[:, 0, 2] * r[:, 1, 2]) / left, np.nan)
+        return np.where(flat.any(1), np.nan, found)
+
+    return statistic
 
 
 def slope(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:

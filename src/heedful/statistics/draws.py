@@ -13,21 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Shaped
+from jaxtyping import Bool, Float64, Shaped
 from numpy.typing import ArrayLike
-from scipy.stats import beta, rankdata
+from scipy.stats import rankdata
 
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import ENOUGH, proportion
+from heedful.statistics.intervals import from_replicates, proportion
 from heedful.statistics.resampling import resampling_weights
+from heedful.statistics.weighted import Weighted, quantile_of
 
 REPLICATES = 1000
 _CHUNK = 2**22  # weights turned into float64 at once: 32 MiB
-_TAILS = (0.025, 0.975)
-_DEFINED = 0.95  # of the replicates must be, for an interval
-
-Weighted = Callable[[Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate"]]
 
 
 class Draws(NamedTuple):
@@ -48,13 +45,7 @@ class Draws(NamedTuple):
         """
         if self.hits is not None:
             return proportion(self.hits, self.n)
-        defined = self.drawn[~np.isnan(self.drawn)]
-        if np.isnan(self.value) or len(defined) < _DEFINED * len(self.drawn):
-            return Estimate(self.value, float("nan"), float("nan"), self.n, "none")
-        low, high = np.quantile(defined, _TAILS).tolist()
-        if low == high and self.n < ENOUGH:
-            return Estimate(self.value, float("nan"), float("nan"), self.n, "none")
-        return Estimate(self.value, low, high, self.n, "percentile")
+        return from_replicates(self.value, self.drawn, self.n)
 
 
 def draws(statistic: Weighted, names: Sequence[str], n: int | None = None) -> Draws:
@@ -85,26 +76,17 @@ def average(values: ArrayLike, names: Sequence[str]) -> Draws:
 
 
 def quantile(values: ArrayLike, q: float, names: Sequence[str]) -> Draws:
-    """A quantile of the defined values: the smallest with a share of at least q at or below it.
-
-    Where the share is exactly q it lies halfway to the next one drawn, as a median usually does.
-    """
+    """A quantile of the defined values."""
     values = np.asarray(values, dtype=np.float64)
     defined = np.flatnonzero(~np.isnan(values))
-    order = defined[np.argsort(values[defined], kind="stable")]
-    ordered = values[order]
-    if not len(order):
+    if not len(defined):
         return undefined()
+    of_defined = quantile_of(values[defined], q)
 
     def statistic(weights: Float64[np.ndarray, "replicate instance"]) -> np.ndarray:
-        reached = np.cumsum(weights[:, order], axis=1)
-        goal = q * reached[:, -1:]
-        last = len(ordered) - 1
-        at_least = np.minimum((reached < goal).sum(1), last)
-        above = np.minimum((reached <= goal).sum(1), last)
-        return np.where(reached[:, -1] > 0, (ordered[at_least] + ordered[above]) / 2, np.nan)
+        return of_defined(weights[:, defined])
 
-    return draws(statistic, names, len(order))
+    return draws(statistic, names, len(defined))
 
 
 def onset(
@@ -244,24 +226,6 @@ def over_seeds(trained: Sequence[Draws]) -> Draws:
     drawn = np.take_along_axis(table, chosen, axis=0).mean(0)
     value = float(np.mean([one.value for one in trained]))
     return Draws(value, drawn, min(one.n for one in trained))
-
-
-def discordance(only_first: int, only_second: int, n: int) -> Estimate:
-    """P(only first) - P(only second) of n pairs, with the interval of the exact paired test.
-
-    Given the discordant pairs, the first kind is binomial: Clopper and Pearson's interval for its
-    share π, and 2π - 1 of the discordant share. It leaves out 0 where the exact test rejects.
-    """
-    pairs = only_first + only_second
-    if not n:
-        return Estimate(float("nan"), float("nan"), float("nan"), 0, "none")
-    low = float(beta.ppf(_TAILS[0], only_first, only_second + 1)) if only_first else 0.0
-    high = float(beta.ppf(_TAILS[1], only_first + 1, only_second)) if only_second else 1.0
-    ends = [(2 * end - 1) * pairs / n for end in (low, high)]
-    if not pairs:  # nothing ever flips: how rare it is, is all that is known
-        rare = float(beta.ppf(_TAILS[1], 1, n))
-        ends = [-rare, rare]
-    return Estimate((only_first - only_second) / n, ends[0], ends[1], n, "clopper-pearson")
 
 
 def _over(

@@ -15,11 +15,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, UInt8
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, ndtr, ndtri, stdtrit
+from scipy.special import bdtr, chdtri, ndtr, ndtri, stdtrit
 
 from heedful.runs.randomness import keys
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.resampling import resampling_weights
+from heedful.statistics.weighted import quantile_of
 
 Statistic: TypeAlias = Callable[
     [Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate"]
@@ -226,17 +227,31 @@ def bootstraps(
         without = _in_blocks(statistics, left_out.astype(np.uint8))
     found = []
     for column, value in enumerate(values.tolist()):
-        defined = drawn[~np.isnan(drawn[:, column]), column]
-        if np.isnan(value) or len(defined) < 0.95 * replicates:
-            found.append(Estimate(value, _NAN, _NAN, n, "none"))
-            continue
-        tails = None if without is None else _bca_tails(value, defined, without[:, column])
-        low, high = np.quantile(defined, _TAILS if tails is None else tails).tolist()
-        if low == high and n < ENOUGH:
-            found.append(Estimate(value, _NAN, _NAN, n, "none"))
-            continue
-        found.append(Estimate(value, low, high, n, "percentile" if tails is None else "bca"))
+        jackknifed = None if without is None else without[:, column]
+        found.append(from_replicates(value, drawn[:, column], n, jackknifed))
     return found
+
+
+def from_replicates(
+    value: float,
+    drawn: Float[np.ndarray, "replicate"],
+    n: int,
+    without: Float[np.ndarray, "group"] | None = None,
+) -> Estimate:
+    """A value with the interval of its replicates: percentile, or BCa given the jackknife.
+
+    None where fewer than 19 of 20 replicates are defined, or where it would have no width and there
+    are fewer than 30 instances.
+    """
+    defined = drawn[~np.isnan(drawn)]
+    none = Estimate(value, _NAN, _NAN, n, "none")
+    if np.isnan(value) or len(defined) < 0.95 * len(drawn):
+        return none
+    tails = None if without is None else _bca_tails(value, defined, without)
+    low, high = np.quantile(defined, _TAILS if tails is None else tails).tolist()
+    if low == high and n < ENOUGH:
+        return none
+    return Estimate(value, low, high, n, "percentile" if tails is None else "bca")
 
 
 def quantile(
@@ -247,23 +262,7 @@ def quantile(
     _check_names(len(values), names)
     defined = ~np.isnan(values)
     kept = [name for name, is_defined in zip(names, defined, strict=True) if is_defined]
-    order = np.argsort(values[defined], kind="stable")
-    ordered = values[defined][order]
-
-    def statistic(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate"]:
-        # The smallest value with a share of at least q at or below it; where the share is exactly
-        # q, halfway to the next one drawn, so that the median is the usual one.
-        reached = np.cumsum(weights[:, order], axis=1)
-        goal = q * reached[:, -1:]
-        last = len(ordered) - 1
-        at_least = np.minimum((reached < goal).sum(1), last)
-        above = np.minimum((reached <= goal).sum(1), last)
-        found = (ordered[at_least] + ordered[above]) / 2
-        return np.where(reached[:, -1] > 0, found, np.nan)
-
-    found = bootstrap(statistic, kept, seed, replicates)
+    found = bootstrap(quantile_of(values[defined], q), kept, seed, replicates)
     return replace(found, undefined=int((~defined).sum()))
 
 
@@ -282,6 +281,21 @@ def over_seeds(values: ArrayLike) -> Estimate:
         return replace(_constant(float(defined[0]), n), undefined=undefined)
     error = float(defined.std(ddof=1) / np.sqrt(n))
     return replace(_student(float(defined.mean()), error, n), undefined=undefined)
+
+
+def deviation(values: ArrayLike) -> Estimate:
+    """The standard deviation of one number per seed, with the interval of a normal sample's (χ²).
+
+    Fewer than two defined values have none.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    defined = given[~np.isnan(given)]
+    n, undefined = len(defined), len(given) - len(defined)
+    if n < 2:
+        return Estimate(_NAN, _NAN, _NAN, n, "none", undefined)
+    found = float(defined.std(ddof=1))
+    low, high = (found * np.sqrt((n - 1) / chdtri(n - 1, tail)) for tail in _TAILS)
+    return Estimate(found, float(low), float(high), n, "chi-squared", undefined)
 
 
 def sign_test(wins: int, losses: int) -> float:

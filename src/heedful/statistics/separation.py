@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap
+from heedful.statistics.weighted import quantile_of, weight_below
 
 Weights = Float64[np.ndarray, "replicate instance"]
 Values = Float[np.ndarray, "replicate"]
@@ -19,18 +20,12 @@ def auc(first: ArrayLike, second: ArrayLike, names: Sequence[str], seed: int = 0
     `names` are those of the first group, then of the second.
     """
     values, is_first = _joined(first, second, names)
-    order = np.argsort(values, kind="stable")
-    ordered, mine = values[order], is_first[order]
-    starts = np.searchsorted(ordered, ordered, side="left")
-    stops = np.searchsorted(ordered, ordered, side="right")
+    below = weight_below(values)
 
     def statistic(weights: Weights) -> Values:
-        weights = weights[:, order]
-        others = np.cumsum(weights * ~mine, axis=1)
-        reached = np.concatenate([np.zeros((len(weights), 1)), others], axis=1)
-        below = (reached[:, starts] + reached[:, stops]) / 2
-        total = (weights * mine).sum(1) * others[:, -1]
-        won = (weights * mine * below).sum(1)
+        mine, others = weights * is_first, weights * ~is_first
+        total = mine.sum(1) * others.sum(1)
+        won = (mine * below(others)).sum(1)
         empty = np.full(len(weights), np.nan)
         return np.asarray(np.divide(won, total, out=empty, where=total > 0))
 
@@ -64,13 +59,11 @@ def median_ratio(
 ) -> Estimate:
     """Median of the first group over median of the second."""
     values, is_first = _joined(first, second, names)
+    above, below = (quantile_of(values[chosen], 0.5) for chosen in (is_first, ~is_first))
 
     def statistic(weights: Weights) -> Values:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(
-                _medians(values[is_first], weights[:, is_first])
-                / _medians(values[~is_first], weights[:, ~is_first])
-            )
+            return np.asarray(above(weights[:, is_first]) / below(weights[:, ~is_first]))
 
     return _estimate(statistic, is_first, names, seed)
 
@@ -89,23 +82,6 @@ def mean_ratio(
     return bootstrap(statistic, names, seed)
 
 
-def spearman(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:
-    """Spearman's rank correlation, with a percentile interval over members."""
-    both = [np.asarray(values, dtype=np.float64) for values in (x, y)]
-    tables = [(v[None] < v[:, None]) + 0.5 * (v[None] == v[:, None]) for v in both]
-
-    def statistic(weights: Weights) -> Values:
-        ranks = [weights @ table.T for table in tables]
-        mass = weights.sum(1, keepdims=True)
-        centred = [r - (weights * r).sum(1, keepdims=True) / mass for r in ranks]
-        together = (weights * centred[0] * centred[1]).sum(1)
-        apart = [np.sqrt((weights * c**2).sum(1)) for c in centred]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(together / (apart[0] * apart[1]))
-
-    return bootstrap(statistic, names, seed)
-
-
 def _joined(
     first: ArrayLike, second: ArrayLike, names: Sequence[str]
 ) -> tuple[Float64[np.ndarray, "instance"], np.ndarray]:
@@ -120,13 +96,3 @@ def _estimate(statistic: object, is_first: np.ndarray, names: Sequence[str], see
     if is_first.all() or not is_first.any():
         return Estimate(float("nan"), float("nan"), float("nan"), len(names), "none")
     return bootstrap(statistic, names, seed)  # type: ignore[arg-type]
-
-
-def _medians(values: Float64[np.ndarray, "instance"], weights: Weights) -> Values:
-    """The median of each reweighting: where half of the weight is reached."""
-    order = np.argsort(values, kind="stable")
-    ordered, reached = values[order], np.cumsum(weights[:, order], axis=1)
-    half, last = reached[:, -1:] / 2, len(values) - 1
-    lower = np.minimum((reached < half).sum(1), last)
-    upper = np.minimum((reached <= half).sum(1), last)
-    return np.where(reached[:, -1] > 0, (ordered[lower] + ordered[upper]) / 2, np.nan)

@@ -3,9 +3,11 @@
 from heedful.training import objectives
 from heedful.training.config import TrainConfig
 from heedful.training.evaluation import Metrics, evaluate
+from heedful.training.fine_tuning import FINE_TUNING
 from heedful.training.loop import History, Moment, Observer, fit
 
 __all__ = [
+    "FINE_TUNING",
     "History",
     "Metrics",
     "Moment",

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from heedful.errors import InputError, unknown
+from heedful.models.recipe import settings_without
 
 OPTIMISERS = ("adam", "amsgrad", "adamw", "adagrad", "sgd")
-SELECTIONS = ("accuracy", "macro_f1", "f1", "loss")
-DECAYED = ("all", "all but attention", "encoder", "additive map")
+SELECTIONS = ("accuracy", "macro_f1", "f1", "loss", "ccc")
+DECAYED = ("all", "all but attention", "encoder", "additive map", "matrices")
+PRECISIONS = ("float32", "bfloat16")
+LATER = ("warm_up", "linear_decay", "precision")
+"""Fields of TrainConfig that came after results were kept."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Training counted in steps instead of epochs (dynamics.md §2.1).
+
+    Batches hold documents of any length in random order, an epoch's incomplete last one is left
+    out, nothing stops early, and dev is evaluated at the named steps alone.
+    """
+
+    steps: int
+    """Updates in all."""
+    evaluate_at: tuple[int, ...]
+    """Updates done at each evaluation; 0 is the model before the first."""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise InputError(f"a schedule has at least 1 step, got {self.steps}.")
+        outside = [step for step in self.evaluate_at if not 0 <= step <= self.steps]
+        if outside or not self.evaluate_at:
+            raise InputError(
+                f"a schedule is evaluated at steps from 0 to {self.steps}, got {self.evaluate_at}."
+            )
 
 
 @dataclass(frozen=True)
@@ -29,8 +57,8 @@ class TrainConfig:
     weight_decay: float = 0.0
     """Strength of L2 (decoupled for adamw)."""
     decay: str = "all"
-    """What weight decay acts on: all, all but attention, encoder, or the map inside additive
-    attention."""
+    """What weight decay acts on: all, all but attention, encoder, the map inside additive
+    attention, or matrices (all but biases and norms)."""
     clip_norm: float = 5.0
     """Global gradient norm is clipped here; 0 switches it off."""
     clip_value: float = 0.0
@@ -40,7 +68,8 @@ class TrainConfig:
     patience: int = 3
     """Stop after this many evaluations without gain; 0 never stops early."""
     select: str = "accuracy"
-    """The dev metric that chooses the kept weights: accuracy, macro_f1, f1 (last class), loss."""
+    """The dev metric that chooses the kept weights: accuracy, macro_f1, f1 (last class), loss,
+    or ccc for ratings over time."""
     balanced: bool = False
     """Weigh each class by the inverse of its share, for corpora where one class is rare."""
     order_seed: int | None = None
@@ -48,13 +77,21 @@ class TrainConfig:
     evaluate_at: tuple[int, ...] = ()
     """Extra steps at which dev is evaluated and observers are called; every epoch always is."""
     checkpoint_seconds: float = 60.0
-    """Least time between checkpoints inside an epoch; every epoch ends with one."""
+    """Least time between checkpoints inside an epoch; an epoch ends with one, unless it is much
+    shorter than writing it."""
+    warm_up: float = 0.0
+    """Share of training in which the learning rate rises evenly from 0."""
+    linear_decay: bool = False
+    """Let the learning rate fall evenly to 0 from the end of the warm-up to that of training."""
+    precision: str = "float32"
+    """float32, or bfloat16: what a GPU computes the loss in; the weights stay as they are."""
 
     def __post_init__(self) -> None:
         for kind, value, known in (
             ("optimiser", self.optimiser, OPTIMISERS),
             ("metric to select by", self.select, SELECTIONS),
             ("place for weight decay", self.decay, DECAYED),
+            ("precision", self.precision, PRECISIONS),
         ):
             if value not in known:
                 raise unknown(kind, value, known)
@@ -68,3 +105,29 @@ class TrainConfig:
             )
         if self.learning_rate <= 0:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}.")
+        if not 0 <= self.warm_up < 1:
+            raise InputError(
+                f"warm_up is a share of training from 0 to below 1, got {self.warm_up}."
+            )
+
+    def rate(self, progress: float) -> float:
+        """The learning rate's factor when this share of training is done."""
+        rising = progress / self.warm_up if self.warm_up else 1.0
+        falling = (1 - progress) / (1 - self.warm_up) if self.linear_decay else 1.0
+        return max(min(rising, falling, 1.0), 0.0)
+
+    def described(self) -> dict[str, Any]:
+        """The configuration as plain data, for what a result was computed from.
+
+        Fields of later versions count only where they are set: older results stay what they are.
+        """
+        return settings_without(self, LATER)
+
+
+def refuse_unstacked(config: TrainConfig) -> None:
+    """Raises for what only a model that trains alone can have."""
+    alone = ("halve_on_plateau", "balanced", *LATER)
+    fields = TrainConfig.__dataclass_fields__
+    changed = [name for name in alone if getattr(config, name) != fields[name].default]
+    if changed:
+        raise InputError(f"{' and '.join(changed)} cannot be stacked; train one by one.")

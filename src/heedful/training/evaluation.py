@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch.nn import functional
 
 from heedful.corpora.batches import batches
 from heedful.corpora.encoded import Encoded
-from heedful.models.classifier import AttentionClassifier
+from heedful.models.huggingface import PretrainedClassifier
+from heedful.models.saved import Classifier
 from heedful.models.verbs import evaluating
 from heedful.statistics.scores import classification_scores
 
@@ -41,26 +41,29 @@ class Metrics:
 
 
 def evaluate(
-    model: AttentionClassifier,
+    model: Classifier | PretrainedClassifier,
     encoded: Encoded,
     device: torch.device | str = "cpu",
     batch_size: int = 256,
 ) -> Metrics:
     """Loss, accuracy and F1 over a split, without dropout; unlabelled documents are left out."""
-    total, decided, gold = 0.0, [], []
+    total, decided, gold = torch.zeros((), dtype=torch.float64, device=device), [], []
     with evaluating(model):
         for batch in batches(encoded, batch_size, max_tokens=EVALUATION_TOKENS):
             batch = batch.to(device)
-            labelled = batch.labels >= 0
-            logits = model(batch).logits[labelled].double()
-            labels = batch.labels[labelled]
-            total += float(functional.cross_entropy(logits, labels, reduction="sum"))
-            decided.append(logits.argmax(-1).cpu().numpy())
-            gold.append(labels.cpu().numpy())
-    predicted, labels_seen = np.concatenate(decided), np.concatenate(gold)
+            logits = model(batch).logits.double()
+            # -1 marks unlabelled documents. Nothing is read before the end: a GPU need not wait.
+            total += functional.cross_entropy(
+                logits, batch.labels, reduction="sum", ignore_index=-1
+            )
+            decided.append(logits.argmax(-1))
+            gold.append(batch.labels)
+    known = torch.cat(gold) >= 0
+    predicted = torch.cat(decided)[known].cpu().numpy()
+    labels_seen = torch.cat(gold)[known].cpu().numpy()
     scores = classification_scores(predicted[None], labels_seen, len(model.classes))
     return Metrics(
-        loss=total / max(len(labels_seen), 1),
+        loss=float(total) / max(len(labels_seen), 1),
         accuracy=float(scores.accuracy[0, 0]),
         macro_f1=float(scores.macro_f1[0, 0]),
         f1=tuple(float(value) for value in scores.f1[0, 0]),

@@ -2,36 +2,72 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import EncodedCorpus
+from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier, Pass, sentences
+from heedful.models.huggingface import PretrainedClassifier
+from heedful.models.huggingface.pieces import framed
+from heedful.models.transformer import TransformerClassifier
 from heedful.runs.randomness import numpy_generator, seeded
 
+Trainable = AttentionClassifier | TransformerClassifier | PretrainedClassifier
 
-def hiding(passed: Pass, batch: Batch) -> Float[Tensor, ""]:
-    """-log(1 - attention on evidence), averaged over documents: large while evidence is attended.
 
-    In a hierarchical model the evidence is the sentences that hold evidence words.
-    """
+class Attended(NamedTuple):
+    """A decision with the audited attention behind it, both with gradients."""
+
+    logits: Float[Tensor, "batch class"]
+    attention: Float[Tensor, "batch unit"]
+    known: Bool[Tensor, "batch unit"]
+    """Units that hold evidence; in a hierarchical model sentences with evidence words."""
+
+
+def attended(model: Trainable, batch: Batch) -> Attended:
+    """The decisions on a batch, what the audited attention shows, and what it should not."""
     if batch.evidence is None:
-        raise ValueError("hiding attention from evidence needs documents whose evidence is known.")
+        raise InputError("Hiding attention from evidence needs documents with known evidence.")
     known = batch.evidence & batch.mask
-    if passed.mask.shape != known.shape or passed.attended.scores.shape != known.shape:
-        of_token = sentences(batch).unit_of_token
+    if isinstance(model, PretrainedClassifier):
+        return _of_pretrained(model, batch, known)
+    if isinstance(model, TransformerClassifier):
+        pooled = model(batch)
+        return Attended(pooled.logits, pooled.pooled.scores.softmax(-1), known)
+    passed: Pass = model(batch)
+    scores = passed.attended.scores
+    if scores.shape != known.shape:
         spread = torch.zeros(passed.mask.shape, device=known.device)
-        known = spread.scatter_add(1, of_token, known.to(spread)) > 0
-    attention = passed.attended.scores.softmax(-1)
-    shown = (attention * known).sum(-1).clamp_max(1 - 1e-6)
+        known = spread.scatter_add(1, sentences(batch).unit_of_token, known.to(spread)) > 0
+    return Attended(passed.logits, scores.softmax(-1), known)
+
+
+def _of_pretrained(
+    model: PretrainedClassifier, batch: Batch, known: Bool[Tensor, "batch token"]
+) -> Attended:
+    """The row of the position that is read, over pieces; special tokens are left out."""
+    frame = framed(batch, model.subwords)
+    found = model.model(**model.inputs_of(frame), output_attentions=True)
+    weights = found.attentions[-1].mean(1)
+    position = model.layout.position(frame.mask)[:, None, None].expand(-1, 1, weights.shape[2])
+    row = frame.at_pieces(weights.gather(1, position)[:, 0]) * batch.mask
+    return Attended(found.logits, row / row.sum(-1, keepdim=True).clamp_min(1e-9), known)
+
+
+def hiding(found: Attended) -> Float[Tensor, ""]:
+    """The mean of -log(1 - attention on evidence): large while evidence is attended."""
+    shown = (found.attention * found.known).sum(-1).clamp_max(1 - 1e-6)
     return -torch.log1p(-shown).mean()
 
 
 def fit_hiding(
-    model: AttentionClassifier,
+    model: Trainable,
     corpus: EncodedCorpus,
     strength: float = 1.0,
     *,
@@ -40,17 +76,19 @@ def fit_hiding(
     seed: int = 0,
 ) -> None:
     """Trains in place on cross-entropy plus `strength` times the hiding penalty."""
-    optimiser = torch.optim.Adam(model.parameters(), learning_rate)
+    free = [weight for weight in model.parameters() if weight.requires_grad]
+    optimiser = torch.optim.Adam(free, learning_rate)
     model.train()
     with seeded(seed):
         for epoch in range(epochs):
             order = numpy_generator(seed, "hiding", epoch)
             for batch in batches(corpus.splits["train"], 32, order):
-                passed: Pass = model(batch)
-                loss = functional.cross_entropy(passed.logits, batch.labels)
-                loss = loss + strength * hiding(passed, batch)
+                found = attended(model, batch)
+                loss = functional.cross_entropy(found.logits, batch.labels)
+                if strength:
+                    loss = loss + strength * hiding(found)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+                nn.utils.clip_grad_norm_(free, 5.0)
                 optimiser.step()
     model.eval()

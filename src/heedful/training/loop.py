@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from heedful.corpora.batches import batches
-from heedful.corpora.encoded import EncodedCorpus
-from heedful.errors import InputError
-from heedful.models.classifier import AttentionClassifier
+from heedful.corpora.batches import mixed_batches
+from heedful.corpora.encoded import Encoded, EncodedCorpus
+from heedful.corpora.narrative_batches import NarrativeCorpus
+from heedful.errors import InputError, unknown
 from heedful.models.recipe import Penalties
 from heedful.runs.atomic import plain, write_text
 from heedful.runs.progress import Ticker, ticking
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.runs.steps import fingerprint
-from heedful.training import objectives
 from heedful.training.checkpoints import Progressed, load_checkpoint, save_checkpoint
-from heedful.training.config import TrainConfig
-from heedful.training.evaluation import evaluate
+from heedful.training.config import Schedule, TrainConfig
+from heedful.training.tasks import Trained, task_of
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,15 @@ class Moment:
 
     step: int
     epoch: float
-    model: AttentionClassifier
-    corpus: EncodedCorpus
+    model: Any
+    """What is being trained."""
+    corpus: Any
+    """What it is trained on."""
     device: torch.device | str
 
 
+CHEAP = 0.03
+"""Seconds that a checkpoint may take at the end of every epoch."""
 Observer = Callable[[Moment], None]
 """Called at every evaluation; training knows nothing of what it does."""
 
@@ -54,8 +58,8 @@ class History:
 
 
 def fit(
-    model: AttentionClassifier,
-    corpus: EncodedCorpus,
+    model: Trained,
+    corpus: EncodedCorpus | NarrativeCorpus,
     config: TrainConfig = TrainConfig(),
     penalties: Penalties = Penalties(),
     *,
@@ -64,8 +68,11 @@ def fit(
     observers: Sequence[Observer] = (),
     folder: Path | None = None,
     show: bool = False,
+    schedule: Schedule | None = None,
 ) -> History:
     """Trains the model in place and leaves it with the weights of the best dev evaluation.
+
+    A schedule counts steps in place of epochs and says where dev is evaluated.
 
     With a folder, `checkpoint.safetensors` and `metrics.jsonl` are kept there; the same call after
     a kill goes on from the checkpoint and ends with the same numbers.
@@ -73,27 +80,36 @@ def fit(
     for split in ("train", "dev"):
         if split not in corpus.splits or not len(corpus.splits[split]):
             raise InputError(f"Training needs {split} documents; {corpus.name} has none.")
-    objectives.check(model.config, penalties)
-    if config.select == "f1" and not (corpus.splits["dev"].labels == len(model.classes) - 1).any():
+    task = task_of(model)
+    if config.select not in task.selections:
+        raise unknown("metric to select this model by", config.select, task.selections)
+    task.check(model, penalties)
+    dev = corpus.splits["dev"]
+    is_rare = isinstance(dev, Encoded) and not (dev.labels == len(model.classes) - 1).any()
+    if config.select == "f1" and is_rare:
         raise InputError(
             f"F1 of {model.classes[-1]!r} chooses the weights, but no dev document of "
             f"{corpus.name} has that label; add some, or set select to accuracy."
         )
+    if schedule is not None:
+        config = _scheduled(config, schedule, len(corpus.splits["train"]))
     model.to(device)
     optimiser = optimiser_of(model, config)
     described = {
-        "model": asdict(model.config),
-        "train": asdict(config),
+        "model": task.described(model),
+        "train": config.described(),
         "penalties": asdict(penalties),
         "corpus": corpus.fingerprint,
         "words": len(corpus.vocabulary),
         "seed": seed,
-    }
-    run = _Run(model, optimiser, corpus, config, device, observers, folder, fingerprint(described))
+    } | ({} if schedule is None else {"schedule": asdict(schedule)})
+    mark = fingerprint(described)
+    run = _Run(model, optimiser, corpus, config, device, observers, folder, mark, schedule)
     total = len(corpus.splits["train"]) * config.epochs
     with seeded(seed), ticking("training", total, show=show) as ticker:
         run.resume()
         ticker.advance(run.progressed.epoch * len(corpus.splits["train"]))
+        run.begin()
         while run.progressed.epoch < config.epochs and not run.progressed.stopped:
             run.epoch(seed, penalties, ticker)
     model.load_state_dict(run.best)
@@ -112,27 +128,31 @@ class _Run:
 
     def __init__(
         self,
-        model: AttentionClassifier,
+        model: Trained,
         optimiser: torch.optim.Optimizer,
-        corpus: EncodedCorpus,
+        corpus: Any,
         config: TrainConfig,
         device: torch.device | str,
         observers: Sequence[Observer],
         folder: Path | None,
         described: str,
+        schedule: Schedule | None = None,
     ) -> None:
         self.model, self.optimiser, self.corpus, self.config = model, optimiser, corpus, config
+        self.task = task_of(model)
         self.device, self.observers, self.folder, self.described = (
             device,
             observers,
             folder,
             described,
         )
+        self.schedule = schedule
         self.progressed = Progressed(learning_rate=config.learning_rate)
         self.class_weights = _class_weights(model, corpus, device) if config.balanced else None
         self.best: dict[str, Tensor] = _copied(model)
         self.loss = torch.zeros((), dtype=torch.float64, device=device)
         self.saved = time.monotonic()
+        self.saving = 0.0
 
     def resume(self) -> None:
         """Goes on from the checkpoint, where there is one."""
@@ -145,6 +165,11 @@ class _Run:
             self.loss += self.progressed.loss
             self._set_rate()
 
+    def begin(self) -> None:
+        """Evaluates the untrained model where that is asked for."""
+        if 0 in self.config.evaluate_at and not self.progressed.history:
+            self._evaluate(0.0)
+
     def epoch(self, seed: int, penalties: Penalties, ticker: Ticker) -> None:
         """What is left of one pass over the training documents, then an evaluation."""
         done = self.progressed
@@ -153,13 +178,21 @@ class _Run:
         order = numpy_generator(seed if given is None else given, "epoch", done.epoch)
         sizes = self.config.batch_size, order, self.config.max_batch_tokens
         taken = 0
-        for index, batch in enumerate(batches(train, *sizes)):
+        # Some recipes drop out in the first epochs only.
+        last = getattr(getattr(self.model, "config", None), "dropout_epochs", None)
+        drops_out = last is None or done.epoch < last
+        groups = self.task.batches(train, *sizes)
+        if self.schedule is not None:
+            groups = mixed_batches(train, self.config.batch_size, order)
+        for index, batch in enumerate(groups):
             taken += len(batch)
             if index < done.batch:
                 continue
-            self.model.train()
+            self.model.train(drops_out)
             here = batch.to(self.device)
-            loss = objectives.loss(self.model, here, penalties, self.class_weights)
+            self._ramp(done.epoch + (taken - len(batch) / 2) / len(train))
+            with self._precision():
+                loss = self.task.loss(self.model, here, penalties, self.class_weights)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             if self.config.clip_value:
@@ -174,15 +207,20 @@ class _Run:
             if time.monotonic() - self.saved > self.config.checkpoint_seconds:
                 self._save()
             ticker.advance(len(batch))
+            if self.schedule is not None and done.step >= self.schedule.steps:
+                break
         self._check_finite()
-        ticker.advance(0, self._evaluate(done.epoch + 1.0))
+        if self.schedule is None:
+            ticker.advance(0, self._evaluate(done.epoch + 1.0))
         done.epoch, done.batch = done.epoch + 1, 0
         self.loss.zero_()
-        self._save()
+        # Many short epochs of a large model would mostly write: then some go without a checkpoint.
+        if self.saving < CHEAP or time.monotonic() - self.saved > 20 * self.saving:
+            self._save()
 
     def _evaluate(self, epoch: float) -> str:
         done, config = self.progressed, self.config
-        metrics = evaluate(self.model, self.corpus.splits["dev"], self.device)
+        metrics = self.task.evaluate(self.model, self.corpus.splits["dev"], self.device)
         value = metrics.chosen(config.select)
         if done.best is None or value > done.best:
             done.best, done.best_step, done.without_gain = value, done.step, 0
@@ -197,7 +235,8 @@ class _Run:
         loss = float(self.loss) / max(done.batch, 1)
         entry: dict[str, Any] = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
         entry |= {f"dev_{name}": plain(number) for name, number in asdict(metrics).items()}
-        done.history.append(entry | {"learning_rate": done.learning_rate})
+        rate = self.optimiser.param_groups[0]["lr"]
+        done.history.append(entry | {"learning_rate": rate})
         if self.folder is not None:
             lines = "".join(json.dumps(line) + "\n" for line in done.history)
             write_text(self.folder / "metrics.jsonl", lines)
@@ -207,30 +246,55 @@ class _Run:
         return f"dev {config.select} {abs(value):.3f}"
 
     def _check_finite(self) -> None:
-        if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+        # One question to the device, not one for every parameter.
+        finite = [torch.isfinite(weight).all() for weight in self.model.parameters()]
+        if not bool(torch.stack(finite).all()):
             raise InputError(
                 f"Training diverged in epoch {self.progressed.epoch + 1} (weights are not finite); "
                 "lower learning_rate or set clip_norm."
             )
 
-    def _set_rate(self) -> None:
+    def _set_rate(self, factor: float = 1.0) -> None:
         for group in self.optimiser.param_groups:
-            group["lr"] = self.progressed.learning_rate
+            group["lr"] = self.progressed.learning_rate * factor
+
+    def _ramp(self, epoch: float) -> None:
+        """Sets the rate of a step by where its middle lies: never 0, also in the first and last."""
+        if not (self.config.warm_up or self.config.linear_decay):
+            return
+        if self.schedule is None:
+            progress = epoch / self.config.epochs
+        else:
+            progress = (self.progressed.step + 0.5) / self.schedule.steps
+        self._set_rate(self.config.rate(progress))
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        """Half the bits for what a GPU computes, where that is asked for."""
+        kind = torch.device(self.device).type
+        is_lower = self.config.precision == "bfloat16" and kind == "cuda"
+        return torch.autocast(kind, torch.bfloat16, enabled=is_lower)
 
     def _save(self) -> None:
         if self.folder is None:
             return
+        started = time.monotonic()
         self.progressed.loss = float(self.loss)
         path = self.folder / "checkpoint.safetensors"
         save_checkpoint(
             path, self.progressed, self.model, self.best, self.optimiser, self.described
         )
         self.saved = time.monotonic()
+        self.saving = self.saved - started
 
 
-def _class_weights(
-    model: AttentionClassifier, corpus: EncodedCorpus, device: torch.device | str
-) -> Tensor:
+def _scheduled(config: TrainConfig, schedule: Schedule, documents: int) -> TrainConfig:
+    """The configuration with as many epochs as the schedule's steps need."""
+    per_epoch = max(documents // config.batch_size, 1)
+    epochs = -(-schedule.steps // per_epoch)
+    return replace(config, epochs=epochs, patience=0, evaluate_at=schedule.evaluate_at)
+
+
+def _class_weights(model: Trained, corpus: Any, device: torch.device | str) -> Tensor:
     """The inverse of each class's share of the training documents; 0 for one without any."""
     labels = torch.from_numpy(corpus.splits["train"].labels)
     counts = torch.bincount(labels[labels >= 0], minlength=len(model.classes)).float()
@@ -241,7 +305,7 @@ def _copied(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-def optimiser_of(model: AttentionClassifier, config: TrainConfig) -> torch.optim.Optimizer:
+def optimiser_of(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimiser, with weight decay on the parameters the configuration names."""
     return optimiser_for(model.named_parameters(), config)
 
@@ -260,6 +324,7 @@ def optimiser_for(
             "all but attention": ".attention." not in name,
             "encoder": ".encoder." in name,
             "additive map": ".attention.hidden." in name,
+            "matrices": parameter.dim() > 1,
         }[config.decay]
         (decayed if is_decayed else free).append(parameter)
     groups = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heedful.training.config import TrainConfig
@@ -51,6 +51,8 @@ def _erasure(corpus: str, family: str, encoder: str) -> Preset:
             "head_dropout": head if is_han else flat_head,
             "head_dropout_on": "logits",
             "start": "orthogonal",
+            # Yelp's HANrnn and HANnoenc alone cut word vectors to length 1 (§2.7).
+            "embedding_norm": 1.0 if (corpus, is_han) == ("yelp", True) and clamps else None,
         },
         TrainConfig(
             epochs=15 if is_long else 60,
@@ -166,4 +168,49 @@ PRESETS |= {
     )
     for variant, ending in FAITHFUL_VARIANTS.items()
     for mark, attention in FAITHFUL_ATTENTIONS.items()
+}
+
+TRACING_TRAIN = TrainConfig(
+    epochs=200,
+    batch_size=500,
+    learning_rate=1e-4,
+    weight_decay=1e-4,
+    clip_norm=0.0,
+    patience=0,
+)
+"""Adam with L2 over whole epochs, the best dev accuracy kept (tracing.md §2.7)."""
+TRACING_WORDS: dict[str, Any] = {"min_count": 1, "words_of": ("train", "dev", "test")}
+"""Vectors are inputs, so words of dev and test have theirs."""
+TRACING_VARIANTS: dict[str, dict[str, Any]] = {
+    "": {},
+    "/first-epoch-dropout": {"dropout_epochs": 1},
+    "/cross-entropy": {"loss": "cross-entropy"},
+    "/positions": {"positions": "sinusoidal"},
+    "/full-norm": {"norm": "full"},
+}
+"""What the code did by mistake, what the paper says instead, and what neither tried."""
+PRESETS |= {
+    f"tracing/sst{ending}": Preset(
+        "transformer", changed, TRACING_TRAIN, TRACING_WORDS, "tracing.md §2"
+    )
+    for ending, changed in TRACING_VARIANTS.items()
+}
+PRESETS["tracing/send"] = Preset(
+    "narratives", {}, replace(TRACING_TRAIN, batch_size=25, select="ccc"), {}, "tracing.md §2.7"
+)
+
+DYNAMICS_MODEL: dict[str, Any] = {
+    "embedding_dim": 300,
+    "width": 512,
+    "attention_dim": 256,
+    "one_logit": True,
+}
+"""1,274,882 parameters beside the word vectors, which start random (dynamics.md §2.1, trap 1)."""
+DYNAMICS_TRAIN = TrainConfig(clip_norm=0.0, patience=0)
+"""Adam at 1e-3 and nothing else; the study counts 4,000 steps by a Schedule."""
+PRESETS |= {
+    f"dynamics/{name}": Preset(
+        f"bilstm+{attention}", DYNAMICS_MODEL, DYNAMICS_TRAIN, {"min_count": 3}, "dynamics.md §2.1"
+    )
+    for name, attention in {"attention": "additive-relu", "uniform": "uniform"}.items()
 }

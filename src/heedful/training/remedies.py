@@ -24,11 +24,11 @@ from heedful.models.recipe import Penalties
 from heedful.models.saved import build
 from heedful.runs.randomness import seeded
 from heedful.training import objectives
-from heedful.training.config import TrainConfig
+from heedful.training.config import TrainConfig, refuse_unstacked
 from heedful.training.drift import DOCUMENTS
 from heedful.training.evaluation import EVALUATION_TOKENS
 from heedful.training.imitation import DIVERGENCES, Imitation, distance, remember
-from heedful.training.stack import Dropped, Stack, StackPass, refuse_unlike
+from heedful.training.stack import Dropped, Stack, StackPass, looked_up, refuse_unlike
 from heedful.training.stacked import StackMoment, _StackRun
 
 ENCODERS = ("none", "lstm", "bilstm")
@@ -49,16 +49,16 @@ class Seen(NamedTuple):
 class RemedyStack(Stack):
     """A stack whose models may have several layers, a join, marks and a query of the instance."""
 
-    def forward(self, batch: Batch, dropped: Dropped | None = None) -> StackPass:
+    def forward(
+        self, batch: Batch, dropped: Dropped | None = None, vectors: Tensor | None = None
+    ) -> StackPass:
         """All models on the batch; there is no dropout in these models."""
         seen = self.seen(batch.ids, batch.mask)
         return StackPass(seen.logits, seen.values, seen.scores)
 
     def seen(self, ids: Int[Tensor, "row token"], mask: Bool[Tensor, "row token"]) -> Seen:
         """All models on some documents, with states and inputs."""
-        table = self.weights["embedding.weight"]
-        shift = table.shape[1] * torch.arange(len(table), device=ids.device)
-        inputs = functional.embedding(ids + shift[:, None, None], table.flatten(0, 1))
+        inputs = looked_up(self.weights["embedding.weight"], ids)
         states = inputs if self.config.encoder == "none" else self._states(inputs, mask)
         values = states
         if self.config.join == "concat":
@@ -94,8 +94,8 @@ class RemedyStack(Stack):
 
     def _check(self) -> None:
         config = self.config
-        dropouts = (config.dropout, config.head_dropout)
-        if config.hierarchical or config.encoder not in ENCODERS or any(dropouts):
+        unlike = (config.dropout, config.head_dropout, config.embedding_norm)
+        if config.hierarchical or config.encoder not in ENCODERS or any(unlike):
             raise InputError(
                 f"{config.encoder}+{config.attention} cannot be stacked; stacked remedies are "
                 f"flat, without dropout, with one of {', '.join(ENCODERS)}."
@@ -129,6 +129,9 @@ class _RemedyRun(_StackRun):
         self.per_word = torch.tensor([p.masked_over == "words" for p in penalties], device=device)
         self.is_tied, self.is_masked = any(tying), any(masked)
 
+    def _rows(self) -> None:
+        """Penalties ask for all words: there is nothing to spare."""
+
     def _batch_losses(self, batch: Batch) -> Tensor:
         seen, added = self._penalised(batch)
         return self._losses(seen.logits, batch.labels) + added
@@ -147,8 +150,8 @@ class _RemedyRun(_StackRun):
         seen = Seen(*(part[:, :count] for part in whole))
         added = torch.zeros_like(self.tying)
         if self.is_tied:
-            apart = (seen.states - seen.inputs)[:, batch.mask]
-            added = added + self.tying * apart.square().mean((1, 2))
+            apart = (seen.states - seen.inputs).square().mean(-1) * batch.mask
+            added = added + self.tying * apart.sum((1, 2)) / batch.mask.sum()
         if self.is_masked:
             hidden, gold = whole.states[:, count:][:, chosen], batch.ids[chosen]
             logits = hidden @ self.stack.weights["embedding.weight"].transpose(1, 2)
@@ -186,8 +189,7 @@ def fit_remedies(
     """
     for model, penalty in zip(models, penalties, strict=True):
         objectives.check(model.config, penalty)
-    if config.balanced or config.halve_on_plateau:
-        raise InputError("balanced and halve_on_plateau are not stacked; train one by one.")
+    refuse_unstacked(config)
     run = _RemedyRun(models, corpus, config, penalties, seeds, device)
     with seeded(run.order):
         for epoch in range(config.epochs):

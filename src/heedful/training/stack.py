@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from heedful.corpora.batches import Batch
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
+from heedful.training.recurrent import lstm
 
 ENCODERS = ("none", "affine", "affine-tanh", "lstm", "bilstm")
 FREE = ("scale", "normal_query", "normal_additive_query", "start", "embedding_start", "head_start")
@@ -80,11 +81,23 @@ class Stack:
         for model in self.models:
             for parameter in model.parameters():
                 parameter.data = parameter.data.clone()
+            for module in model.modules():
+                if isinstance(module, nn.RNNBase):
+                    module.flatten_parameters()  # else cuDNN copies the weights at every call
 
-    def forward(self, batch: Batch, dropped: Dropped | None = None) -> StackPass:
-        """All models on the batch, with dropout where it is given."""
+    def forward(
+        self,
+        batch: Batch,
+        dropped: Dropped | None = None,
+        vectors: Float[Tensor, "model word dim"] | None = None,
+    ) -> StackPass:
+        """All models on the batch, with dropout where it is given.
+
+        `vectors` are read in place of the table of all words, the batch's ids numbering their rows.
+        """
         config = self.config
-        inputs = _looked_up(self.weights["embedding.weight"], batch.ids, batch.mask)
+        table = self.weights["embedding.weight"] if vectors is None else vectors
+        inputs = looked_up(table, batch.ids)
         if dropped is not None and dropped.inputs is not None:
             kept = dropped.inputs[dropped.seed_of_model]
             inputs = inputs * kept / (1 - config.dropout)
@@ -154,6 +167,8 @@ class Stack:
             return values.new_zeros(values.shape[:-1])
         if self.config.attention == "additive":
             values = self._linear("level.attention.hidden", values).tanh()
+        if self.config.attention == "additive-relu":
+            values = self._linear("level.attention.hidden", values).relu()
         scores = self._linear("level.attention.query", values)[..., 0]
         return scores / self.scale[:, None, None]
 
@@ -190,8 +205,8 @@ class Stack:
             bias = (cells["bias_ih"] + cells["bias_hh"])[:, None]
             gates.append(torch.baddbmm(bias, flat, cells["weight_ih"].transpose(1, 2)))
             hidden.append(cells["weight_hh"].transpose(1, 2))
-        states = _lstm(
-            torch.cat(gates).view(len(ends) * models * batch, units, -1), torch.cat(hidden)
+        states, _ = lstm(
+            torch.cat(gates).view(len(ends) * models, batch, units, -1), torch.cat(hidden)
         )
         found = states.view(len(ends), models, batch, units, -1)
         parts = [found[0]] + [_turned(back, text, turned) for back in found[1:]]
@@ -200,6 +215,7 @@ class Stack:
     def _check(self) -> None:
         config = self.config
         plain = not (config.hierarchical or config.marks or config.instance_query)
+        plain = plain and config.embedding_norm is None
         fits = config.encoder in ENCODERS and config.join == "none" and config.layers == 1
         if not (plain and fits and config.head_dropout_on == "input"):
             raise InputError(
@@ -213,24 +229,26 @@ class _LookedUp(torch.autograd.Function):
     """The vectors of the same words in every model.
 
     The models share the batch, so the gradient adds up along one short list of words for all of
-    them, padding left out, where `embedding` would sort as many lists as there are models.
+    them, where `embedding` would sort as many lists as there are models. Padding has no gradient:
+    picking the other places out would make the host wait for the card, several times a step.
     """
 
     @staticmethod
-    def forward(ctx: Any, table: Tensor, ids: Tensor, mask: Tensor) -> Tensor:
-        ctx.save_for_backward(ids, mask)
+    def forward(ctx: Any, table: Tensor, ids: Tensor) -> Tensor:
+        ctx.save_for_backward(ids)
         ctx.words = table.shape[1]
         return table.index_select(1, ids.flatten()).view(len(table), *ids.shape, -1)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        ids, mask = ctx.saved_tensors
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (ids,) = ctx.saved_tensors
         total = gradient.new_zeros(len(gradient), ctx.words, gradient.shape[-1])
-        return total.index_add_(1, ids[mask], gradient[:, mask]), None, None
+        return total.index_add_(1, ids.flatten(), gradient.flatten(1, 2)), None
 
 
-def _looked_up(table: Tensor, ids: Tensor, mask: Tensor) -> Float[Tensor, "model batch unit dim"]:
-    found: Tensor = _LookedUp.apply(table, ids, mask)  # type: ignore[no-untyped-call]
+def looked_up(table: Tensor, ids: Tensor) -> Float[Tensor, "model batch unit dim"]:
+    """The vectors of words, in every model."""
+    found: Tensor = _LookedUp.apply(table, ids)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -255,26 +273,6 @@ class _Turned(torch.autograd.Function):
 def _turned(values: Tensor, text: Tensor, turned: Tensor) -> Tensor:
     found: Tensor = _Turned.apply(values, text, turned)  # type: ignore[no-untyped-call]
     return found
-
-
-def _lstm(
-    gates: Float[Tensor, "row unit gate"], hidden: Float[Tensor, "model dim gate"]
-) -> Float[Tensor, "row unit dim"]:
-    """States over time from the inputs' share of the gates; rows are texts, model by model."""
-    models, dim, _ = hidden.shape
-    state = gates.new_zeros(len(gates), dim)
-    cell = state
-    states = []
-    for now in gates.unbind(1):
-        before = (state.view(models, -1, dim) @ hidden).view(now.shape)
-        if gates.is_cuda:  # one kernel for the whole cell; what torch's own LSTMCell calls
-            state, cell, _ = torch.ops.aten._thnn_fused_lstm_cell(now, before, cell)
-        else:
-            entering, keeping, new, leaving = (now + before).chunk(4, -1)
-            cell = keeping.sigmoid() * cell + entering.sigmoid() * new.tanh()
-            state = leaving.sigmoid() * cell.tanh()
-        states.append(state)
-    return torch.stack(states, 1)
 
 
 def refuse_unlike(models: Sequence[AttentionClassifier], free: Sequence[str]) -> None:

@@ -21,10 +21,13 @@ from heedful.runs.progress import ticking
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics.scores import classification_scores
 from heedful.training import objectives
-from heedful.training.config import TrainConfig
+from heedful.training.config import TrainConfig, refuse_unstacked
 from heedful.training.evaluation import EVALUATION_TOKENS, Metrics
 from heedful.training.loop import History, optimiser_for
+from heedful.training.rows import WordRows, fits
 from heedful.training.stack import Stack
+
+WORDS = "embedding.weight"
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,10 @@ class _StackRun:
     ) -> None:
         self.stack, self.corpus, self.config, self.device = stack, corpus, config, device
         self.observers = observers
-        self.optimiser = optimiser_for(stack.named_parameters(), config)
+        self.rows = self._rows()
+        self.optimiser = optimiser_for(
+            [(n, w) for n, w in stack.named_parameters() if self.rows is None or n != WORDS], config
+        )
         strengths = [penalty.alignment for penalty in penalties]
         self.alignment = torch.tensor(strengths, device=device, dtype=stack.scale.dtype)
         self.is_aligned = any(strengths)
@@ -114,7 +120,7 @@ class _StackRun:
         order = numpy_generator(self.order, "epoch", epoch)
         taken = 0
         for batch in batches(train, self.config.batch_size, order, self.config.max_batch_tokens):
-            here = batch.to(self.device)
+            here = batch.to(self.device) if self.rows is None else self.rows.lend(batch)
             self._learn(self._batch_losses(here))
             self.step, taken = self.step + 1, taken + 1
             if self.step in self.config.evaluate_at:
@@ -131,7 +137,13 @@ class _StackRun:
     def _batch_losses(self, batch: Batch) -> Tensor:
         """Each model's loss on a batch."""
         dropped = self.stack.draw(batch, self.generators, self.seed_of_model)
-        return self._losses(self.stack.forward(batch, dropped).logits, batch.labels)
+        vectors = None if self.rows is None else self.rows.rows
+        return self._losses(self.stack.forward(batch, dropped, vectors).logits, batch.labels)
+
+    def _rows(self) -> WordRows | None:
+        """Word vectors updated row by row, where the training allows it."""
+        table = self.stack.weights[WORDS]
+        return WordRows(table, self.config) if fits(self.config) and table.requires_grad else None
 
     def _losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Each model's own loss: its gradient reaches its own parameters alone."""
@@ -146,7 +158,8 @@ class _StackRun:
     def _learn(self, losses: Tensor) -> None:
         self.optimiser.zero_grad(set_to_none=True)
         losses.sum().backward()  # type: ignore[no-untyped-call]
-        gradients = [w.grad for w in self.stack.weights.values() if w.grad is not None]
+        learnt = [*self.stack.weights.values(), *([] if self.rows is None else [self.rows.rows])]
+        gradients = [weight.grad for weight in learnt if weight.grad is not None]
         if self.config.clip_value:
             for gradient in gradients:
                 gradient.clamp_(-self.config.clip_value, self.config.clip_value)
@@ -157,6 +170,8 @@ class _StackRun:
             for gradient in gradients:
                 gradient *= factor.view(-1, *[1] * (gradient.dim() - 1))
         self.optimiser.step()
+        if self.rows is not None:
+            self.rows.update()
         self.loss += losses.detach().double()
 
     def _evaluate(self, epoch: float, taken: int) -> None:
@@ -235,8 +250,7 @@ def _check(
         )
     if config.order_seed is None and len(set(seeds)) > 1:
         raise InputError("stacked models share their batches: set order_seed in the training.")
-    if config.halve_on_plateau or config.balanced:
-        raise InputError("halve_on_plateau and balanced cannot be stacked; train one by one.")
+    refuse_unstacked(config)
     for model, penalty in zip(models, penalties, strict=True):
         if replace(penalty, alignment=0.0) != Penalties():
             raise InputError("of the penalties only V·W can be stacked; train one by one.")

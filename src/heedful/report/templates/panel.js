@@ -20,6 +20,8 @@ const openPanel = (entry, report) => {
     reset: () => Object.assign(state, untouched(entry)),
   }, update);
   panel.append(stage.element, outcome.element, controls, methodsView(entry, report.methods));
+  if (entry.flow) panel.append(flowView(entry));
+  if (entry.heads) panel.append(headsView(entry));
   listenToStage(stage, state, report.linear, update);
   listenForNumbers(panel, entry, (unit) => [["attention now", digits4(attentionOf(state)[unit])]]);
   update();
@@ -153,7 +155,7 @@ const outcomeView = (entry, classes) => {
     const by = moved(state);
     distance.textContent = by
       ? `Attention moved by TVD ${digits4(by.tvd)}, JSD ${digits4(by.jsd)} of at most 0.6931.`
-      : "No attention is left: the head's offset alone decides.";
+      : entry.outside ? "No word is attended any more: special tokens alone are." : "No attention is left: the head's offset alone decides.";
   };
   return { element, show };
 };
@@ -168,9 +170,11 @@ const controlsView = (entry, isLinear, actions, update) => {
   const folded = hidden > 0
     ? ` ${hidden} of its ${entry.length} units are not shown one by one; ${isLinear ? "the last block holds them together, and the numbers stay exact." : "they stay as they are."}`
     : "";
+  const outside = entry.outside >= 0.005
+    ? ` Special tokens, which are no words, hold ${(100 * entry.outside).toFixed(0)} % of this attention; the bars share the rest.` : "";
   const help = isLinear
     ? `Click a word to erase it; drag its bar to move attention.${folded}`
-    : `Click a word to erase it. This head is not linear, so erasures were computed beforehand.${folded}`;
+    : `Click a word to erase it. This head is not linear, so erasures were computed beforehand.${folded}${outside}`;
   return make("div", { class: "controls" },
     ...(isLinear
       ? [button("flatten", "Flatten", "Give every unit the same attention"),

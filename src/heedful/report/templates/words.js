@@ -16,10 +16,12 @@ const signed = (x) => (x > 0 ? "+" : "") + short(x);
 
 const TIGHT = /^(?:[,.!?;:%)\]}…]+|n't|['’]\p{L}{1,2})$/u;
 
-/* The units as running text: no space before punctuation, an ellipsis where units are left out. */
+/* The units as running text: as it was written where that is known, else no space before punctuation;
+   an ellipsis where units are left out. */
 const spaced = (entry, unit) => {
   const positions = entry.positions;
   if (unit && positions && positions[unit] !== positions[unit - 1] + 1) return " … ";
+  if (entry.gaps) return unit ? entry.gaps[unit] : "";
   return unit && !TIGHT.test(entry.units[unit]) ? " " : "";
 };
 

@@ -1,0 +1,123 @@
+"""Twenty stacked seeds of the copying task against one seed on the library's fused LSTM.
+
+`python -m benchmarks.seeds_gpu` prints one JSON object; `--device cpu` works too, where arithmetic
+and not launches takes the time, so that a stack of n costs about n times one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from heedful.corpora.tasks import Copying
+from heedful.models.translator import (
+    TranslatorConfig,
+    build_translator,
+    code_copying_config,
+    copying_config,
+)
+from heedful.training.seeds import SeedsConfig, fit_alone, fit_seeds
+from heedful.training.translator_stack import TranslatorStack
+
+LIMIT = 4.0
+"""A stack of twenty may cost so many times one seed."""
+
+
+def measured(
+    device: str = "cuda", seeds: int = 20, steps: int = 100, width: int = 256, repeats: int = 3
+) -> dict[str, Any]:
+    """Milliseconds per step: one seed on the library's layers, one stacked, all stacked.
+
+    A run of `steps` and one of a quarter of them are timed, and the difference taken: what is paid
+    once (compiling, recording) does not count, and is given apart.
+    """
+    task = Copying(40, 40)
+    found: dict[str, Any] = {"device": _described(device), "seeds": seeds, "limit": LIMIT}
+    forms: dict[str, TranslatorConfig] = {
+        "lstm, 1 head": copying_config(40, width),
+        "gru, 8 heads": code_copying_config(40, width, 8),
+    }
+    for name, model in forms.items():
+
+        def alone(steps: int, model: TranslatorConfig = model) -> None:
+            one = build_translator(model).to(device)
+            fit_alone(one, task, _config(steps), seed=0)
+
+        def stacked(
+            steps: int,
+            count: int = seeds,
+            model: TranslatorConfig = model,
+            is_recorded: bool = True,
+        ) -> None:
+            stack = TranslatorStack([build_translator(model, s) for s in range(count)], device)
+            recorded = is_recorded and device != "cpu"
+            fit_seeds(stack, task, _config(steps), seeds=range(count), is_recorded=recorded)
+
+        def stacked_one(steps: int, stacked: Callable[..., None] = stacked) -> None:
+            stacked(steps, 1)
+
+        def launched(steps: int, stacked: Callable[..., None] = stacked) -> None:
+            stacked(steps, is_recorded=False)
+
+        cases: dict[str, Callable[[int], None]] = {
+            "one_library_ms": alone,
+            "one_stacked_ms": stacked_one,
+            "all_stacked_ms": stacked,
+            "all_stacked_unrecorded_ms": launched,
+        }
+        times = {key: _per_step(device, case, steps, repeats) for key, case in cases.items()}
+        ratio = times["all_stacked_ms"] / times["one_library_ms"]
+        found[name] = {key: round(value, 3) for key, value in times.items()}
+        found[name] |= {"times_one_seed": round(ratio, 2), "passes": ratio <= LIMIT}
+    return found
+
+
+def _config(steps: int) -> SeedsConfig:
+    return replace(SeedsConfig(), steps=steps, every=steps)
+
+
+def _per_step(device: str, run: Callable[[int], None], steps: int, repeats: int) -> float:
+    few = steps // 4
+    best = {}
+    for count in (few, steps):
+        seconds = []
+        for _ in range(repeats):
+            _settle(device)
+            started = time.perf_counter()
+            run(count)
+            _settle(device)
+            seconds.append(time.perf_counter() - started)
+        best[count] = min(seconds)
+    return 1e3 * (best[steps] - best[few]) / (steps - few)
+
+
+def _settle(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def _described(device: str) -> str:
+    return device if device == "cpu" else torch.cuda.get_device_name()
+
+
+def main() -> None:
+    """Prints one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    given = options.seeds, options.steps, options.width, options.repeats
+    print(json.dumps(measured(options.device, *given), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Of all the ways to explain this model, which are faithful, and where attention stands.
+
+Explanations are ranked by what deleting words says of them (`input_erasure`): how much the decision
+loses without the words they name, less what it loses with these alone. That number lies below 0 for
+a random order, since few words alone rarely decide as the whole text does: so what is told of a
+method is how far it lies above that, paired by document. What other audits say of a method stands
+beside it and may speak against it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from heedful.audits.finding import Finding
+from heedful.audits.randomisation import KEPT, MUCH
+from heedful.statistics.estimates import Estimate
+
+Standing = Literal["faithful", "in part", "as random", "worse than random", "unknown"]
+FAITHFULNESS = "faithfulness"
+BESIDE = {
+    "comprehensiveness": ("input-erasure", "comprehensiveness"),
+    "sufficiency": ("input-erasure", "sufficiency"),
+    "claims belied": ("violation", "violations"),
+    KEPT: ("randomisation", KEPT),
+    "AUPRC": ("evidence", "AUPRC"),
+}
+"""What else is shown of a method: the audit and the measure."""
+LEAST = 0.02
+"""Losing less probability than this without its words is nothing: the decision hardly moves."""
+NAMED = 3
+"""Methods as good as the best that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One way to explain the model, and how it fared."""
+
+    method: str
+    place: int
+    """From 1, the most faithful; 0 for the random order, which has no place of its own."""
+    standing: Standing
+    faithfulness: Estimate
+    beyond_random: Estimate | None
+    """The paired difference to a random order."""
+    is_best: bool
+    """Whether it is the best, or not clearly worse than it."""
+    beside: Mapping[str, Estimate]
+    """What other measures say, by name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The place as plain data."""
+        beyond = None if self.beyond_random is None else self.beyond_random.to_json()
+        return asdict(self) | {
+            "faithfulness": self.faithfulness.to_json(),
+            "beyond_random": beyond,
+            "beside": {name: estimate.to_json() for name, estimate in self.beside.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All explanations from the most to the least faithful, and what follows from it."""
+
+    sentence: str
+    recommendation: str
+    places: tuple[Place, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The ranking as plain data."""
+        return {
+            "sentence": self.sentence,
+            "recommendation": self.recommendation,
+            "places": [place.to_json() for place in self.places],
+        }
+
+    def of(self, method: str) -> Place | None:
+        """The place of a method, or none if it was not tried."""
+        return next((place for place in self.places if place.method == method), None)
+
+
+def rank(findings: Mapping[str, Finding]) -> Ranking | None:
+    """The ranking that the findings hold; none where words were not deleted by two methods."""
+    erased = findings.get("input-erasure")
+    if erased is None:
+        return None
+    worth = {
+        measure.method: measure.estimate
+        for measure in erased.measures
+        if measure.name == FAITHFULNESS and " - " not in measure.method
+    }
+    worth = {m: e for m, e in worth.items() if not math.isnan(e.value)}
+    order = sorted(worth, key=lambda method: -worth[method].value)
+    named = [method for method in order if method != "random"]
+    if not named:
+        return None
+    places = tuple(
+        Place(
+            method=method,
+            place=0 if method == "random" else named.index(method) + 1,
+            standing=_standing(erased, method),
+            faithfulness=worth[method],
+            beyond_random=erased.get(FAITHFULNESS, f"{method} - random"),
+            is_best=_is_best(erased, method, order[0]),
+            beside=_beside(findings, method),
+        )
+        for method in order
+    )
+    return Ranking(_sentence(places), _recommendation(places), places)
+
+
+def _standing(erased: Finding, method: str) -> Standing:
+    """Faithful where both deleting and keeping its words beat a random order, paired."""
+    if method == "random":
+        return "as random"
+    kinds = (FAITHFULNESS, "comprehensiveness", "sufficiency")
+    found = [erased.get(kind, f"{method} - random") for kind in kinds]
+    if any(estimate is None or math.isnan(estimate.low) for estimate in found):
+        return "unknown"
+    sides = [estimate.side(0) for estimate in found if estimate is not None]
+    if sides == ["above", "above", "below"]:
+        return "faithful"
+    words: dict[str, Standing] = {"above": "in part", "below": "worse than random"}
+    return words.get(sides[0], "as random")
+
+
+def _is_best(erased: Finding, method: str, best: str) -> bool:
+    behind = erased.get(FAITHFULNESS, f"{method} - {best}")
+    return method == best or (behind is not None and behind.side(0) != "below")
+
+
+def _beside(findings: Mapping[str, Finding], method: str) -> dict[str, Estimate]:
+    found = {}
+    for name, (audit, measure) in BESIDE.items():
+        estimate = findings[audit].get(measure, method) if audit in findings else None
+        if estimate is not None:
+            found[name] = estimate
+    return found
+
+
+def _sentence(places: Sequence[Place]) -> str:
+    """How many are faithful, which is best, and where attention stands."""
+    named = [place for place in places if place.method != "random"]
+    faithful = sum(place.standing == "faithful" for place in named)
+    best = named[0]
+    sentence = (
+        f"{faithful} of {len(named)} explanations of this model are faithful: the words they name "
+        f"are needed for its decisions, and enough, more than random ones are. "
+    )
+    attention = next((place for place in named if place.method == "attention"), None)
+    worth = _beyond(best)
+    if attention is None:
+        return f"{sentence}The best is {best.method} ({worth})."
+    if attention is best:
+        return f"{sentence}Attention is the best of them ({worth})."
+    behind = "not clearly behind" if attention.is_best else "behind"
+    standing = {
+        "faithful": "faithful itself",
+        "in part": "better than random only in part",
+        "as random": "no better than random",
+        "worse than random": "worse than random",
+        "unknown": "not to be told from random here",
+    }[attention.standing]
+    return (
+        f"{sentence}Attention is number {attention.place}, {standing} "
+        f"({_beyond(attention)}), and {behind} {best.method} ({worth})."
+    )
+
+
+def _beyond(place: Place) -> str:
+    """How far it lies above a random order; by itself where there is none to compare with."""
+    if place.beyond_random is None:
+        return f"faithfulness {place.faithfulness}"
+    return f"{place.beyond_random} beyond a random order"
+
+
+def _recommendation(places: Sequence[Place]) -> str:
+    """Which explanation to show, with what speaks against it."""
+    best = places[0]
+    if best.method == "random" or best.standing not in ("faithful", "in part"):
+        return "Show none of them as the reason: no explanation here is clearly better than chance."
+    cost = best.beside.get("comprehensiveness")
+    if cost is not None and cost.value < LEAST:
+        return (
+            "Show none of them as the reason: whichever words they name, the decision hardly loses "
+            "any probability without them (see `Deleting words`)."
+        )
+    tied = [p.method for p in places[1:] if p.is_best and p.method != "random"]
+    if "attention" in (best.method, *tied):
+        shown = "No other explanation tested here finds the words this model needs clearly better "
+        shown += "than attention does"
+    else:
+        attention = next((p for p in places if p.method == "attention"), None)
+        shown = f"Show `{best.method}`" + (" instead of attention" if attention else "")
+        shown += _costs(best, attention)
+        if tied:
+            others = ", ".join(f"`{method}`" for method in tied[:NAMED])
+            shown += f"; {others} {'do' if len(tied) > 1 else 'does'} about as well"
+    return f"{shown} (see `Deleting words`).{_caution(best)}"
+
+
+def _costs(best: Place, attention: Place | None) -> str:
+    """What deleting the words of each costs, in words."""
+    cost = best.beside.get("comprehensiveness")
+    if cost is None or math.isnan(cost.value):
+        return ""
+    told = (
+        f": deleting the words it names costs the decision {100 * cost.value:.0f} % of probability"
+    )
+    other = attention.beside.get("comprehensiveness") if attention else None
+    return told if other is None else f"{told}, those of attention {100 * other.value:.0f} %"
+
+
+def _caution(best: Place) -> str:
+    kept = best.beside.get(KEPT)
+    if kept is None or kept.side(MUCH) != "above":
+        return ""
+    return (
+        f" But `{best.method}` ranks words much the same when all weights are drawn anew (τ {kept})"
+        ": it may speak of the text more than of the model."
+    )

@@ -1,0 +1,244 @@
+"""Lay what people feel about words beside what a model attends to: `heedful lexicon RUN`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from heedful.audits import head_shares
+from heedful.audits import lexicon as rated_words
+from heedful.audits.finding import Finding
+from heedful.audits.word_means import normalised, word_means
+from heedful.corpora import Corpus, Encoded, EncodedCorpus, batches, load_lexicon
+from heedful.corpora.lexicon import Match, match
+from heedful.errors import InputError, UnsupportedModel, unknown
+from heedful.importance import METHODS, explain, methods_of
+from heedful.jobs.opening import Decider, deciding, device_of, load, read_by
+from heedful.models import AttentionClassifier, Classifier, TransformerClassifier, build, read
+from heedful.models.huggingface import PretrainedClassifier
+from heedful.models.tracing import lat, layers_of
+from heedful.report import render
+from heedful.runs import RunFolder, write_json, writing
+
+BATCH, BATCH_TOKENS = 64, 32_768
+MASS = 8.0
+"""What importances of a text are scaled to before the softmax: published ones sum to 8 heads."""
+SCALE = (1.0, 9.0)
+"""Of Warriner's ratings."""
+ENDS = (2.5 / 8, 5.5 / 8)
+"""Where on a lexicon's scale words begin to count as very low and very high: 3.5 and 6.5 of 1–9."""
+
+
+@dataclass(frozen=True)
+class Rated:
+    """What laying a lexicon beside a model leaves."""
+
+    findings: Mapping[str, Finding]
+    words: pd.DataFrame
+    """Word averages of the rated words."""
+    folder: Path
+    report: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as plain data, without the charts' data."""
+        found = {name: finding.to_json() for name, finding in self.findings.items()}
+        for finding in found.values():
+            finding.pop("drawn")
+        return {"folder": str(self.folder), "report": str(self.report), "findings": found}
+
+    def lines(self) -> list[str]:
+        """The answers for the terminal."""
+        said = [finding.answer for finding in self.findings.values()]
+        return [*said, f"The page: {self.report}"]
+
+
+def rate(
+    model: Decider | str | Path,
+    corpus: Corpus | EncodedCorpus,
+    lexicon: str | Path | Mapping[str, float] | None = None,
+    out: str | Path | None = None,
+    *,
+    method: str | None = None,
+    has_lemmas: bool = True,
+    language: str = "en",
+    split: str = "test",
+    data_root: str | Path | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> Rated:
+    """Whether words that people feel strongly about get more of a model's importance.
+
+    `model` is a run folder, what else `load` takes, or a model; findings and the page go to the
+    run, or to `out`, which is made a run of its own. `lexicon` is a two-column file, `warriner` of
+    the data root, or a mapping; without one it is the corpus's own, else Warriner's. Without a
+    `method`, attention is traced where the model has layers, else it is the attention itself.
+    """
+    started = time.perf_counter()
+    target = device_of(device)
+    run = Path(model) if isinstance(model, str | Path) else None
+    opened = deciding(load(model, str(target))) if isinstance(model, str | Path) else model
+    if isinstance(opened, AttentionClassifier) and opened.words is not None:
+        raise UnsupportedModel(
+            "This model attends to sentences, and a lexicon rates words; take a flat model."
+        )
+    method = method or ("trace" if METHODS["trace"].suits(opened) else "attention")
+    _check_method(method, opened)
+    if lexicon is None:
+        lexicon = (corpus.lexicon if isinstance(corpus, Corpus) else None) or "warriner"
+    if lexicon == "warriner" and data_root is None and not os.environ.get("HEEDFUL_DATA"):
+        raise InputError(
+            "No lexicon is at hand: name a file of words and ratings by --lexicon, or by "
+            "--data-root the folder of real corpora that holds Warriner's."
+        )
+    ratings = lexicon if isinstance(lexicon, Mapping) else load_lexicon(str(lexicon), data_root)
+    encoded = read_by(opened, corpus)
+    if split not in encoded.splits or not len(encoded.splits[split]):
+        raise InputError(f"Corpus {encoded.name} has no {split} documents to read.")
+    folder = _folder(run, None if out is None else Path(out), opened, encoded, seed)
+    texts = encoded.splits[split]
+    with folder.locked():
+        tokens = token_table(opened, texts, method, target)
+        matches = match(sorted(set(tokens["word"])), ratings, has_lemmas, language)
+        fresh, start = _untrained(opened, seed), None
+        if fresh is not None:
+            start = token_table(fresh.to(target), texts, method, target)
+        # Warriner's scale is known; of another lexicon only its ratings are.
+        scale = min(ratings.values()), max(ratings.values())
+        scale = SCALE if lexicon == "warriner" else scale
+        words = averages(tokens, matches)
+        findings = findings_of(tokens, matches, scale, method, start)
+        with writing(folder.findings / "lexicon.parquet") as path:
+            words.to_parquet(path, index=False)
+        for name, finding in findings.items():
+            write_json(folder.findings / f"{name}.json", finding)
+        folder.finish("lexicon", time.perf_counter() - started, method=method)
+        render(folder.path)
+    return Rated(findings, words, folder.path, folder.report)
+
+
+def token_table(
+    model: Decider, texts: Encoded, method: str, device: torch.device | str
+) -> pd.DataFrame:
+    """One row per token: `instance`, `word`, `length`, `importance`, `gradient`, and each head.
+
+    The gradient is that of the summed outputs where a model says what it gives out, else that of
+    the decision. Heads are those of a trace, as shares of what reaches words; `held` is the trace
+    as a share of one unit, of which special tokens of a pretrained model keep the rest.
+    """
+    beside = "squared gradient" if METHODS["squared gradient"].suits(model) else "input-gradient"
+    parts = []
+    for batch in batches(texts, BATCH, max_tokens=BATCH_TOKENS):
+        batch = batch.to(device)
+        reading = read(model, batch)
+        found = explain(model, reading, (method, beside))
+        mask = reading.mask.cpu()
+        lengths = mask.sum(1).numpy()
+        columns: dict[str, Any] = {
+            "instance": np.repeat(np.array(reading.names, dtype=object), lengths),
+            "word": [word.lower() for words in reading.texts for word in words],
+            "length": np.repeat(lengths, lengths),
+            "importance": found[method].cpu()[mask].double().numpy(),
+            "gradient": found[beside].cpu()[mask].double().numpy(),
+        }
+        if method == "trace":
+            stack = layers_of(model, batch)
+            columns["held"] = columns["importance"] / stack.layers[-1].heads
+            for head, share in enumerate(lat(stack).input.unbind(1)):
+                held = reading.per_unit(stack.of_batch(share).double()).cpu()
+                columns[f"head_{head}"] = (held / held.sum(1, keepdim=True))[mask].numpy()
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def findings_of(
+    tokens: pd.DataFrame,
+    matches: Mapping[str, Match],
+    scale: tuple[float, float],
+    method: str,
+    untrained: pd.DataFrame | None = None,
+) -> dict[str, Finding]:
+    """`lexicon`, and `heads` where the token table has any; `untrained` has the same tokens."""
+    start = None if untrained is None else averages(untrained, matches)
+    texts, apart = tokens["instance"].nunique(), kept_by_specials(tokens)
+    words = averages(tokens, matches)
+    found = {"lexicon": rated_words.summarise(words, method, start, texts, apart)}
+    if "head_0" in tokens:
+        found["heads"] = _heads(tokens, matches, scale)
+    return found
+
+
+def averages(tokens: pd.DataFrame, matches: Mapping[str, Match]) -> pd.DataFrame:
+    """Word averages of the rated words."""
+    scores = {
+        "softmax": normalised(tokens, "importance", mass=MASS),
+        "ratio": normalised(tokens, "importance", "ratio"),
+        "gradient": normalised(tokens, "gradient", "ratio"),
+    }
+    if kept_by_specials(tokens) > 0:
+        scores["held"] = normalised(tokens.assign(held=MASS * tokens["held"]), "held")
+    return rated_words.rated(word_means(tokens, scores), matches)
+
+
+def kept_by_specials(tokens: pd.DataFrame) -> float:
+    """The mean share of traced attention that ends on special tokens, which are no words."""
+    if "held" not in tokens:
+        return 0.0
+    lost = 1 - float(tokens.groupby("instance")["held"].sum().mean())
+    return lost if lost > 1e-4 else 0.0  # less is rounding
+
+
+def _heads(
+    tokens: pd.DataFrame, matches: Mapping[str, Match], scale: tuple[float, float]
+) -> Finding:
+    low, high = (scale[0] + end * (scale[1] - scale[0]) for end in ENDS)
+    by_word = pd.Series({word: one.rating for word, one in matches.items()}, dtype=float)
+    return head_shares.summarise(
+        head_shares.masses(tokens, head_shares.tags(tokens, by_word, (low, high)))
+    )
+
+
+def _check_method(method: str, model: Decider) -> None:
+    """Raises unless the method gives shares: numbers from zero up, more for what matters more."""
+    if method not in METHODS:
+        raise unknown("importance method", method, METHODS)
+    if METHODS[method].is_signed or not METHODS[method].suits(model):
+        known = [n for n in methods_of(model) if not METHODS[n].is_signed and n != "random"]
+        raise InputError(
+            f"Word averages need an importance without sign that this model offers, not {method}; "
+            f"there are {', '.join(known)}."
+        )
+
+
+def _untrained(model: Decider, seed: int) -> Classifier | None:
+    """A fresh model of the same shape; word vectors that are never learnt stay as they are.
+
+    None for a pretrained model, whose start nobody knows here.
+    """
+    if isinstance(model, PretrainedClassifier):
+        return None
+    names = model.vocabulary, model.classes
+    if isinstance(model, TransformerClassifier):
+        fresh = build(model.config, *names, seed)
+        fresh.set_vectors(model.vectors.table.detach().cpu().numpy())
+        return fresh
+    return build(model.config, *names, seed)
+
+
+def _folder(
+    run: Path | None, out: Path | None, model: Decider, encoded: EncodedCorpus, seed: int
+) -> RunFolder:
+    """The run itself where its own documents are read, else a folder of its own."""
+    if run is not None and (out is None or out.resolve() == run.resolve()):
+        return RunFolder.open(run)
+    if out is None:
+        raise InputError("A model that is no run needs a folder for its page; name one by out.")
+    settings = {"kind": "lexicon", "recipe": model.recipe, "corpus": encoded.name, "seed": seed}
+    return RunFolder.create(out, settings, seeds={"all": seed}, corpus=encoded.fingerprint)

@@ -1,0 +1,309 @@
+"""Steps of a study of training: runs followed on fixed documents, and what they agree with.
+
+Followed runs are large (8 bytes per token and checkpoint); the agreements made of them are small
+and are all that tables and claims look at. So runs need never leave the machine that made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from heedful.corpora import Encoded, EncodedCorpus
+from heedful.dynamics.comparing import COMPARED, Compared, compare
+from heedful.dynamics.cooccurrence import (
+    Side,
+    cooccurrence,
+    looked_up,
+    normalised,
+    side,
+    table_bytes,
+    translation_table,
+)
+from heedful.dynamics.frozen import train_frozen
+from heedful.dynamics.probing import ProbeLog, chosen, kept_saliency, probed
+from heedful.dynamics.proxy import PENALTIES, ProxyConfig, logistic_sweep, train_proxy
+from heedful.dynamics.trajectory import (
+    ACCURACY,
+    FOLLOWED,
+    Followed,
+    joined,
+    kept_checkpoints,
+)
+from heedful.errors import InputError
+from heedful.jobs.results import Results, Step, named
+from heedful.models import AttentionClassifier, Recipe, build
+from heedful.models.recipe import described
+from heedful.runs import TABLE, Form
+from heedful.runs.randomness import numpy_generator
+from heedful.training import TrainConfig, fit
+from heedful.training.config import Schedule
+
+EM = 5
+"""Iterations of the translation table that is more than counts."""
+
+
+def followed_documents(corpus: EncodedCorpus) -> dict[str, Encoded]:
+    """The dev documents, and as many training documents drawn by seed 1 (§3.6)."""
+    dev, train = corpus.splits["dev"], corpus.splits["train"]
+    order = numpy_generator(1, "followed training documents").permutation(len(train))
+    return {"dev": dev, "train": chosen(train, np.sort(order[: len(dev)]))}
+
+
+def followed(
+    text: Step[EncodedCorpus],
+    name: str,
+    recipe: Recipe,
+    seed: int,
+    config: TrainConfig,
+    schedule: Schedule,
+    with_saliency: bool = False,
+    with_vectors: bool = False,
+) -> Step[Followed]:
+    """A classifier trained by the schedule; α, β and right answers at each of its evaluations."""
+
+    def compute(results: Results) -> Followed:
+        corpus = results[text]
+        documents = followed_documents(corpus)
+        model = _built(corpus, recipe, seed, with_vectors)
+        with results.scratch(step) as folder:
+            log = ProbeLog(folder, documents, with_saliency)
+            fit(
+                model, corpus, config, recipe.penalties, seed=seed, device=results.device,
+                observers=[log], folder=folder, schedule=schedule,
+            )  # fmt: skip
+            splits = {split: kept_checkpoints(folder, split) for split in documents}
+            saliency = {s: kept_saliency(folder, s) for s in documents} if with_saliency else {}
+        return Followed(splits, saliency)
+
+    inputs = _inputs(recipe, seed, schedule) | {"train": config.described()}
+    inputs |= {"saliency": with_saliency, "vectors": with_vectors}
+    step = Step(_place(text, name, seed, "run"), compute, inputs, FOLLOWED, (text,))
+    return step
+
+
+def frozen(
+    text: Step[EncodedCorpus], recipe: Recipe, seed: int, config: TrainConfig, schedule: Schedule
+) -> Step[Followed]:
+    """Attention trained on a random probe that never changes, followed on the dev documents."""
+
+    def compute(results: Results) -> Followed:
+        corpus = results[text]
+        dev = corpus.splits["dev"]
+        model = _built(corpus, recipe, seed, with_vectors=False)
+        moments = {}
+
+        def observe(step: int) -> None:
+            moments[step] = probed(model, dev, results.device, step)
+
+        train_frozen(
+            model, corpus.splits["train"], schedule, observe, batch_size=config.batch_size,
+            learning_rate=config.learning_rate, seed=seed, device=results.device,
+        )  # fmt: skip
+        return Followed({"dev": joined(moments)}, {})
+
+    inputs = _inputs(recipe, seed, schedule) | {"train": config.described()}
+    return Step(_place(text, "frozen", seed, "run"), compute, inputs, FOLLOWED, (text,))
+
+
+class Predictors(NamedTuple):
+    """What words alone say of the right answer, unit by unit of the followed documents."""
+
+    splits: Mapping[str, Mapping[str, np.ndarray]]
+    """By split and name: `proxy`, `logistic`, `counts` and `em`."""
+    words: pd.DataFrame
+    """A row per word: its count in train and what the proxy and the regression say of it."""
+
+
+def predictors(
+    text: Step[EncodedCorpus],
+    config: ProxyConfig,
+    penalties: Sequence[float] = PENALTIES,
+    seed: int = 0,
+) -> Step[Predictors]:
+    """The proxy, the logistic regression and the count tables of a classification corpus."""
+
+    def compute(results: Results) -> Predictors:
+        corpus = results[text]
+        train, dev = corpus.splits["train"], corpus.splits["dev"]
+        types, classes = len(corpus.vocabulary), len(corpus.classes)
+        bags, held = _side(train, types), _side(dev, types)
+        answers, held_answers = (side(part.labels[:, None], classes) for part in (train, dev))
+        proxy = train_proxy(
+            bags, answers, (held, held_answers), config, seed=seed, device=results.device
+        )
+        regression = logistic_sweep(bags, train.labels, held, dev.labels, penalties)
+        tables = {"counts": translation_table(bags, answers, 1)}
+        tables["em"] = translation_table(bags, answers, EM)
+        splits = {}
+        for name, part in followed_documents(corpus).items():
+            right = np.repeat(part.labels, part.lengths)
+            splits[name] = {
+                "proxy": proxy.probe(part.ids, right),
+                "logistic": regression.probe(part.ids, right),
+            } | {key: looked_up(table, part.ids, right) for key, table in tables.items()}
+        every = np.arange(types)
+        words = pd.DataFrame({"id": every, "count": np.bincount(train.ids, minlength=types)})
+        for name, model in (("proxy", proxy), ("logistic", regression)):
+            sides = [model.probe(every, np.full(types, k)) for k in (classes - 1, 0)]
+            words[name] = sides[0] - sides[1]
+        return Predictors(splits, words)
+
+    inputs: dict[str, Any] = {"proxy": asdict(config), "penalties": list(penalties), "em": EM}
+    form = PREDICTORS
+    return Step(_place(text, "predictors"), compute, inputs | {"seed": seed}, form, (text,))
+
+
+def words(found: Step[Predictors]) -> Step[pd.DataFrame]:
+    """The words' table of `Predictors` by itself: small, where the rest is large."""
+
+    def compute(results: Results) -> pd.DataFrame:
+        return results[found].words
+
+    name = named(*found.name.split("/")[:-1], "words")
+    return Step(name, compute, {}, TABLE, (found,))
+
+
+class Runs(NamedTuple):
+    """The steps that one corpus is compared by."""
+
+    reference: Step[Followed]
+    comparisons: Mapping[str, Step[Followed]]
+    uniforms: Mapping[str, Step[Followed]]
+    predictors: Step[Predictors]
+    frozen: Step[Followed] | None = None
+
+    @property
+    def steps(self) -> tuple[Step[Any], ...]:
+        """All of them."""
+        given = () if self.frozen is None else (self.frozen,)
+        runs = (*self.comparisons.values(), *self.uniforms.values())
+        return (self.reference, *runs, self.predictors, *given)
+
+
+def agreements(
+    runs: Runs,
+    split: str,
+    performance: str = ACCURACY,
+    *,
+    is_brief: bool = False,
+    is_ranked: bool = True,
+    tag: str = "",
+) -> Step[Compared]:
+    """All agreements of a corpus's runs on one split, row by row; see `compare`."""
+
+    def compute(results: Results) -> Compared:
+        several = {name: results[step] for name, step in runs.comparisons.items()}
+        return compare(
+            results[runs.reference],
+            several,
+            {name: results[step] for name, step in runs.uniforms.items()},
+            results[runs.predictors].splits[split],
+            split,
+            performance=performance,
+            frozen=None if runs.frozen is None else results[runs.frozen],
+            is_brief=is_brief,
+            is_ranked=is_ranked,
+            device=results.device,
+        )
+
+    corpus = runs.reference.name.split("/")[0]
+    inputs = {"split": split, "performance": performance, "brief": is_brief}
+    inputs |= {"ranked": is_ranked}
+    inputs |= {"runs": [step.name for step in runs.steps]}
+    parts = [part for part in (split, performance, tag) if part]
+    name = named(corpus, " ".join(parts), "agreements")
+    return Step(name, compute, inputs, COMPARED, runs.steps)
+
+
+def count_tables(sources: Side, answers: Side) -> dict[str, Any]:
+    """How far the proxy's count table is from Model 1's first step, both normalised (DYN-15)."""
+    counted = normalised(cooccurrence(sources, answers))
+    learnt = translation_table(sources, answers, 1)
+    difference = abs(counted - learnt)
+    return {
+        "largest difference": float(difference.max()) if difference.nnz else 0.0,
+        "entries": int(learnt.nnz),
+        "bytes": table_bytes(learnt),
+    }
+
+
+def tables(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
+    """`count_tables` of a classification corpus: words and classes."""
+
+    def compute(results: Results) -> dict[str, Any]:
+        corpus = results[text]
+        train = corpus.splits["train"]
+        answers = side(train.labels[:, None], len(corpus.classes))
+        return count_tables(_side(train, len(corpus.vocabulary)), answers)
+
+    return Step(_place(text, "tables"), compute, {}, needs=(text,))
+
+
+def sizes(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
+    """Median lengths without start and end symbols, documents, vocabulary (T9)."""
+
+    def compute(results: Results) -> dict[str, Any]:
+        corpus = results[text]
+        found: dict[str, Any] = {"vocabulary": len(corpus.vocabulary)}
+        for split in ("train", "dev"):
+            part = corpus.splits[split]
+            found[split] = {"documents": len(part), "median": float(np.median(part.lengths) - 2)}
+        return found
+
+    return Step(_place(text, "sizes"), compute, {}, needs=(text,))
+
+
+def _side(encoded: Encoded, types: int) -> Side:
+    return Side(encoded.ids.astype(np.int64), encoded.starts, types)
+
+
+def _built(
+    corpus: EncodedCorpus, recipe: Recipe, seed: int, with_vectors: bool
+) -> AttentionClassifier:
+    vectors = corpus.vectors if with_vectors else None
+    if with_vectors and vectors is None:
+        raise InputError(f"{corpus.name} was prepared without word vectors.")
+    model = recipe.model
+    if vectors is not None:
+        model = replace(model, embedding_dim=vectors.shape[1])
+    words, classes = corpus.vocabulary, corpus.classes
+    return build(model, words, classes, seed, vectors, corpus.tokeniser)
+
+
+def _inputs(recipe: Recipe, seed: int, schedule: Schedule) -> dict[str, Any]:
+    return {
+        "recipe": str(recipe),
+        "model": described(recipe.model),
+        "penalties": asdict(recipe.penalties),
+        "seed": seed,
+        "schedule": asdict(schedule),
+    }
+
+
+def _place(text: Step[EncodedCorpus], *parts: object) -> str:
+    return named(*text.name.split("/")[:-1], *parts)
+
+
+def _save_predictors(folder: Any, found: Predictors) -> None:
+    from safetensors.numpy import save_file
+
+    for split, vectors in found.splits.items():
+        arrays = {name: np.ascontiguousarray(v.astype(np.float32)) for name, v in vectors.items()}
+        save_file(arrays, str(folder / f"{split}.safetensors"))
+    found.words.to_parquet(folder / "words.parquet", index=False)
+
+
+def _load_predictors(folder: Any) -> Predictors:
+    from safetensors.numpy import load_file
+
+    splits = {path.stem: load_file(str(path)) for path in sorted(folder.glob("*.safetensors"))}
+    return Predictors(splits, pd.read_parquet(folder / "words.parquet"))
+
+
+PREDICTORS: Form[Predictors] = Form("", _save_predictors, _load_predictors)
+"""How predictors lie on disk as the result of a step."""

@@ -1,0 +1,256 @@
+"""Classifiers of `transformers`, from a folder or by name, or one sentence about why not."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from torch import nn
+
+from heedful.corpora.encoded import MAX_TOKENS
+from heedful.errors import InputError, UnsupportedModel
+from heedful.models.huggingface.classifier import PretrainedClassifier
+from heedful.models.huggingface.pieces import FastTokeniser
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+PREFIX = "hf:"
+"""What a name on the hub, or a folder, begins with where it could be taken for something else."""
+_TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json")
+_UNLIMITED = 1_000_000
+"""A tokenizer that says its model reads more pieces than this does not know."""
+
+
+KNOWN = 0.5
+"""Share of the model's pieces that its tokenizer must know; some rows are often left spare."""
+
+
+def is_transformer(place: str | Path) -> bool:
+    """Whether this names a model of `transformers`: `hf:NAME`, or a folder with its config.json."""
+    if str(place).startswith(PREFIX):
+        return True
+    config = Path(place) / "config.json"
+    if not config.is_file():
+        return False
+    try:
+        stored = json.loads(config.read_text())
+    except (OSError, ValueError):  # damaged: whose it is, the files beside it tell
+        return any((config.parent / file).is_file() for file in _TOKENIZERS)
+    return isinstance(stored, dict) and ("model_type" in stored or "architectures" in stored)
+
+
+def open_classifier(
+    place: str | Path,
+    *,
+    site: str = "pooled",
+    device: torch.device | str = "cpu",
+    long: str = "beginning",
+    max_pieces: int | None = None,
+    allows_remote_code: bool = False,
+) -> PretrainedClassifier:
+    """The classifier of a folder or of a name on the hub, in evaluation mode.
+
+    Weights are read as tensors only, also from pickle files; code that comes with a model runs only
+    where it is allowed. A model without a trained head, for several labels at once or for a number
+    is refused by name. Half precision becomes float32 on a CPU, which computes no faster in it.
+    """
+    name = str(place).removeprefix(PREFIX)
+    remote = {"trust_remote_code": allows_remote_code}
+    with in_sentences(name), quietly():
+        from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+        config = AutoConfig.from_pretrained(name, **remote)
+        refuse(config, name)
+        model, loaded = AutoModelForSequenceClassification.from_pretrained(
+            name, config=config, output_loading_info=True, weights_only=True, **remote
+        )
+        tokenizer = AutoTokenizer.from_pretrained(name, **remote)
+    if torch.device(device).type == "cpu" and model.dtype in (torch.float16, torch.bfloat16):
+        model = model.float()
+    missing = sorted(loaded["missing_keys"])
+    if missing:
+        raise InputError(
+            f"{name} has no trained classification head: {', '.join(missing[:3])} "
+            f"{'are' if len(missing) > 1 else 'is'} not among its weights. Fine-tune it first, or "
+            "name a model that was."
+        )
+    return reader_of(model.to(device), tokenizer, name, site=site, long=long, max_pieces=max_pieces)
+
+
+def reader_of(
+    model: Any,
+    tokenizer: Any,
+    name: str,
+    *,
+    site: str = "pooled",
+    long: str = "beginning",
+    max_pieces: int | None = None,
+) -> PretrainedClassifier:
+    """A model of `transformers` with its tokenizer as a classifier that can be read and asked."""
+    config = model.config
+    subwords = FastTokeniser(tokenizer, config.get_text_config().pad_token_id)
+    subwords.has_types &= _takes_types(model)
+    _refuse_strange_ids(model, tokenizer, name)
+    most = limit_of(model, tokenizer)
+    return PretrainedClassifier(
+        model.eval(),
+        subwords,
+        class_names(config),
+        site=site,
+        max_pieces=most if max_pieces is None else min(max_pieces, most),
+        long=long,
+        recipe=f"{PREFIX}{name}",
+        layers=_expected(config),
+    )
+
+
+def class_names(config: Any) -> tuple[str, ...]:
+    """The labels that a model was made for, in their order."""
+    return tuple(str(config.id2label[place]) for place in range(config.num_labels))
+
+
+def limit_of(model: nn.Module, tokenizer: Any = None) -> int:
+    """How many pieces the model reads, special tokens included.
+
+    The smaller of what its tokenizer and its table of positions say; RoBERTa's table begins after
+    the padding id. A model without either reads as many as our own models do.
+    """
+    config: Any = getattr(model, "config", None)
+    said = int(getattr(tokenizer, "model_max_length", None) or _UNLIMITED)
+    try:
+        positions = int(getattr(config, "max_position_embeddings", None) or -1)
+        positions = positions if positions > 0 else _UNLIMITED  # XLNet says -1
+    except NotImplementedError:
+        positions = _UNLIMITED
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            positions = min(positions, module.num_embeddings)
+            if module.padding_idx is not None:
+                positions = module.num_embeddings - module.padding_idx - 1
+    most = min(said, positions)
+    return int(most) if most < _UNLIMITED else MAX_TOKENS
+
+
+def refuse(config: PretrainedConfig, name: str) -> None:
+    """Raises for a model that does not decide for one class, or that cannot be read."""
+    kind, labels = config.problem_type, int(config.num_labels or 0)
+    if kind == "multi_label_classification":
+        raise UnsupportedModel(
+            f"{name} gives a text several labels at once (multi_label_classification); heedful "
+            "audits models that decide for one class."
+        )
+    if kind == "regression" or labels < 2:
+        raise UnsupportedModel(
+            f"{name} predicts a number (regression, {labels} output); heedful audits models that "
+            "decide between classes."
+        )
+    if config.model_type == "longformer":
+        raise UnsupportedModel(
+            f"{name} is a Longformer, whose attention is a band of keys and not a row over all of "
+            "them; it is not supported (docs/architectures.md)."
+        )
+
+
+def _refuse_strange_ids(model: nn.Module, tokenizer: Any, name: str) -> None:
+    table: Any = model.get_input_embeddings()  # type: ignore[operator]
+    known = tokenizer.get_vocab()
+    rows, largest = len(table.weight), max(known.values(), default=0)
+    if len(known) < KNOWN * rows:
+        # Where tokenizer files are missing, the library makes a tokenizer that knows no words.
+        raise InputError(
+            f"{name} has vectors for {rows} pieces, but its tokenizer knows only {len(known)}: its "
+            "files are missing or another model's. Save the tokenizer the model was trained with."
+        )
+    if largest >= rows:
+        raise InputError(
+            f"{name} has vectors for {rows} pieces, but its tokenizer knows ids up to {largest}: "
+            "they do not belong together. Save the tokenizer that the model was trained with."
+        )
+
+
+def _takes_types(model: nn.Module) -> bool:
+    config: Any = model.config
+    takes = "token_type_ids" in inspect.signature(model.forward).parameters
+    return takes and getattr(config, "type_vocab_size", 2) > 1
+
+
+def _expected(config: PretrainedConfig) -> int:
+    """How often the model attends in one forward pass."""
+    text = config.get_text_config()
+    if config.is_encoder_decoder:
+        encoder = getattr(config, "encoder_layers", None) or text.num_hidden_layers
+        decoder = getattr(config, "decoder_layers", None) or getattr(
+            config, "num_decoder_layers", text.num_hidden_layers
+        )
+        return int(encoder + 2 * decoder)
+    return int(text.num_hidden_layers)
+
+
+@contextmanager
+def in_sentences(name: str) -> Iterator[None]:
+    """Turns what the library raises into one sentence."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(
+            f"{name} needs a package that is not here ({_first_line(error)}); install transformers."
+        ) from error
+    except (
+        OSError, ValueError, KeyError, RuntimeError, TypeError, pickle.UnpicklingError,
+        SafetensorError,
+    ) as error:  # fmt: skip
+        if isinstance(error, InputError):
+            raise
+        said = str(error)
+        if "couldn't connect" in said or "offline" in said.lower():
+            raise InputError(
+                f"{name} is not on this machine, and the hub cannot be reached; download it where "
+                "there is a network and name its folder."
+            ) from error
+        if "trust_remote_code" in said:
+            raise InputError(
+                f"{name} brings code of its own, which would run on this machine; read it, and "
+                "allow it with --trust-remote-code if you trust its authors."
+            ) from error
+        if isinstance(error, pickle.UnpicklingError) or "weights_only" in said:
+            raise InputError(
+                f"{name} holds a pickle with more than tensors in it, which is not loaded; save "
+                "the model as safetensors."
+            ) from error
+        raise InputError(
+            f"{name} cannot be opened as a text classifier: {_first_line(error)}"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    line = lines[0] if lines else type(error).__name__
+    return line if line.endswith(".") else f"{line}."
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the library's log and progress bars: what matters becomes an error here."""
+    from transformers.utils import logging as library
+
+    logs = [logging.getLogger(name) for name in ("transformers", "huggingface_hub")]
+    levels, has_bars = [log.level for log in logs], library.is_progress_bar_enabled()
+    for log in logs:
+        log.setLevel(logging.ERROR)
+    library.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
+        if has_bars:
+            library.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -1,0 +1,189 @@
+"""What a translator thinks of given words: likelihood under edits, the probe β, saliency Δ.
+
+A translator has thousands of classes; these functions keep one number per question and look at the
+whole vocabulary only in chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heedful.corpora.pairs import Pairs
+from heedful.models.edits import Edit
+from heedful.models.reading import Reading
+from heedful.models.translator import Translator
+from heedful.models.verbs import evaluating
+
+CHUNK = 2**24
+"""Numbers of a chunk of rows x vocabulary: 64 MiB in float32."""
+
+
+def likelihood(
+    model: Translator, reading: Reading, edit: Edit, target: Int[Tensor, "batch"]
+) -> Float[Tensor, "batch edit"]:
+    """log p(target) of each instance under each alternative attention.
+
+    The same numbers as the log softmax of `decide`, without holding it.
+    """
+    with evaluating(model):
+        hidden = model.hidden(reading, model.edited(reading, edit))
+        edits = hidden.shape[1]
+        found = _log_probability(model, hidden.flatten(0, 1), target.repeat_interleave(edits))
+        return found.view(len(target), edits)
+
+
+class Attended(NamedTuple):
+    """What a translator did with pairs under teacher forcing."""
+
+    attention: Float[Tensor, "sentence step unit"]
+    """The mean over heads; 0 at padding."""
+    probe: Float[Tensor, "sentence step unit"]
+    """log β: log p(y_t) if the context of step t were that source state alone; -inf at padding."""
+    is_right: Bool[Tensor, "sentence step"]
+    """Whether the most probable word is the reference's."""
+    log_probability: Float[Tensor, "sentence step"]
+    """log p(y_t); 0 at padding."""
+
+
+def attended(model: Translator, pairs: Pairs) -> Attended:
+    """Attention, probe and token accuracy of every output word, from one pass (§7.2, §7.3)."""
+    with evaluating(model):
+        values, start = model.encode(model.embedding(pairs.source), pairs)
+        states, _ = model.decode(pairs.before, start)
+        attention = model.scores(states, values, pairs.source_mask).softmax(-1)
+        base, message = model.said(states, values)
+        added = (attention @ message).sum(1)
+        mask = pairs.target_mask
+        logits = model.logits(model.activated((base + added)[mask]))
+        right = pairs.target[mask]
+        is_right, log_p = torch.zeros_like(mask), torch.zeros_like(base[..., 0])
+        is_right[mask] = logits.argmax(-1) == right
+        log_p[mask] = logits.gather(-1, right[:, None])[:, 0] - logits.logsumexp(-1)
+        probed = _probe(model, pairs, base, message.sum(1))
+        return Attended(attention.mean(1), probed, is_right, log_p)
+
+
+def probe(model: Translator, pairs: Pairs) -> Float[Tensor, "sentence step unit"]:
+    """log β_{t,l} for all t and l: log p(y_t) with all attention on source position l (§3.1)."""
+    with evaluating(model):
+        values, start = model.encode(model.embedding(pairs.source), pairs)
+        states, _ = model.decode(pairs.before, start)
+        base, message = model.said(states, values)
+        return _probe(model, pairs, base, message.sum(1))
+
+
+def _probe(
+    model: Translator,
+    pairs: Pairs,
+    base: Float[Tensor, "sentence step hidden"],
+    message: Float[Tensor, "sentence unit hidden"],
+) -> Float[Tensor, "sentence step unit"]:
+    asked = pairs.target_mask[:, :, None] & pairs.source_mask[:, None]
+    found = base.new_full(asked.shape, -torch.inf)
+    sentence, step, unit = asked.nonzero(as_tuple=True)
+    right = pairs.target[sentence, step]
+    rows = max(CHUNK // base.shape[-1], 1)
+    parts = []
+    for start in range(0, len(sentence), rows):
+        part = slice(start, start + rows)
+        pre = base[sentence[part], step[part]] + message[sentence[part], unit[part]]
+        parts.append(_log_probability(model, model.activated(pre), right[part]))
+    found[asked] = torch.cat(parts)
+    return found
+
+
+def _log_probability(
+    model: Translator, hidden: Float[Tensor, "row hidden"], right: Int[Tensor, "row"]
+) -> Float[Tensor, "row"]:
+    """log p of one word per row, the vocabulary's normaliser in chunks of rows."""
+    rows = max(CHUNK // model.config.vocabulary, 1)
+    parts = []
+    for start in range(0, len(hidden), rows):
+        logits = model.logits(hidden[start : start + rows])
+        own = logits.gather(-1, right[start : start + rows, None])[:, 0]
+        parts.append(own - logits.logsumexp(-1))
+    return torch.cat(parts)
+
+
+def saliency(
+    model: Translator, pairs: Pairs, chunk: int = 512
+) -> Float[Tensor, "sentence step unit"]:
+    """Δ_{t,l}: the derivative of log p(y_t) by a gate on source word l, all t at once (§3.2).
+
+    Gradient times input of the reference's log probability: positive = supports it. Every sentence
+    is repeated once per output word with gates of its own, so that one backward pass over a sum
+    gives all of them; `chunk` copies at a time. 0 at padding.
+    """
+    found = torch.zeros(
+        *pairs.target.shape, pairs.source.shape[1], device=pairs.source.device,
+        dtype=model.words.weight.dtype,
+    )  # fmt: skip
+    steps = pairs.target.shape[1]
+    per_call = max(chunk // steps, 1)
+    with differentiating(model):
+        for first in range(0, len(pairs), per_call):
+            rows = slice(first, first + per_call)
+            found[rows] = _saliency(model, _rows(pairs, rows))
+    return found
+
+
+def _saliency(model: Translator, pairs: Pairs) -> Tensor:
+    steps, units = pairs.target.shape[1], pairs.source.shape[1]
+    copies = pairs.repeated(steps)
+    step = torch.arange(steps, device=pairs.target.device).repeat(len(pairs))
+    row = torch.arange(len(step), device=step.device)
+    vectors = model.embedding(copies.source).detach()
+    gates = torch.ones_like(vectors[..., 0], requires_grad=True)
+    values, start = model.encode(vectors * gates[..., None], copies)
+    states, _ = model.decode(copies.before, start)
+    # Only the step that a copy stands for is asked about.
+    states = states[row, step][:, None]
+    attention = model.scores(states, values, copies.source_mask).softmax(-1)
+    logits = model.output(states, attention, values)[:, 0]
+    right = copies.target[row, step][:, None]
+    log_p = logits.gather(-1, right)[:, 0] - logits.logsumexp(-1)
+    is_asked = pairs.target_mask.flatten()
+    (gradient,) = torch.autograd.grad(log_p[is_asked].sum(), gates)
+    return gradient.view(len(pairs), steps, units)
+
+
+def _rows(pairs: Pairs, rows: slice) -> Pairs:
+    """Some of the pairs, still padded to the width of all."""
+    return Pairs(
+        pairs.source[rows], pairs.before[rows], pairs.target[rows],
+        pairs.source_lengths[rows], pairs.target_lengths[rows], pairs.names[rows], pairs.pieces,
+    )  # fmt: skip
+
+
+@contextmanager
+def differentiating(model: nn.Module) -> Iterator[None]:
+    """Lends the model for gradients with dropout 0, and gives it back as it was.
+
+    In training mode, since cuDNN has no gradients of recurrent layers in the other.
+    """
+    layers = [m for m in model.modules() if isinstance(m, nn.RNNBase | nn.Dropout)]
+    kept = [layer.dropout if isinstance(layer, nn.RNNBase) else layer.p for layer in layers]
+    was_training = model.training
+    model.train()
+    try:
+        for layer in layers:
+            _set_dropout(layer, 0.0)
+        with torch.enable_grad():
+            yield
+    finally:
+        for layer, share in zip(layers, kept, strict=True):
+            _set_dropout(layer, share)
+        model.train(was_training)
+
+
+def _set_dropout(layer: nn.Module, share: float) -> None:
+    if isinstance(layer, nn.RNNBase):
+        layer.dropout = share
+    elif isinstance(layer, nn.Dropout):
+        layer.p = share

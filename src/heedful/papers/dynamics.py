@@ -1,0 +1,60 @@
+"""How single-head attention learns: first which words tell the answer, then where they stand.
+
+    heedful reproduce dynamics                               smoke: planted reviews and pairs, tasks
+    heedful reproduce dynamics --scale paper --device cuda   the real corpora
+
+Steps are in `dynamics_steps`, tables in `dynamics_tables`, figures in `dynamics_figures`, worked
+examples in `dynamics_examples`, tasks in `dynamics_tasks`, claims in `dynamics_claims`.
+"""
+
+from __future__ import annotations
+
+from heedful.jobs.study import Artifact, Claim, Plan, Study
+from heedful.papers import dynamics_steps as steps
+from heedful.papers import dynamics_task_claims as task_claims
+from heedful.papers import dynamics_tasks as tasks
+from heedful.papers import dynamics_translation as translation
+from heedful.papers.dynamics_claims import CLAIMS
+from heedful.papers.dynamics_examples import EXAMPLES, SOURCE
+from heedful.papers.dynamics_figures import FIGURES
+from heedful.papers.dynamics_tables import TABLES
+
+
+def _deviations(plan: Plan) -> tuple[str, ...]:
+    found = (
+        "Word vectors start random, as in the released model; GloVe is a variant (DYN-A4).",
+        "Â is the exact probability of agreement by chance, not a shuffle.",
+        "Δ has the sign of its definition; the release's other sign is shown in X7.",
+        "A word is known when it is seen three times; the release also knows words with a vector.",
+        "The proxy of translation counts neither padding nor the start symbol as target words.",
+        "BLEU over training is of greedy translations; E1 and DYN-21 have a beam of 5.",
+        "Validation documents are test documents, as published: fine to compare with the paper, "
+        "not to claim accuracies.",
+        "Intervals resample documents (sentences); the checkpoint is chosen anew in each resample.",
+    )
+    smoke = ("At smoke scale planted texts stand for all corpora, with tiny models.",)
+    return found + (smoke if plan.scale == "smoke" else ())
+
+
+def _order(one: Artifact) -> tuple[int, int, str]:
+    digits = "".join(character for character in one.id[1:] if character.isdigit())
+    return "TFEX".index(one.id[0]), int(digits or 0), one.id
+
+
+def _number(one: Claim) -> tuple[bool, int]:
+    short = one.id.removeprefix("DYN-")
+    return short.startswith("A"), int(short.removeprefix("A"))
+
+
+ARTIFACTS = (*TABLES, *FIGURES, *EXAMPLES, *tasks.ARTIFACTS, translation.LINEAR)
+STUDY = Study(
+    name="dynamics",
+    title="Approximating how single-head attention learns",
+    reference="Snell, Zhong, Klein and Steinhardt, Approximating How Single Head Attention "
+    "Learns, 2021.",
+    sources=(*steps.SOURCES, *translation.SOURCES, *tasks.SOURCES, SOURCE),
+    artifacts=tuple(sorted(ARTIFACTS, key=_order)),
+    claims=tuple(sorted((*CLAIMS, *task_claims.CLAIMS), key=_number)),
+    seeds={"smoke": 2, "paper": 5},
+    deviations=_deviations,
+)

@@ -1,0 +1,107 @@
+"""Pictures that list importance methods: line by line with intervals, or as curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from heedful.audits.finding import Finding
+from heedful.report.drawing import ACCENT, GREY, LINE, SERIES, SOFT, WARM, canvas, plain_text
+
+ROW = 21
+"""Height of one line of a chart that lists methods."""
+EMPHASISED = "attention"
+
+
+def violation(finding: Finding) -> Figure:
+    """How often each method's first unit belies its claim, beside chance, and what it is worth."""
+    drawn, names = finding.drawn, finding.drawn["methods"]
+    figure, (left, right) = canvas(len(names) * ROW + 62, 2)
+    points(left, names, [ends(bar) for bar in drawn["violations"]])
+    for line, chance in enumerate(drawn["chance"]):
+        if chance is not None:
+            left.plot([chance] * 2, [line - 0.3, line + 0.3], color=WARM, lw=1.4)
+    left.set_xlim(left=min(0.0, left.get_xlim()[0]))
+    left.set_title("claims belied (tick: by chance)", color=SOFT)
+    as_percent(left.xaxis)
+    right.axvline(0, color=LINE, lw=1)
+    points(right, names, [ends(bar) for bar in drawn["effect as claimed"]])
+    right.set_yticklabels([])
+    low, high = right.get_xlim()
+    right.set_xlim(max(low, -1.02), min(high, 1.02))
+    right.set_title("probability moved as claimed", color=SOFT)
+    as_percent(right.xaxis)
+    return figure
+
+
+def randomisation(finding: Finding) -> Figure:
+    """How much of each method's order is left as weights are drawn anew from the top down."""
+    drawn = finding.drawn
+    steps = drawn["down to"]
+    figure, (axes,) = canvas(270)
+    axes.axhline(0, color=LINE, lw=1)
+    colours = colours_of(drawn["methods"])
+    for name in drawn["methods"]:
+        values = [ends(estimate)[0] for estimate in drawn["τ"][name]]
+        axes.plot(range(len(steps) + 1), [1.0, *values], **colours[name], marker="o", ms=3)
+    names = [plain_text(".".join(step.split(".")[-2:]), 18) for step in steps]
+    axes.set_xticks(range(len(steps) + 1), ["as trained", *names])
+    axes.set_xlabel("weights drawn anew, from the top down to")
+    axes.set_title("Kendall τ with the order on the trained model", color=SOFT)
+    axes.yaxis.grid(True, color=LINE, lw=0.7)
+    axes.spines["left"].set_visible(False)
+    figure.legend(loc="outside lower left", ncols=4, handlelength=1.4, columnspacing=1.2)
+    return figure
+
+
+def colours_of(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """How each method's curve is drawn: attention stands out, random is dashed."""
+    others = iter(SERIES[1:] * len(methods))
+    styles: dict[str, dict[str, Any]] = {}
+    for name in methods:
+        is_first, is_random = name == EMPHASISED, name == "random"
+        styles[name] = {
+            "color": ACCENT if is_first else GREY if is_random else next(others),
+            "lw": 2.4 if is_first else 1.2,
+            "ls": (0, (3, 2)) if is_random else "-",
+            "zorder": 3 if is_first else 2,
+            "label": plain_text(name, 16),
+        }
+    return styles
+
+
+def points(axes: Axes, names: Sequence[str], found: Sequence[tuple[float, float, float]]) -> None:
+    """One line per name: a point with its interval; attention stands out."""
+    for line, (name, (value, low, high)) in enumerate(zip(names, found, strict=True)):
+        colour = ACCENT if name == EMPHASISED or EMPHASISED not in names else GREY
+        axes.plot([low, high], [line, line], color=colour, lw=2, alpha=0.5)
+        axes.plot(value, line, "o", color=colour, ms=5)
+    lines(axes, names)
+
+
+def lines(axes: Axes, names: Sequence[str]) -> None:
+    """Names from top to bottom on the left, a faint grid, no frame."""
+    axes.set_yticks(range(len(names)), [plain_text(name) for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.spines["left"].set_visible(False)
+    axes.xaxis.grid(True, color=LINE, lw=0.7)
+    axes.set_axisbelow(True)
+    for label, name in zip(axes.get_yticklabels(), names, strict=True):
+        if name == EMPHASISED:
+            label.set_color(ACCENT)
+
+
+def ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Value, low and high, with the value in place of an end that is missing."""
+    value = math.nan if estimate["value"] is None else float(estimate["value"])
+    low, high = (value if e is None else float(e) for e in (estimate["low"], estimate["high"]))
+    return value, low, high
+
+
+def as_percent(axis: Any) -> None:
+    """Marks an axis in per cent."""
+    axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")

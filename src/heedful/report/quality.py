@@ -1,0 +1,51 @@
+"""How well an audited model decides: what stands beside the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heedful.audits.finding import Finding
+
+Quality = Mapping[str, Mapping[str, float]]
+"""By split and metric: `value`, and `low`, `high` and `n` where there is an interval."""
+
+
+def quality_of(record: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
+    """The accuracy on the audited documents, and what training noted on dev.
+
+    A run that was trained elsewhere has no dev; an audit without substitution takes the accuracy on
+    test that training noted.
+    """
+    found: dict[str, dict[str, float]] = {}
+    substitution = findings.get("substitution")
+    accuracy = substitution.get("accuracy", "trained") if substitution else None
+    if accuracy is not None:
+        split = record.get("audited", {}).get("split", "test")
+        ends = {"value": accuracy.value, "low": accuracy.low, "high": accuracy.high}
+        found[f"{split} accuracy"] = ends | {"n": accuracy.n}
+    elif record.get("test"):
+        found["test accuracy"] = {"value": record["test"]["accuracy"]}
+    if record.get("best_dev") is not None:
+        chosen = record["configuration"].get("train", {}).get("select", "accuracy")
+        found[f"dev {chosen}"] = {"value": abs(record["best_dev"])}
+    return found
+
+
+def in_words(quality: Quality) -> str:
+    """The quality in a line, in per cent: `test 90.4 % [88.2, 92.4], dev 91.2 %`.
+
+    >>> in_words({"test accuracy": {"value": 0.9, "low": 0.88, "high": 0.92}})
+    'test 90.0 % [88.0, 92.0]'
+    """
+    parts = []
+    for name, number in quality.items():
+        if name.endswith("loss"):
+            parts.append(f"{name} {number['value']:.3f}")
+            continue
+        said = f"{name.removesuffix(' accuracy')} {100 * number['value']:.1f} %"
+        low, high = number.get("low"), number.get("high")
+        if low is not None and high is not None and low == low and high == high:
+            said += f" [{100 * low:.1f}, {100 * high:.1f}]"
+        parts.append(said)
+    return ", ".join(parts)

@@ -1,0 +1,69 @@
+"""The two stages of a watched training as curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from heedful.dynamics.watching import read_watched
+from heedful.report.drawing import ACCENT, GREY, SOFT, VIOLET, WARM, canvas, page_style, svg
+
+CURVES = {
+    "probe ~ bag of words": (WARM, "-"),
+    "attention ~ probe": (ACCENT, "-"),
+    "attention ~ bag of words": (VIOLET, (0, (4, 2))),
+    "chance": (GREY, (0, (2, 2))),
+}
+TITLE = "Words first, then attention"
+
+
+def draw_watched(path: Path) -> str:
+    """The curves of a `watched.jsonl` as an inline SVG element; empty without one."""
+    entries = read_watched(path) if path.is_file() else []
+    if not entries:
+        return ""
+    with page_style("chart-watched"):
+        return svg(watched(entries), "chart-watched", TITLE, told(entries))
+
+
+def watched(entries: Sequence[Mapping[str, Any]]) -> Figure:
+    """Agreements over steps on the left, entropy of attention on the right."""
+    figure, (left, right) = canvas(210, 2, (1.7, 1))
+    steps = [entry["step"] for entry in entries]
+    for name, (colour, dashes) in CURVES.items():
+        values = [entry[name] for entry in entries]
+        width = 1.2 if name == "chance" else 1.8
+        left.plot(steps, values, color=colour, ls=dashes, lw=width, label=name)
+    right.plot(steps, [entry["entropy of attention"] for entry in entries], color=SOFT, lw=1.8)
+    left.set_title("largest unit among the top 5 %", color=SOFT)
+    right.set_title("entropy of attention", color=SOFT)
+    for axes in (left, right):
+        axes.set_ylim(-0.02, 1.04)
+        axes.set_xlabel("training step")
+    figure.legend(loc="outside lower left", ncols=2, handlelength=1.6, columnspacing=1.2)
+    return figure
+
+
+def told(entries: Sequence[Mapping[str, Any]]) -> str:
+    """What the curves show, in a sentence."""
+    first, last = entries[0], entries[-1]
+    halves = {name: _halfway(entries, name) for name in list(CURVES)[:2]}
+    words, attention = halves.values()
+    order = "after" if attention > words else "before" if attention < words else "together with"
+    return (
+        f"From step {first['step']} to {last['step']} agreement of the probe with a bag of words "
+        f"goes from {first['probe ~ bag of words']:.2f} to {last['probe ~ bag of words']:.2f}, of "
+        f"attention with the probe from {first['attention ~ probe']:.2f} to "
+        f"{last['attention ~ probe']:.2f}; the second is half way up at step {attention}, {order} "
+        f"the first (step {words})."
+    )
+
+
+def _halfway(entries: Sequence[Mapping[str, Any]], name: str) -> int:
+    """The first step at which a curve is half way from its start to its highest value."""
+    values = [entry[name] for entry in entries]
+    middle = (values[0] + max(values)) / 2
+    return int(next(e["step"] for e, value in zip(entries, values, strict=True) if value >= middle))

@@ -1,0 +1,199 @@
+"""Attention, probe and saliency of classifiers, and what is kept of them while they learn."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from heedful.corpora import encode, planted
+from heedful.corpora.batches import collate, mixed_batches
+from heedful.corpora.recipes import with_marks
+from heedful.dynamics.agreement import starts_of
+from heedful.dynamics.frozen import train_frozen
+from heedful.dynamics.probing import ProbeLog, chosen, kept_saliency, probed, saliency
+from heedful.dynamics.trajectory import kept_checkpoints, load_trajectory, save_trajectory
+from heedful.errors import InputError
+from heedful.models import build, parse
+from heedful.runs.randomness import numpy_generator
+from heedful.training import TrainConfig, fit
+from heedful.training.config import Schedule
+from heedful.training.presets import PRESETS
+
+CONFIG = TrainConfig(batch_size=16, clip_norm=0.0, patience=0)
+SIZES = {"embedding_dim": 12, "width": 16, "attention_dim": 8, "one_logit": True}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return encode(with_marks(planted(2, "short", sizes={"train": 80, "dev": 20, "test": 8})))
+
+
+def _model(corpus, recipe="bilstm+additive-relu", seed=0, **sizes):
+    config = parse(recipe, **(SIZES | sizes)).model
+    return build(config, corpus.vocabulary, corpus.classes, seed)
+
+
+def test_the_published_classifier_has_the_published_number_of_parameters(corpus):
+    preset = PRESETS["dynamics/attention"]
+    model = _model(corpus, preset.recipe, **preset.model)
+    counted = sum(p.numel() for name, p in model.named_parameters() if "embedding" not in name)
+    assert counted == 1_274_882
+
+
+def test_relu_scores_are_their_formula(corpus):
+    model = _model(corpus).double()
+    batch = collate(corpus.splits["dev"], [0, 1])
+    passed = model(batch)
+    part = model.level.attention
+    hidden = torch.relu(passed.attended.values @ part.hidden.weight.T + part.hidden.bias)
+    wanted = hidden @ part.query.weight[0] + part.query.bias
+    inside = batch.mask
+    torch.testing.assert_close(passed.attended.scores[inside], wanted[inside])
+
+
+def test_the_probe_gives_the_decision_back_through_log_odds(corpus):
+    # Equation 12: p = σ(Σ α σ⁻¹(β)), exactly, the bias included.
+    model = _model(corpus).double()
+    dev = corpus.splits["dev"]
+    found = probed(model, dev)
+    beta = np.exp(found.probe[0].astype(np.float64))
+    odds = np.log(beta) - np.log1p(-beta)
+    starts = starts_of(found.lengths)
+    decided = 1 / (1 + np.exp(-np.add.reduceat(found.attention[0] * odds, starts)))
+    with torch.no_grad():
+        logp = model(collate(dev, range(len(dev)))).logits.log_softmax(-1)
+    right = logp.gather(1, torch.from_numpy(dev.labels)[:, None])[:, 0].exp().numpy()
+    np.testing.assert_allclose(decided, right, atol=1e-6)
+
+
+def test_rows_are_documents_in_order_and_marks_are_special(corpus):
+    dev = corpus.splits["dev"]
+    found = probed(_model(corpus), dev)
+    assert found.lengths.tolist() == dev.lengths.tolist()
+    np.testing.assert_allclose(
+        np.add.reduceat(found.attention[0], starts_of(found.lengths)), 1.0, rtol=1e-5
+    )
+    special = np.flatnonzero(found.is_special)
+    ends = np.cumsum(found.lengths) - 1
+    assert special.tolist() == sorted([*starts_of(found.lengths), *ends])
+
+
+def test_saliency_is_the_derivative_by_a_gate(corpus):
+    model = _model(corpus).double()
+    dev = chosen(corpus.splits["dev"], np.array([3]))
+    batch = collate(dev, [0])
+    found = saliency(model, dev)
+    with torch.no_grad():
+        inputs = model.embed(batch)
+        for place in range(0, len(found), 4):
+            values = []
+            for change in (-1e-5, 1e-5):
+                gated = inputs.clone()
+                gated[0, place] *= 1 + change
+                values.append(
+                    model.from_inputs(gated, batch).logits.log_softmax(-1)[0, batch.labels[0]]
+                )
+            assert found[place] == pytest.approx(float(values[1] - values[0]) / 2e-5, abs=1e-6)
+
+
+def test_a_schedule_counts_steps_and_evaluates_where_it_says(corpus, tmp_path):
+    schedule = Schedule(7, (0, 3, 7))
+    dev = corpus.splits["dev"]
+    log = ProbeLog(tmp_path, {"dev": dev}, with_saliency=True)
+    model = _model(corpus)
+    history = fit(model, corpus, CONFIG, observers=[log], schedule=schedule)
+    assert [entry["step"] for entry in history.entries] == [0, 3, 7]
+    kept = kept_checkpoints(tmp_path, "dev")
+    assert kept.steps.tolist() == [0, 3, 7]
+    fresh = probed(_model(corpus), dev)
+    np.testing.assert_array_equal(kept.attention[0], fresh.attention[0])
+    # The model is left at its best evaluation, which is where saliency was taken.
+    np.testing.assert_allclose(kept_saliency(tmp_path, "dev"), saliency(model, dev), atol=1e-6)
+    assert probed(model, dev).performance()[0] == kept.performance().max()
+
+
+def test_a_killed_schedule_ends_with_the_same_numbers(corpus, tmp_path):
+    schedule = Schedule(9, (0, 4, 9))
+    config = replace(CONFIG, checkpoint_seconds=0.0)
+
+    def observer(folder):
+        return ProbeLog(folder, {"dev": corpus.splits["dev"]}, with_saliency=False)
+
+    whole = tmp_path / "whole"
+    fit(
+        _model(corpus), corpus, config, observers=[observer(whole)], folder=whole, schedule=schedule
+    )
+
+    def killed(moment):
+        if moment.step == 4:
+            raise KeyboardInterrupt
+
+    parts = tmp_path / "parts"
+    with pytest.raises(KeyboardInterrupt):
+        fit(
+            _model(corpus), corpus, config, observers=[observer(parts), killed],
+            folder=parts, schedule=schedule,
+        )  # fmt: skip
+    fit(
+        _model(corpus), corpus, config, observers=[observer(parts)], folder=parts, schedule=schedule
+    )
+    one, two = (kept_checkpoints(folder, "dev") for folder in (whole, parts))
+    assert one.steps.tolist() == two.steps.tolist()
+    np.testing.assert_array_equal(one.attention, two.attention)
+
+
+def test_mixed_batches_are_whole_and_do_not_sort_by_length(corpus):
+    train = corpus.splits["train"]
+    found = list(mixed_batches(train, 32, numpy_generator(0, "x")))
+    assert [len(batch) for batch in found] == [32, 32]
+    assert len({name for batch in found for name in batch.names}) == 64
+    assert len(next(mixed_batches(train, 500, numpy_generator(0, "x")))) == len(train)
+
+
+def test_bad_schedules_are_refused():
+    with pytest.raises(InputError, match="at least 1 step"):
+        Schedule(0, (0,))
+    with pytest.raises(InputError, match="from 0 to 5"):
+        Schedule(5, (6,))
+
+
+def test_frozen_states_train_attention_alone_as_fit_would(corpus):
+    schedule = Schedule(6, (0, 6))
+    frozen, plain = _model(corpus), _model(corpus)
+    seen = []
+    train_frozen(frozen, corpus.splits["train"], schedule, seen.append, batch_size=16)
+    assert seen == [0, 6]
+    for name, parameter in plain.named_parameters():
+        parameter.requires_grad_(".attention." in name)
+    last = {}
+    fit(
+        plain, corpus, CONFIG, schedule=schedule,
+        observers=[lambda m: last.update(deepcopy(m.model.state_dict()))],
+    )  # fmt: skip
+    last.pop("level.attention.query.bias")  # softmax never sees it: its gradient is rounding
+    for name, value in [(k, v) for k, v in frozen.state_dict().items() if k in last]:
+        torch.testing.assert_close(value, last[name], atol=1e-6, rtol=1e-5)
+    streamed = _model(corpus)
+    train_frozen(
+        streamed, corpus.splits["train"], schedule, seen.append, batch_size=16, cached_bytes=0
+    )
+    torch.testing.assert_close(
+        streamed.level.attention.query.weight,
+        frozen.level.attention.query.weight,
+        atol=1e-6,
+        rtol=0,
+    )
+
+
+def test_trajectories_come_back_from_their_file(corpus, tmp_path):
+    found = replace(probed(_model(corpus), corpus.splits["dev"]), scores={"bleu": np.array([3.0])})
+    save_trajectory(tmp_path / "a.safetensors", found)
+    again = load_trajectory(tmp_path / "a.safetensors")
+    np.testing.assert_array_equal(again.probe, found.probe)
+    np.testing.assert_array_equal(again.is_special, found.is_special)
+    assert again.performance("bleu").tolist() == [3.0]
+    (tmp_path / "b.safetensors").write_text("x")
+    with pytest.raises(InputError, match="holds no trajectory"):
+        load_trajectory(tmp_path / "b.safetensors")
