@@ -108,6 +108,9 @@ The ratio is theirs over ours where the limit is ≥, ours over theirs (or a fit
 is ≤. A forward pass is that of `bilstm+additive` at its default sizes, in float32, over the same
 documents.
 
+Peers that are not in the table: ferret-xai 0.4.2 does not install beside us (it wants transformers
+< 5, numpy < 2, captum < 0.8 and pandas < 3); inseq 0.7.1 explains generation, not classifiers.
+
 {said}
 """
 
