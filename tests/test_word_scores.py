@@ -45,7 +45,7 @@ def made(texts: int = 30) -> dict[str, pd.DataFrame]:
             instance=f"t{number}", position=range(n), word=words, length=n, label_of_word=labels,
             lat=held.sum(0), gradient=rng.uniform(0, 1e-3, n),
             gradient_predicted=rng.uniform(0, 1e-3, n), pooling=held[0], averaged=held[1],
-            rollout=held[0],
+            rollout=held[0], top_layer=held[1], even_start=held[0],
         )  # fmt: skip
         tokens.append(part)
         for layer in range(1, LAYERS + 1):
