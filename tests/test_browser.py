@@ -1,26 +1,20 @@
 """The page in a real Chromium: what a reader does, and what `decide` says of it."""
 
-import os
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-
-from demo_run import Demo, demo, written
-from heedful.models import Replace, decide, erase, uniform
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
-
-from picture import browser_paths, chromium, show
+from picture import chromium, show
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
+
+from demo_run import Demo, demo, written
+from heedful.models import Replace, decide, erase, uniform
 
 pytestmark = pytest.mark.browser
 EVIL = (
@@ -30,12 +24,7 @@ LONG = " ".join(["good bad dull film"] * 110)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    if browser_paths() is None:
-        missing = "no Chromium with chromedriver on this machine"
-        if os.environ.get("HEEDFUL_BROWSER") == "required":
-            pytest.fail(f"HEEDFUL_BROWSER=required, but there is {missing}")
-        pytest.skip(missing)
+def run(has_browser: None, tmp_path_factory: pytest.TempPathFactory) -> Demo:
     torch.set_num_threads(1)
     extra = [written("evil", EVIL, 1), written("long", LONG, 0), written("single", "good", 1)]
     return demo(tmp_path_factory.mktemp("browser") / "run", extra=extra)

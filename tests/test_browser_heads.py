@@ -1,13 +1,13 @@
 """A Transformer's instances in a real Chromium: erasures looked up, layers and heads drawn."""
 
-import os
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from picture import chromium, show
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
 
 from heedful.importance import explain, sentence_of
 from heedful.importance.layers import head_rows
@@ -15,12 +15,6 @@ from heedful.models import Reading, decide, erase, read
 from heedful.report import describe, render
 from heedful.runs import RunFolder, write_json
 from tiny_transformers import reader
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
-
-from picture import browser_paths, chromium, show
-from selenium.webdriver import Chrome
-from selenium.webdriver.common.by import By
 
 pytestmark = pytest.mark.browser
 TEXTS = (
@@ -37,12 +31,9 @@ def reading() -> Reading:
 
 
 @pytest.fixture(scope="module")
-def page(reading: Reading, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    if browser_paths() is None:
-        missing = "no Chromium with chromedriver on this machine"
-        if os.environ.get("HEEDFUL_BROWSER") == "required":
-            pytest.fail(f"HEEDFUL_BROWSER=required, but there is {missing}")
-        pytest.skip(missing)
+def page(
+    has_browser: None, reading: Reading, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Chrome]:
     model = reader("bert")
     entries = describe(model, reading, explain(model, reading, METHODS))
     folder = tmp_path_factory.mktemp("heads") / "run"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from picture import chromium, show
+from selenium.webdriver.common.by import By
 
 import heedful
 from heedful.corpora import planted
@@ -15,22 +13,12 @@ from heedful.jobs.settings import settings_of
 from heedful.models import lat
 from heedful.models.tracing import layers_of
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
-
-from picture import browser_paths, chromium, show
-from selenium.webdriver.common.by import By
-
 pytestmark = pytest.mark.browser
 HEADS, LAYERS = 2, 2
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    if browser_paths() is None:
-        missing = "no Chromium with chromedriver on this machine"
-        if os.environ.get("HEEDFUL_BROWSER") == "required":
-            pytest.fail(f"HEEDFUL_BROWSER=required, but there is {missing}")
-        pytest.skip(missing)
+def run(has_browser, tmp_path_factory):
     out = tmp_path_factory.mktemp("flow") / "run"
     corpus = planted(2, "short", sizes={"train": 60, "dev": 20, "test": 6})
     sizes = {"embedding_dim": 12, "layers": LAYERS, "heads": HEADS, "head_dim": 8}

@@ -160,7 +160,8 @@ def test_raw_attention_is_drawn_without_handing_down(flow, model):
 
 def test_one_word_can_be_drawn(model):
     stack = layers_of(model, model.batch(["nice"]))
-    ElementTree.fromstring(draw(describe_flow(stack, 0, ["nice"])))
+    root = ElementTree.fromstring(draw(describe_flow(stack, 0, ["nice"])))
+    assert any(text.strip() == "nice" for text in root.itertext())
 
 
 def test_packed_edges_are_the_roots_of_the_flow(flow):
