@@ -26,7 +26,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from heedful.audits.finding import Finding, Measure, frame
-from heedful.audits.tables import Wide, counted, percent
+from heedful.audits.tables import Wide, of_several_units, percent
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.rereading import probability, read_again
@@ -129,12 +129,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
 
     The measures without a suffix are those of removed words; `, replaced` marks the others.
     """
-    every = int(rows["instance"].nunique()) if len(rows) else 0
-    rows = rows[rows["units"] > 1] if len(rows) else rows
-    left_out = "have one unit and are left out."
+    rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
-        notes = counted(every, every, left_out)
         return Finding("input-erasure", QUESTION, nothing, (), "input_erasure", {}, notes)
     modes = [mode for mode in MODES if mode in set(rows["mode"])]
     measures, headline = [], {}
@@ -153,7 +150,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
                 measures += _worth(worth, name.removeprefix(quantity))
                 avoided = "loss avoided" + name.removeprefix(quantity)
                 measures += [Measure(avoided, e, m) for m, e in loss_avoided(over_shares).items()]
-    instances = int(rows["instance"].nunique())
     return Finding(
         audit="input-erasure",
         question=QUESTION,
@@ -161,7 +157,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         measures=tuple(measures),
         chart="input_erasure",
         drawn=_drawn(rows, modes),
-        notes=(_policy(rows), *counted(every - instances, every, left_out)),
+        notes=(_policy(rows), *notes),
     )
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from heedful.audits.finding import Finding, Measure, frame
-from heedful.audits.tables import Wide, counted
+from heedful.audits.tables import Wide, counted, of_several_units
 from heedful.importance import METHODS, Importance, explain
 from heedful.models.reading import Reading
 from heedful.models.scrambled import parts_from_top, scrambled
@@ -75,9 +75,7 @@ def _tidy(
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows; documents with one unit have one order."""
     every = int(rows["instance"].nunique()) if len(rows) else 0
-    rows = rows[rows["units"] > 1] if len(rows) else rows
-    instances = int(rows["instance"].nunique()) if len(rows) else 0
-    notes = counted(every - instances, every, "have one unit and are left out.")
+    rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: it takes weights to draw anew and two units."
         return Finding("randomisation", QUESTION, nothing, (), "randomisation", {}, notes)

@@ -101,6 +101,9 @@ def counted(count: int, of: int, what: str) -> tuple[str, ...]:
 
 
 def of_several_units(rows: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The rows of documents with more than one unit, and the note that counts the others."""
-    kept = rows[rows["units"] > 1] if len(rows) else rows
-    return kept, counted(len(rows) - len(kept), len(rows), "have one unit and are left out.")
+    """The rows of documents with more than one unit, and a note on the documents left out."""
+    if not len(rows):
+        return rows, ()
+    kept = rows[rows["units"] > 1]
+    every, left = (int(table["instance"].nunique()) for table in (rows, kept))
+    return kept, counted(every - left, every, "have one unit and are left out.")

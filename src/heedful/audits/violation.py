@@ -21,7 +21,7 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from heedful.audits.finding import Finding, Measure
-from heedful.audits.tables import Wide, counted, per_ranking, percent, wide
+from heedful.audits.tables import Wide, of_several_units, per_ranking, percent, wide
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.rereading import probability, read_again
@@ -75,10 +75,7 @@ def _strongest(
 
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows; deleting a document's only unit says nothing."""
-    every = int(rows["instance"].nunique()) if len(rows) else 0
-    rows = rows[rows["units"] > 1] if len(rows) else rows
-    instances = int(rows["instance"].nunique()) if len(rows) else 0
-    notes = counted(every - instances, every, "have one unit and are left out.")
+    rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
         return Finding("violation", QUESTION, nothing, (), "violation", {}, notes)
