@@ -1,7 +1,7 @@
 """Twenty stacked seeds of the copying task against one seed on the library's fused LSTM.
 
-`python -m benchmarks.seeds_gpu` prints one JSON object; `--device cpu` works too, where arithmetic
-and not launches takes the time, so that a stack of n costs about n times one.
+`python -m benchmarks.seeds_gpu` prints a JSON line for each form of the models. `--device cpu`
+works too; there arithmetic and not launches takes the time, so that n models cost n times one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,15 +30,15 @@ LIMIT = 4.0
 
 
 def measured(
-    device: str = "cuda", seeds: int = 20, steps: int = 100, width: int = 256, repeats: int = 3
-) -> dict[str, Any]:
+    device: str = "cuda", seeds: int = 20, steps: int = 40, width: int = 256, repeats: int = 2
+) -> Iterator[dict[str, Any]]:
     """Milliseconds per step: one seed on the library's layers, one stacked, all stacked.
 
     A run of `steps` and one of a quarter of them are timed, and the difference taken: what is paid
     once (compiling, recording) does not count, and is given apart.
     """
     task = Copying(40, 40)
-    found: dict[str, Any] = {"device": _described(device), "seeds": seeds, "limit": LIMIT}
+    shared = {"device": _described(device), "seeds": seeds, "limit": LIMIT}
     forms: dict[str, TranslatorConfig] = {
         "lstm, 1 head": copying_config(40, width),
         "gru, 8 heads": code_copying_config(40, width, 8),
@@ -73,9 +73,9 @@ def measured(
         }
         times = {key: _per_step(device, case, steps, repeats) for key, case in cases.items()}
         ratio = times["all_stacked_ms"] / times["one_library_ms"]
-        found[name] = {key: round(value, 3) for key, value in times.items()}
-        found[name] |= {"times_one_seed": round(ratio, 2), "passes": ratio <= LIMIT}
-    return found
+        found = {key: round(value, 3) for key, value in times.items()}
+        found |= {"times_one_seed": round(ratio, 2), "passes": ratio <= LIMIT}
+        yield {"models": name} | found | shared
 
 
 def _config(steps: int) -> SeedsConfig:
@@ -107,16 +107,17 @@ def _described(device: str) -> str:
 
 
 def main() -> None:
-    """Prints one JSON object."""
+    """Prints the lines, each as soon as it is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     given = options.seeds, options.steps, options.width, options.repeats
-    print(json.dumps(measured(options.device, *given), indent=1))
+    for line in measured(options.device, *given):
+        print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

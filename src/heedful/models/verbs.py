@@ -20,8 +20,8 @@ from heedful.models import edits
 from heedful.models.edits import SMALLEST_MASS, Edit, Scale
 from heedful.models.reading import Reading
 
-CHUNK = 64
-"""Edits per call of a head that is not linear."""
+WEIGHTS = 2**20
+"""Edited weights per call of a head that is not linear: 8 MiB of attention."""
 
 
 class AttentiveModel(Protocol):
@@ -246,7 +246,7 @@ def _curve_by_answers(
         2, order, torch.arange(units, device=order.device).expand(order.shape)
     )
     steps = []
-    per_call = max(CHUNK // rankings, 1)
+    per_call = max(_edits_per_call(reading) // rankings, 1)
     for start in range(0, units + 1, per_call):
         step = torch.arange(start, min(start + per_call, units + 1), device=order.device)
         kept = place[:, :, None] >= step[:, None]
@@ -265,6 +265,10 @@ def _each(
     eye = torch.eye(units, dtype=torch.bool, device=reading.mask.device)
     parts = [
         decide(model, reading, edit_of(chunk.expand(len(reading.mask), -1, -1)))
-        for chunk in torch.split(eye, CHUNK)
+        for chunk in torch.split(eye, _edits_per_call(reading))
     ]
     return torch.cat(parts, 1)
+
+
+def _edits_per_call(reading: Reading) -> int:
+    return max(WEIGHTS // reading.mask.numel(), 1)
