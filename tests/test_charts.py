@@ -17,7 +17,7 @@ from heedful.errors import InputError
 from heedful.importance import explain
 from heedful.models import read
 from heedful.report.charts import CHARTS, DENSE, draw, draw_training
-from heedful.report.drawing import plain_text, standalone
+from heedful.report.drawing import last_part, plain_text, standalone
 from heedful.runs.atomic import plain
 from heedful.statistics.estimates import Estimate
 from tiny import batch_of, chosen, classifier
@@ -178,6 +178,13 @@ def test_names_from_data_are_text_never_markup_or_maths() -> None:
 def test_labels_are_one_short_line() -> None:
     assert plain_text("a\nb\x00\tc") == "a b c"
     assert plain_text("x" * 40, 10) == "x" * 9 + "…"
+
+
+def test_a_name_that_does_not_fit_is_told_by_its_last_part() -> None:
+    assert last_part("attention, mean") == "attention, mean"
+    assert last_part("probability of the decision, read alone, top unit") == "top unit"
+    assert last_part("x" * 40, 10) == "x" * 9 + "…"
+    assert last_part("a long beginning, " + "x" * 40, 10) == "x" * 9 + "…"
 
 
 def test_the_training_curve_needs_a_history(tmp_path) -> None:  # type: ignore[no-untyped-def]

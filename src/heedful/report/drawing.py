@@ -98,6 +98,16 @@ def plain_text(text: object, most: int = 26) -> str:
     return shown if len(shown) <= most else shown[: most - 1].rstrip() + "…"
 
 
+def last_part(text: object, most: int = 26) -> str:
+    """A label that fits: the whole of it, or what follows its last comma.
+
+    >>> last_part("probability of the decision, read alone, top unit")
+    'top unit'
+    """
+    whole = plain_text(text, len(str(text)) + 1)
+    return plain_text(whole if len(whole) <= most else whole.rpartition(", ")[2], most)
+
+
 def svg(figure: Figure, name: str, title: str, description: str) -> str:
     """The figure as an inline SVG element, titled and described for those who do not see it."""
     out = io.StringIO()

@@ -10,7 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
-from heedful.report.drawing import ACCENT, GREY, LINE, SERIES, SOFT, WARM, canvas, plain_text
+from heedful.report.drawing import (
+    ACCENT,
+    GREY,
+    LINE,
+    SERIES,
+    SOFT,
+    WARM,
+    canvas,
+    last_part,
+    plain_text,
+)
 
 ROW = 21
 """Height of one line of a chart that lists methods."""
@@ -85,7 +95,7 @@ def points(axes: Axes, names: Sequence[str], found: Sequence[tuple[float, float,
 
 def lines(axes: Axes, names: Sequence[str]) -> None:
     """Names from top to bottom on the left, a faint grid, no frame."""
-    axes.set_yticks(range(len(names)), [plain_text(name) for name in names])
+    axes.set_yticks(range(len(names)), [last_part(name) for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
     axes.xaxis.grid(True, color=LINE, lw=0.7)
