@@ -305,3 +305,19 @@ def test_half_surrogates_become_the_replacement_character_and_are_counted(tmp_pa
     table.to_parquet(tmp_path / "out.parquet")
     found = read_texts(tmp_path / "a.jsonl", reading.corpus.classes)
     assert [d.label for d in found.corpus.splits["test"]] == [0, 1] * 10
+
+
+def test_a_trained_model_is_asked_about_the_test_rows_of_a_file(tmp_path: Path) -> None:
+    parts = ["train", "test", "dev", "test", "train"]
+    rows = [f"text {n},yes,{part}" for n, part in enumerate(parts)]
+    path = tmp_path / "reviews.csv"
+    path.write_text("\n".join(["text,label,split", *rows]))
+    found = read_texts(path, ("no", "yes"))
+    assert [document.text for document in found.corpus.splits["test"]] == ["text 1", "text 3"]
+    assert found.said[-1] == "documents: 2 (the test rows of 5)"
+    path.write_text("\n".join(["text,label,part", *rows]))
+    assert len(read_texts(path, ("no", "yes")).corpus.splits["test"]) == 5  # not taken for a split
+    assert len(read_texts(path, ("no", "yes"), split="part").corpus.splits["test"]) == 2
+    path.write_text("text,label,split\na b,yes,train\nb c,no,dev\n")
+    untested = read_texts(path, ("no", "yes"))
+    assert untested.said[-1] == "documents: 2 (none is marked test: all rows)"

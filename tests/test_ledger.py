@@ -116,7 +116,7 @@ def test_all_is_decided_over_the_corpora_at_hand_and_says_so():
     found = over_all(judged(sst="confirmed", yelp="not measurable"))
     assert found.word == "confirmed"
     assert "at hand: sst" in found.reason
-    assert "not at hand: yelp" in found.reason
+    assert "not measurable: yelp" in found.reason
     nothing = over_all(judged(yelp="not measurable"))
     assert (nothing.word, nothing.reason) == ("not measurable", "because yelp")
 

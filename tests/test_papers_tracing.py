@@ -13,10 +13,11 @@ import torch
 from heedful.corpora import Corpus
 from heedful.errors import InputError
 from heedful.jobs.ledger import NotMeasurable, Parts, judge
-from heedful.jobs.results import Results
+from heedful.jobs.results import Results, Skipped
 from heedful.papers import reproduce, study_of, tracing, tracing_models, tracing_steps
 from heedful.papers.tracing_artefacts import same_under_recipes
 from heedful.papers.tracing_claims import CLAIMS
+from heedful.papers.tracing_extras import variants
 from heedful.papers.tracing_measures import feelings_first, good_accuracy, windows_help
 from heedful.papers.tracing_numbers import HEADS, REGRESSION
 from heedful.papers.tracing_trainings import concordances
@@ -200,6 +201,10 @@ def test_a_tiny_run_on_texts_has_all_columns(tmp_path: Path) -> None:
     assert {"LAT, untrained model", "heads averaged"} <= set(regressions["score"])
     shown = pd.read_csv(folder / "R1.shown.csv")
     assert {"b2 low", "seeds with p < .001", "R²", "vertex"} <= set(shown)
+    said = json.loads((folder / "R1.json").read_text())["sentence"]
+    assert said.startswith("planted: b2 ")
+    assert said.endswith((" in 0 of 2.", " in 1 of 2.", " in 2 of 2."))
+    assert "nan" not in said
     assert len(tables["R2"]) == 6
     assert tables["R3"]["words"][0] == tables["X1"]["rated"][0]
     assert tables["S1"]["width"].tolist() == [16]
@@ -308,6 +313,44 @@ def test_a_missing_corpus_is_a_reason_not_an_error(tmp_path: Path) -> None:
     claim = found.studies[0].claims[0]
     assert claim["verdict"] == "not measurable"
     assert "SEND is not in the data root" in claim["reason"]
+
+
+def test_a_study_that_is_only_drawn_says_that_send_is_absent_not_that_it_waits(
+    tmp_path: Path,
+) -> None:
+    settings = {"corpora": ["send"], "scale": "paper", "figures": False, "compute": False}
+    reasons = []
+    for name in ("without", "with"):
+        root = tmp_path / name
+        root.mkdir()
+        if name == "with":
+            (root / "send").mkdir()
+        found = reproduce(
+            "tracing", only=["TRA-3", "TRA-13"], out=tmp_path / f"{name} out", data_root=root,
+            **settings,
+        )  # fmt: skip
+        reasons.append({claim["reason"] for claim in found.studies[0].claims})
+    assert len(reasons[0]) == 1
+    assert reasons[0].pop().startswith("data absent: SEND is not in the data root")
+    assert reasons[1] == {"not computed yet, and only finished steps were asked for"}
+
+
+def test_a_recipe_that_is_not_trained_yet_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """X-V: four of five recipes are at hand."""
+    up, most = Estimate(0.3, 0.2, 0.4, 9, "x"), Estimate(1.0, 0.6, 1.0, 5, "x")
+
+    def bends(view: View, score: str, has_length: bool, variant: str) -> dict[str, Estimate]:
+        if variant == "positions":
+            raise Skipped("not computed yet")
+        return {"b2": up, "seeds with p < .001": most}
+
+    monkeypatch.setattr("heedful.papers.tracing_extras.bends", bends)
+    monkeypatch.setattr(View, "accuracies", lambda self, variant: [40.0, 40.1, 40.2, 40.3, 40.1])
+    made = variants(Results(Path(".")), STUDY.plan("paper", ["sst"]))
+    assert made.table is not None
+    assert made.table["recipe"].tolist() == [v for v in tracing_models.VARIANTS if v != "positions"]
+    assert made.table["seeds up, b2"].tolist() == [5] * 4
+    assert made.deviations == ("No positions: not computed yet.",)
 
 
 def test_every_seed_has_its_own_start() -> None:

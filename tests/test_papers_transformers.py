@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from heedful.jobs.tuning_stages import chosen
 from heedful.models.huggingface.starting import start_from
 from heedful.papers import reproduce, study_of
 from heedful.papers.transformers import STUDY, audited, swept
-from heedful.papers.transformers_measures import _ranking, _worth
+from heedful.papers.transformers_measures import Steps, _ranking, _worth, beyond_attention
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,30 @@ def test_faithfulness_over_seeds_is_the_mean_of_the_seeds(done) -> None:
         assert other.faithfulness.value == pytest.approx(place.faithfulness.value + 0.125)
     worth = _worth(rows["input-erasure"]).groupby("method")["worth"].mean()
     assert np.isclose(worth["attention"], one.of("attention").faithfulness.value)
+
+
+def test_the_best_of_many_chance_orders_is_not_called_better_and_attention_may_win() -> None:
+    plan = study_of("transformers").plan("smoke", seeds=2)
+    noise = np.random.default_rng(0)
+
+    def measured(lead: float):
+        def table(seed: int) -> pd.DataFrame:
+            rows = [
+                {"instance": f"d{i}", "method": method, "share": 0.1, "mode": "removed", "units": 9,
+                 "comprehensiveness": noise.normal() + lead * (method == "attention"),
+                 "sufficiency": 0.0}
+                for i in range(300) for method in ("attention", "random", *map(str, range(40)))
+            ]  # fmt: skip
+            return pd.DataFrame(rows)
+
+        tables = {seed: {"input-erasure": table(seed)} for seed in plan.seeds}
+        none: Any = None
+        steps = Steps(none, none, none, lambda plan, corpus, model, seed: seed, none)
+        return beyond_attention(steps, tables, plan, "planted")
+
+    assert measured(0.0).side(0) == "straddles"
+    assert measured(1.0).side(0) == "below"
+    assert measured(0.0).n == 150
 
 
 def test_pieces_of_a_tokenizer_are_kept_with_its_own_unknown(done, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from heedful.jobs.ledger import holding
 from heedful.jobs.reproduce import reproduce_study
 from heedful.papers import polarity_numbers as paper
 from heedful.papers import polarity_steps as steps
-from heedful.papers.polarity import STUDY
+from heedful.papers.polarity import OPPOSED, STUDY
+from heedful.papers.polarity_figures import _weight_boxes
 from heedful.statistics import Estimate
 
 
@@ -19,7 +20,7 @@ def test_every_item_and_claim_of_the_specification_is_there() -> None:
     assert {claim.id for claim in STUDY.claims} == wanted
     figures = {f"S-F{n}" for n in range(1, 29)} - {"S-F26", "S-F27"}  # 25 shows all three
     main = {"M-T1", "M-T2", "M-F2", "M-F3", "M-F3c", "M-F4", "M-F5", "M-X", "S-T1", "N-1"}
-    ours = {"X-1", "X-2", "X-3"}  # the terms, the strength of L2, Adam
+    ours = {"X-1", "X-2", "X-3", "X-4"}  # the terms, the strength of L2, Adam, V·W at each λ
     assert figures | main | ours <= {artifact.id for artifact in STUDY.artifacts}
 
 
@@ -101,3 +102,38 @@ def test_adam_is_another_training_of_the_same_models(made: Path) -> None:
         != table.loc["adagrad", "neutral over class words"]
     )
     assert table["right signs"].between(0, 1).all()
+
+
+def test_every_made_up_word_is_shown_with_the_class_it_was_made_for(made: Path) -> None:
+    table = pd.read_csv(made / "S-F3.csv")
+    kinds = table.groupby("panel")["class"].value_counts()
+    for panel in ("data1", "data2"):
+        assert kinds[panel].to_dict() == {"neutral": 30, "positive": 6, "negative": 6}
+        assert sorted(table[table["panel"] == panel]["token index"]) == list(range(42))
+
+
+def test_axes_have_the_epochs_of_the_papers_own_rate(made: Path) -> None:
+    ends = {name: pd.read_csv(made / f"{name}.csv")["epoch"].max() for name in ("S-F1", "S-F5")}
+    assert ends["S-F1"] == pytest.approx(16 * 0.1 / 0.015)  # 75 epochs would be 500
+    assert ends["S-F5"] == pytest.approx(16 * 0.1 / 0.25)  # and 30
+    assert set(pd.read_csv(made / "S-F1.csv")["quantity"]) == set(OPPOSED)
+
+
+def test_ratios_are_compared_with_the_balanced_set_of_the_same_start(made: Path) -> None:
+    table = pd.read_csv(made / "S-F7.csv").set_index("ratio")
+    assert pd.isna(table.loc["1:1", "minus 1:1"])
+    moved = table["V·W"] - table.loc["1:1", "V·W"]
+    assert moved.drop("1:1").to_numpy() == pytest.approx(table["minus 1:1"].drop("1:1").to_numpy())
+
+
+def test_weights_beyond_the_whiskers_are_named(made: Path) -> None:
+    table = pd.read_csv(made / "M-F5.csv")
+    boxes = table[table["n"].notna()].set_index("class")
+    beyond = table[table["outlier"].notna()] if "outlier" in table else table.head(0)
+    assert list(boxes.index) == ["positive", "negative", "neutral"]
+    for row in beyond.to_dict("records"):
+        low, high = boxes.loc[row["class"], ["low", "high"]]
+        assert not low <= row["outlier"] <= high
+        assert row["word"]
+    drawn = _weight_boxes(table).axes[0].get_lines()[-1]
+    assert len(beyond) == 0 or len(drawn.get_xdata()) == len(beyond)

@@ -245,7 +245,7 @@ def test_a_missing_corpus_is_skipped_with_its_reason_everywhere(lab: Lab, tmp_pa
     assert found["TOY-1", "yelp"]["verdict"] == "not measurable"
     assert found["TOY-1", "yelp"]["reason"] == ABSENT
     assert found["TOY-1", "all"]["verdict"] == "confirmed"
-    assert "not at hand: yelp" in found["TOY-1", "all"]["reason"]
+    assert "not measurable: yelp" in found["TOY-1", "all"]["reason"]
     assert found["TOY-3", "all"]["ours"] == 2
     assert result.artifacts[0]["missing"] == {"yelp": ABSENT}
     assert result.skipped["yelp/text"] == ABSENT

@@ -135,9 +135,9 @@ def for_run(
     if data is None:
         source = source_named(corpus, None, columns, data_root, seed, False)
         return open_source(source), out or run.with_name(f"{run.name}-on-{source.name}")
-    known, (text, label, _) = load(run), columns
+    known, (text, label, split) = load(run), columns
     rule = getattr(known, "tokeniser", "words")
-    found = read_texts(data, known.classes, text, label, tokeniser=rule, second=second)
+    found = read_texts(data, known.classes, text, label, tokeniser=rule, second=second, split=split)
     say(found.said)
     return found.corpus, out or run.with_name(f"{run.name}-on-{data.stem}")
 
@@ -162,8 +162,8 @@ def for_transformer(
         opened = open_source(source)
         say((match_labels(model.classes, opened.classes).said,))
         return opened, out or place(name, source.name, seed, False)
-    text, label, _ = columns
-    found = read_texts(data, model.classes, text, label, second=second)
+    text, label, split = columns
+    found = read_texts(data, model.classes, text, label, second=second, split=split)
     say(found.said)
     return found.corpus, out or place(name, data.stem, seed, False)
 

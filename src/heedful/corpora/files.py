@@ -124,8 +124,6 @@ def _split_rows(cells: Sequence[Any], column: str, where: str) -> dict[str, list
                 "expected train, dev (val, valid, validation) or test."
             )
         rows.setdefault(name, []).append(row)
-    if "train" not in rows:
-        raise InputError(f"{where}: split column {column!r} has no train rows.")
     return rows
 
 
@@ -185,6 +183,8 @@ def corpus_of_table(
     texts, ids = _texts_and_ids(table, columns, name, notes)
     if splits is None and columns.split is not None:
         splits = _split_rows(table[columns.split], columns.split, name)
+        if "train" not in splits:
+            raise InputError(f"{name}: split column {columns.split!r} has no train rows.")
     rows = complete_splits(
         splits or {"train": list(range(len(texts)))}, ids, names, seed, name, shares
     )
@@ -253,18 +253,21 @@ def read_texts(
     id: str | None = None,
     tokeniser: str = "words",
     second: str | None = None,
+    split: str | None = None,
 ) -> FileReading:
     """The documents of a file as a test split, for a model that knows `classes` already.
 
     Labels are optional; a missing one is counted and the document kept without. Labels are matched
     by `match_labels`, and one that the model does not know is refused by name. `second` names the
-    column of the second text, for models of pairs.
+    column of the second text, for models of pairs. Where a split column marks rows as test, only
+    these are read: the model may have been trained on the others.
     """
     path = Path(path)
     table = read_table(path)
-    names = (text, label, None, id)
+    names = (text, label, split, id)
     columns = find_columns(table, str(path), *names, needs_label=False, second=second)
     notes: Counter[str] = Counter()
+    table, kept = _test_rows(table, columns, str(path))
     texts, ids = _texts_and_ids(table, columns, str(path), notes)
     labels, said = [-1] * len(texts), columns.said()
     if columns.label is not None:
@@ -283,4 +286,16 @@ def read_texts(
     count_oddities(documents, notes)
     splits = {"test": documents}
     corpus = Corpus(str(path), tuple(classes), splits, notes=dict(+notes), tokeniser=tokeniser)
-    return FileReading(corpus, columns, (*said, f"documents: {len(documents)}"))
+    return FileReading(corpus, columns, (*said, f"documents: {len(documents)}{kept}"))
+
+
+def _test_rows(table: Table, columns: Columns, where: str) -> tuple[Table, str]:
+    """The rows to audit, and how they were chosen: the test rows, where some are marked so."""
+    if columns.split is None:
+        return table, ""
+    rows = _split_rows(table[columns.split], columns.split, where).get("test")
+    every = len(table[columns.split])
+    if rows is None:
+        return table, " (none is marked test: all rows)"
+    kept = {name: [cells[row] for row in rows] for name, cells in table.items()}
+    return kept, f" (the test rows of {every})" if len(rows) < every else ""

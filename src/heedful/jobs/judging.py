@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,13 @@ def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
             if not any(step.name in results.skipped for step in claim.needs(plan, corpus))
         )
         measure_all = partial(claim.measure_all, results, plan, at_hand)
-        absent = NotMeasurable("none of its corpora is at hand")
+        lacking = {
+            results.skipped[step.name]
+            for corpus in in_use
+            for step in claim.needs(plan, corpus)
+            if step.name in results.skipped
+        }
+        absent = NotMeasurable("; ".join(["none of its corpora is at hand", *sorted(lacking)]))
         whole = judge(_measured(measure_all) if at_hand else absent, claim.side)
         told = f"{whole.reason}; over the corpora at hand: {', '.join(at_hand) or 'none'}"
         entries.append(_entry(claim, plan, EVERY, whole._replace(reason=told)))
@@ -74,18 +80,23 @@ def _entry(claim: Claim, plan: Plan, corpus: str, judgement: Judgement) -> dict[
 
 
 def merged(
-    path: Path, entries: list[dict[str, Any]], study: Study, keep: bool, prefer_old: bool
+    path: Path,
+    entries: list[dict[str, Any]],
+    study: Study,
+    keep: bool,
+    waiting: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """The new objects among the old ones, in the study's order.
 
-    Old ones stay when only a part was asked for, and where nothing was computed and the new one
-    could not be measured.
+    Old ones stay when only a part was asked for, and where they were measured and the new one waits
+    for results that are not here: `waiting` are the reasons of those.
     """
     old = {_mark(one): one for one in read_json(path)} if path.is_file() else {}
     new = {_mark(one): one for one in entries}
-    if prefer_old:
-        lost = [mark for mark, one in new.items() if one["verdict"] == "not measurable"]
-        new |= {mark: old[mark] for mark in lost if mark in old}
+    for mark, one in new.items():
+        waits = one["verdict"] == "not measurable" and any(why in one["reason"] for why in waiting)
+        if waits and mark in old and old[mark]["verdict"] != "not measurable":
+            new[mark] = old[mark]
     whole = (old if keep else {}) | new
     order = {claim.id: number for number, claim in enumerate(study.claims)}
     places = [source.name for source in study.sources] + [EVERY]

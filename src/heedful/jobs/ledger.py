@@ -110,6 +110,18 @@ Measured: TypeAlias = Estimate | Parts | Unchanged | NotMeasurable
 Sides: TypeAlias = Side | Mapping[str, Side]
 
 
+def each_unchanged(before: Parts, after: Parts, suffix: str = "") -> Parts:
+    """Every statistic two ways: each verdict must stay, so that none hides another's change."""
+    found = Parts()
+    for name, second in after.items():
+        first = before[name]
+        if isinstance(first, Estimate) and isinstance(second, Estimate):
+            found[name + suffix] = Unchanged(first, second)
+        else:
+            found[name + suffix] = second if isinstance(first, Estimate) else first
+    return found
+
+
 class Judgement(NamedTuple):
     """A verdict, the estimate it turns on and the parts it was made of."""
 
@@ -192,7 +204,7 @@ def over_all(judged: Mapping[str, Judgement]) -> Judgement:
     if exceptions:
         told.append(f"exceptions: {', '.join(exceptions)}")
     if absent:
-        told.append(f"not at hand: {', '.join(absent)}")
+        told.append(f"not measurable: {', '.join(absent)}")
     # Several corpora have no common number: each one's stands among the parts.
     estimate = next(iter(at_hand.values())).estimate if len(at_hand) == 1 else None
     parts = tuple(

@@ -135,7 +135,7 @@ def reproduce_study(
             [one for claim in claims for one in judged(claim, plan, results)],
             study,
             keep=bool(only or corpora),
-            prefer_old=not compute,
+            waiting=() if compute else set(results.skipped.values()),
         )
         write_json(folder / "claims.json", entries)
         seconds = time.perf_counter() - started

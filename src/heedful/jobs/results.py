@@ -54,6 +54,8 @@ class Step(Generic[T]):
     needs: tuple[Step[Any], ...] = ()
     version: int = 1
     """Raise it when the code changes what the step gives: old results are then recomputed."""
+    absent: str = ""
+    """Why its result may be nowhere (data that few have), told where nothing is computed."""
 
     @cached_property
     def key(self) -> dict[str, Any]:
@@ -198,7 +200,8 @@ class Results:
     def _result(self, wanted: Step[T]) -> T:
         def compute() -> T:
             if not self.may_compute:
-                raise Skipped("not computed yet, and only finished steps were asked for")
+                waits = "not computed yet, and only finished steps were asked for"
+                raise Skipped(wanted.absent or waits)
             started = time.perf_counter()
             value = wanted.compute(self)
             self._note(wanted, time.perf_counter() - started)

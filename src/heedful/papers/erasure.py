@@ -96,7 +96,7 @@ def _deviations(plan: Plan) -> tuple[str, ...]:
         "Dropout, rates, epochs, patience and schedules of the paper, whose corpora are 5 to 400 "
         "times larger: as many epochs are far fewer steps here.",
         "Batches are bounded by documents × longest document in HANs too (the release bounds them "
-        "by the longest sentence); embedding norms are not clamped on Yelp.",
+        "by the longest sentence).",
     )
 
 

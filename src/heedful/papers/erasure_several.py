@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from heedful.audits.erased import RANKINGS, Erased
-from heedful.jobs.ledger import NotMeasurable, Parts, above, at_least, at_most, below
+from heedful.jobs.ledger import Measured, NotMeasurable, Parts, above, at_least, at_most, below
 from heedful.jobs.measuring import exact
 from heedful.jobs.results import Results
 from heedful.jobs.study import Claim, Plan
@@ -22,7 +22,7 @@ from heedful.papers.erasure_models import (
     views,
 )
 from heedful.papers.erasure_numbers import PUBLISHED, by_corpus
-from heedful.papers.erasure_single import estimates
+from heedful.papers.erasure_single import estimates, measured, share_of_models
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
 
@@ -59,10 +59,10 @@ def of_models(
     models: Sequence[str],
     statistic: Callable[[View, str], Draws],
     holds: Callable[[np.ndarray], np.ndarray],
-) -> Draws:
+) -> Estimate | NotMeasurable:
     """The share of models on these corpora whose statistic satisfies something."""
     at_hand = views(results, plan, listed(corpora))
-    return draws.holding([statistic(view, m) for view in at_hand for m in models], holds)
+    return share_of_models((statistic(view, m) for view in at_hand for m in models), holds)
 
 
 def gradient_share(view: View, model: str) -> Draws:
@@ -75,10 +75,9 @@ def gradient_share(view: View, model: str) -> Draws:
     return view.mean(model, is_earlier)
 
 
-def gradient_mostly(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Estimate:
+def gradient_mostly(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Measured:
     """ERA-9: share of encoder models in which the gradient is earlier for most instances."""
-    found = of_models(results, plan, corpora, WITH_ENCODER, gradient_share, lambda d: d > 0.5)
-    return found.estimate()
+    return of_models(results, plan, corpora, WITH_ENCODER, gradient_share, lambda d: d > 0.5)
 
 
 def wins(one: Erased, value: int, kept: np.ndarray | bool = True) -> np.ndarray:
@@ -107,9 +106,9 @@ def product_gap(view: View, model: str) -> Draws:
     return view.mean(model, lambda one: one.fraction("product") - one.fraction("gradient"))
 
 
-def product_mostly(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Estimate:
+def product_mostly(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Measured:
     """ERA-11: share of models in which product needs no more items than gradient."""
-    return of_models(results, plan, corpora, MODELS, product_gap, lambda d: d <= 0).estimate()
+    return of_models(results, plan, corpora, MODELS, product_gap, lambda d: d <= 0)
 
 
 def medians(view: View, model: str, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
@@ -162,10 +161,10 @@ def wider_is_later(results: Results, plan: Plan, corpus: str) -> Parts:
     return estimates(ordered(View(results, plan, corpus)))
 
 
-def lower_end(one: Draws) -> Estimate:
-    """The lower end of an interval as a number of its own."""
-    found = one.estimate()
-    return exact(found.low, found.n)
+def lower_end(several: Sequence[Draws]) -> Estimate:
+    """The largest lower end of several intervals as a number of its own; nan if one has none."""
+    found = [one.estimate() for one in several]
+    return exact(float(np.max([one.low for one in found])), min(one.n for one in found))
 
 
 def on_par_without_encoder(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Parts:
@@ -173,8 +172,8 @@ def on_par_without_encoder(results: Results, plan: Plan, corpora: Sequence[str] 
     at_hand = views(results, plan, listed(corpora))
     found: dict[str, Estimate | NotMeasurable] = {}
     for model in WITHOUT:
-        ends = [lower_end(ratio(view, model)) for view in at_hand]
-        found[f"{model}: ratio, lower end"] = max(ends, key=lambda end: end.value)
+        end = lower_end([ratio(view, model) for view in at_hand])
+        found[f"{model}: ratio, lower end"] = measured(end)
 
     def lead(view: View, model: str) -> Draws:
         middle = medians(view, model)
@@ -182,8 +181,7 @@ def on_par_without_encoder(results: Results, plan: Plan, corpora: Sequence[str] 
         return draws.minus(middle["product"], rest)
 
     best = of_models(results, plan, corpora, WITHOUT, lead, lambda d: d <= 0)
-    found["models with product lowest"] = best.estimate()
-    return Parts(found)
+    return Parts(found | {"models with product lowest": best})
 
 
 def random_is_early(results: Results, plan: Plan, corpus: str) -> Parts:
@@ -209,10 +207,10 @@ def large_mass(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Pa
 
     def share(
         statistic: Callable[[View, str], Draws], holds: Callable[[np.ndarray], np.ndarray]
-    ) -> Draws:
+    ) -> Estimate | NotMeasurable:
         return of_models(results, plan, corpora, MODELS, statistic, holds)
 
-    return estimates(
+    return Parts(
         {
             "median mass above 0.5": share(
                 lambda view, m: mass(view, m, "attention"), lambda d: d > 0.5

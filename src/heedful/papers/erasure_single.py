@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -32,9 +34,31 @@ BINS = np.round(np.linspace(0, 1, 11), 1)
 HANS = tuple(model for model in MODELS if model.startswith("HAN"))
 
 
+def measured(found: Estimate) -> Estimate | NotMeasurable:
+    """The estimate; what has no value was not measured, which is more than undecided."""
+    if math.isnan(found.value):
+        return NotMeasurable("undefined" if found.n else "no document has what it speaks of")
+    return found
+
+
 def estimates(found: dict[str, Draws]) -> Parts:
     """Each statistic with its interval, as parts that must all hold."""
-    return Parts({name: one.estimate() for name, one in found.items()})
+    return Parts({name: measured(one.estimate()) for name, one in found.items()})
+
+
+def share_of_models(
+    several: Iterable[Draws], holds: Callable[[np.ndarray], np.ndarray]
+) -> Estimate | NotMeasurable:
+    """The share of models that satisfy something, with its interval over documents.
+
+    Few models are no small sample: they are all there are, and every replicate resamples the
+    documents of each. So it is the number of documents that says whether an interval without width
+    may be believed; n counts models.
+    """
+    found = [one for one in several if not math.isnan(one.value)]
+    share = draws.holding(found, holds)
+    documents = min((one.n for one in found), default=0)
+    return measured(replace(share._replace(n=documents).estimate(), n=share.n))
 
 
 def mostly_positive(results: Results, plan: Plan, corpus: str) -> Parts:
@@ -91,20 +115,38 @@ def late_upswing(results: Results, plan: Plan, corpus: str) -> Parts:
 
 
 def upswing_order(results: Results, plan: Plan, corpus: str) -> Parts:
-    """ERA-4: where the mean ΔJS first passes 0.1, noenc ≤ conv ≤ rnn."""
-    view = View(results, plan, corpus)
+    """ERA-4: where the mean ΔJS first passes 0.1, noenc ≤ conv ≤ rnn.
 
-    def start(model: str) -> Draws:
-        return drawn(
+    A model that never passes it starts after all bins; but two such models have no order, nor has
+    one whose Δα never grows as large as where the other starts.
+    """
+    view = View(results, plan, corpus)
+    start = {
+        model: drawn(
             view.rows(model),
             lambda one: draws.onset(one.delta_attention(), one.delta_js(), 0.1, BINS, one.names),
         )
-
-    found = {}
+        for model in MODELS
+    }
+    reach = {
+        model: max(np.nanmax(one.delta_attention(), initial=0.0) for one in view.rows(model))
+        for model in MODELS
+    }
+    found: dict[str, Estimate | NotMeasurable] = {}
     for family, (wide, narrow) in product(("HAN", "FLAN"), (("conv", "noenc"), ("rnn", "conv"))):
-        difference = draws.minus(start(family + wide), start(family + narrow))
-        found[f"{family}: {wide} - {narrow}"] = difference
-    return estimates(found)
+        pair = family + wide, family + narrow
+        first, last = sorted(pair, key=lambda model: start[model].value)
+        name = f"{family}: {wide} - {narrow}"
+        if start[first].value == BINS[-1]:
+            found[name] = NotMeasurable("no upswing: in neither model does the mean ΔJS pass 0.1")
+        elif start[last].value == BINS[-1] and reach[last] < start[first].value:
+            found[name] = NotMeasurable(
+                f"{first} starts at Δα = {start[first].value:g}, {last} has none above "
+                f"{reach[last]:.2f}"
+            )
+        else:
+            found[name] = measured(draws.minus(*(start[model] for model in pair)).estimate())
+    return Parts(found)
 
 
 def top_beats_random(results: Results, plan: Plan, corpus: str, legacy: bool = False) -> Parts:
@@ -187,15 +229,17 @@ def first_by_product(results: Results, plan: Plan, corpora: Sequence[str] | str)
         return view.mean(model, lambda one: one.top_flips(ranking) - one.top_flips("attention"))
 
     at_hand = views(results, plan, names)
-    found = {
-        f"product - attention, {model}": draws.smallest(
-            against(view, model, "product") for view in at_hand
-        )
-        for model in MODELS
-    }
+    found = estimates(
+        {
+            f"product - attention, {model}": draws.smallest(
+                against(view, model, "product") for view in at_hand
+            )
+            for model in MODELS
+        }
+    )
     gradient = [against(view, model, "gradient") for view in at_hand for model in MODELS]
-    found["models with gradient below attention"] = draws.holding(gradient, lambda d: d < 0)
-    return estimates(found)
+    found["models with gradient below attention"] = share_of_models(gradient, lambda d: d < 0)
+    return found
 
 
 def single_flips_without_encoder(results: Results, plan: Plan, corpus: str) -> Parts:
@@ -258,7 +302,8 @@ CLAIMS = (
         "ERA-4",
         "The upswing starts earlier with less contextualisation.",
         "A.2, Fig. 7",
-        "left edge of the first Δα bin (width 0.1) with mean ΔJS > 0.1: noenc ≤ conv ≤ rnn",
+        "left edge of the first Δα bin (width 0.1) with mean ΔJS > 0.1: noenc ≤ conv ≤ rnn (where "
+        "one of the two passes it, and the other has such Δα)",
         "picture, slightly earlier",
         at_least(0),
         upswing_order,

@@ -314,7 +314,8 @@ def all_rankings(results: Results, plan: Plan) -> Made:
     shown = ("attention", "product", "centred", "greedy")
     told = ", ".join(f"{name} {means[name]:.2f}" for name in shown)
     said = f"Mean over models of the items removed: {told}."
-    return Made(table, sentence=said)
+    fewer = "Greedy orders are those of documents of at most 256 items: compare `minus random`."
+    return Made(table, sentence=said, deviations=(fewer,))
 
 
 def _beyond_random(one: Erased, ranking: str) -> np.ndarray:

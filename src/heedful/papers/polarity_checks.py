@@ -1,7 +1,8 @@
-"""Two things the polarity paper says without showing: that L2 was used, and that Adam does alike.
+"""What the polarity paper says without showing: that L2 was used, that Adam does alike, that V·W
+decides the gap between the classes.
 
 The strength of L2 is never given and the supplement says that Adam gives the same patterns
-(polarity.md §2.8): one table each, at λ = 10.
+(polarity.md §2.8): one table each, at λ = 10. V·W is looked at for each λ alone.
 """
 
 from __future__ import annotations
@@ -114,7 +115,12 @@ def strengths(results: Results, plan: Plan) -> Made:
         best = rows.sort_values("dev").iloc[-1]
         spread = np.ptp(rows["accuracy"])
         told.append(f"{corpus} {model} {best['L2']} (test accuracies differ by {spread:.1f})")
-    return Made(table, sentence=f"Best on dev: {'; '.join(told)}.")
+    aucs = [
+        f"{r['model']} at {r['L2']} {r['AUC of positive']:.2f} and {r['AUC of negative']:.2f}"
+        for _, r in table.iterrows()
+    ]
+    said = f"Best on dev: {'; '.join(told)}. AUC of attention scores against neutral words: "
+    return Made(table, sentence=f"{said}{'; '.join(aucs)}.")
 
 
 def optimisers(results: Results, plan: Plan) -> Made:
@@ -137,3 +143,35 @@ def optimisers(results: Results, plan: Plan) -> Made:
         for _, r in table.iterrows()
     ]
     return Made(table, sentence="; ".join(told) + ".")
+
+
+def gaps(results: Results, plan: Plan) -> Made:
+    """X-4: V·W over training beside the gap of attention scores, for each λ alone.
+
+    Over all λ the two are not comparable: scores shrink as λ grows and V·W does not, so that ranks
+    over λ can fall where within every λ they rise.
+    """
+
+    def of(corpus: str) -> list[dict[str, Any]]:
+        negative, positive = steps.class_names(results, plan, corpus)
+        runs = results[steps.grid(plan, corpus, "dp")]["runs"]
+        runs = runs.assign(gap=runs[f"attention/{positive}"] - runs[f"attention/{negative}"])
+        found = []
+        for scale in steps.SCALES:
+            rows = runs[runs["setting"] == scale]
+            alike = np.sign(rows["V·W mean"]) == np.sign(rows["gap"])
+            counts = {"runs": len(rows), "same sign": int(alike.sum())}
+            ranks = rows["V·W mean"].rank().corr(rows["gap"].rank())
+            keys = {"corpus": corpus, "λ": scale} | counts | {"rank correlation": ranks}
+            measured = {"V·W": over_seeds(rows["V·W mean"]), "gap": over_seeds(rows["gap"])}
+            found.append(row(keys, **measured))
+        return found
+
+    table = gathered(results.each(plan.corpora, of))
+    told = []
+    for corpus, rows in table[table["λ"].astype(float) >= 10].groupby("corpus", sort=False):
+        told.append(
+            f"{corpus} {rows['same sign'].sum()} of {rows['runs'].sum()} runs, mean rank "
+            f"correlation over seeds within a λ {rows['rank correlation'].mean():.2f}"
+        )
+    return Made(table, sentence=f"From λ = 10 on the gap has V·W's sign: {'; '.join(told)}.")

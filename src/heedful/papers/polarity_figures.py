@@ -16,6 +16,7 @@ from heedful.jobs.study import Made, Needs, Plan
 from heedful.papers import polarity_numbers as paper
 from heedful.papers import polarity_steps as steps
 from heedful.report import panels
+from heedful.report.drawing import SOFT
 from heedful.statistics import over_seeds
 
 Make = Callable[[Results, Plan], Made]
@@ -165,11 +166,12 @@ def scatter(
                 table = results[grid(plan, corpus, model)]["words"]
                 table = table[(table["setting"] == scale) & (table["seed"] == plan.seeds[0])]
                 table = steps.with_classes(results, plan, corpus, table)
-                table = _in_order(results, plan, corpus, table)
+                table = in_order(results, plan, corpus, table)
                 for column, title in columns.items():
                     if column not in table:
                         continue
-                    panel = f"{corpus}, λ={scale}: {title}"
+                    place = f"{corpus}, λ={scale}" if len(scales) > 1 else corpus
+                    panel = f"{place}: {title}"
                     found += [
                         {"panel": panel, "token index": r[0], "score": r[1], "class": r[2],
                          "word": r[3]}
@@ -178,25 +180,27 @@ def scatter(
             return found
 
         table = gathered(results.each(plan.corpora, of))
-        return Made(table, _points, _class_means(table))
+        return Made(table, points, class_means(table))
 
     return make
 
 
-def _in_order(results: Results, plan: Plan, corpus: str, table: pd.DataFrame) -> pd.DataFrame:
+def in_order(results: Results, plan: Plan, corpus: str, table: pd.DataFrame) -> pd.DataFrame:
     """The classed words, the positive (or first) class first, so that colours keep meaning."""
     names = steps.class_names(results, plan, corpus)
     names = names[::-1] if len(names) == 2 else names
     return pd.concat([table[table["kind"] == name] for name in (*names, "neutral")])
 
 
-def _points(table: pd.DataFrame) -> Any:
+def points(table: pd.DataFrame) -> Any:
+    """Scores against token index, coloured by class."""
     return panels.scatter(
         table, x="token index", y="score", hue="class", panel="panel", zero=True, share=False
     )
 
 
-def _class_means(table: pd.DataFrame) -> str:
+def class_means(table: pd.DataFrame) -> str:
+    """The sentence under a scatter."""
     means = table.groupby(["panel", "class"], sort=False)["score"].mean()
     parts = [
         f"{panel}: "
@@ -214,8 +218,8 @@ def components(results: Results, plan: Plan) -> Made:
         table = steps.token_table(results, plan, corpus, "dp-a", "10")
         table = table[(table["seed"] == plan.seeds[0]) & table["kind"].isin(classes)]
         return [
-            {"panel": f"words of {name}", "token index": number, "score": value,
-             "class": f"score of {other}", "word": word}
+            {"panel": f"words of {_short(name)}", "token index": number, "score": value,
+             "class": f"score of {_short(other)}", "word": word}
             for name in classes
             for k, other in enumerate(classes)
             for number, (value, word) in enumerate(
@@ -224,123 +228,54 @@ def components(results: Results, plan: Plan) -> Made:
         ]  # fmt: skip
 
     table = gathered(results.each(plan.corpora, of))
-    return Made(table, _points, _class_means(table) if len(table) else "")
-
-
-def final_words(column: str) -> Make:
-    """S-F3, S-F4: scores of all made-up words after SGD, in random order."""
-
-    def make(results: Results, plan: Plan) -> Made:
-        def of(corpus: str) -> list[dict[str, Any]]:
-            table = results[steps.path(plan, corpus)]["words"]
-            table = table[(table["setting"] == "plain") & (table["seed"] == plan.seeds[0])]
-            table = steps.with_classes(results, plan, corpus, table)
-            table = _in_order(results, plan, corpus, table)
-            order = np.random.default_rng(0).permutation(len(table))
-            cells = zip(order, table[column], table["kind"], table["word"], strict=True)
-            return [
-                {"panel": corpus, "token index": int(i), "score": s, "class": k, "word": w}
-                for i, s, k, w in cells
-            ]
-
-        table = gathered(results.each(plan.corpora, of))
-        return Made(table, _points, _class_means(table))
-
-    return make
-
-
-def curves(
-    model: str, prefixes: Sequence[str], settings: Sequence[str] = ("plain",), by: str = "setting"
-) -> Make:
-    """Quantities of a watched run over the paper's epochs: means over seeds, with their range."""
-
-    def make(results: Results, plan: Plan) -> Made:
-        def of(corpus: str) -> list[dict[str, Any]]:
-            table = results[steps.path(plan, corpus, model)]["path"]
-            chosen = table["quantity"].str.split("/").str[0].isin(prefixes)
-            table = table[chosen & table["setting"].isin(settings)]
-            by_moment = ["setting", "quantity", "epoch"]
-            seeds = table.groupby(by_moment, sort=False)["value"].agg(["mean", "min", "max"])
-            seeds = seeds.reset_index()
-            seeds["epoch"] = steps.published_epoch(seeds["epoch"])
-            found = []
-            for r in seeds.to_dict("records"):
-                kind, _, name = str(r["quantity"]).partition("/")
-                keys = {"corpus": corpus, "setting": r["setting"], "kind": kind}
-                keys |= {"quantity": name or kind, "epoch": r["epoch"], "value": r["mean"]}
-                found.append(keys | {"value low": r["min"], "value high": r["max"]})
-            return found
-
-        table = gathered(results.each(plan.corpora, of))
-        draw = partial(
-            panels.lines, x="epoch", y="value", hue="quantity", panel=by, share=by == "setting"
-        )
-        last = table[table["epoch"] == table["epoch"].max()]
-        said = ", ".join(f"{r[by]} {r['quantity']} {r['value']:.3g}" for _, r in last.iterrows())
-        return Made(table, draw, f"At the end: {said}. Bands: the range over seeds.")
-
-    return make
-
-
-def pair_boxes(results: Results, plan: Plan) -> Made:
-    """S-F2: all pairs of word vectors after SGD on Data I, in six groups."""
-
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.path(plan, corpus)]["pairs"]
-        table = table[(table["setting"] == "plain") & (table["seed"] == plan.seeds[0])]
-        return [dict(r) | {"corpus": corpus} for _, r in table.drop(columns="setting").iterrows()]
-
-    table = gathered(results.each(plan.corpora, of))
-    short = {"positive": "pos", "negative": "neg", "neutral": "neu"}
-    table["group"] = table["group"].replace(short, regex=True)
-    draw = partial(panels.boxes, x="group", hue="corpus", label="dot product", limits=None)
-    said = ", ".join(f"{r['group']} {r['median']:.2f}" for _, r in table.iterrows())
-    return Made(table, draw, f"Medians: {said}.")
-
-
-def imbalance(results: Results, plan: Plan) -> Made:
-    """S-F7: V·W after training on unbalanced sets."""
-
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.path(plan, corpus)]["path"]
-        table = table[(table["quantity"] == "V·W") & (table["epoch"] == table["epoch"].max())]
-        keys = {"ratio": steps.RATIOS[corpus], "series": "V·W"}
-        values = table["value"].to_numpy()
-        measured = {"V·W": over_seeds(values)}
-        return [row(keys | five_numbers(values), **measured)]
-
-    ours = gathered(results.each(plan.corpora, of))
-    table = beside(ours, paper.IMBALANCE, ["ratio"])
-    table = table[table["series"].notna()]
-    draw = partial(panels.boxes, x="ratio", hue="series", label="V·W", limits=None)
-    deviation = "The last ratio is printed 2:5; it stands with the positive majority, so it is 5:2."
-    said = ", ".join(f"{r['ratio']} {r['V·W']:+.1f}" for _, r in table.iterrows())
-    return Made(table, draw, f"Mean V·W: {said}.", (deviation,))
+    return Made(table, points, class_means(table) if len(table) else "")
 
 
 def weights(results: Results, plan: Plan) -> Made:
-    """M-F5: average attention weights of words in test texts."""
+    """M-F5: average attention weights of words in test texts; words beyond the whiskers by name."""
 
     def of(corpus: str) -> list[dict[str, Any]]:
         table = results[steps.grid(plan, corpus, "dp")]["weights"]
         table = table[table["seed"] == plan.seeds[0]].rename(columns={"word": "id"})
         table = steps.with_classes(results, plan, corpus, table)
-        found = []
+        found: list[dict[str, Any]] = []
         for name in (*steps.class_names(results, plan, corpus)[::-1], "neutral"):
             members = table[table["kind"] == name]
             box = five_numbers(members["weight"].to_numpy())
-            top = members.sort_values("weight").tail(1)
-            found.append(
-                {"corpus": corpus, "class": name}
-                | box
-                | {"largest": top["weight"].max(), "largest word": " ".join(top["word"])}
-            )
+            keys = {"corpus": corpus, "class": name}
+            found.append(keys | box)
+            if box["low"] is None or box["high"] is None:
+                continue
+            beyond = (members["weight"] < box["low"]) | (members["weight"] > box["high"])
+            found += [
+                keys | {"outlier": weight, "word": word}
+                for weight, word in members.loc[beyond, ["weight", "word"]].itertuples(index=False)
+            ]
         return found
 
     table = gathered(results.each(plan.corpora, of))
-    draw = partial(panels.boxes, x="class", hue="corpus", label="mean weight", limits=None)
-    parts = [f"{r['class']} {r['median']:.3f}" for _, r in table.iterrows() if r["n"]]
-    return Made(table, draw, f"Medians: {', '.join(parts)}.")
+    medians = [f"{r['class']} {r['median']:.3f}" for _, r in table.iterrows() if r["n"] > 0]
+    said = f"Medians: {', '.join(medians)}."
+    if "outlier" in table and table["outlier"].notna().any():
+        top = table.dropna(subset="outlier").sort_values("outlier").iloc[-1]
+        said += f" The largest weight has “{top['word']}” ({top['class']}): {top['outlier']:.2f}."
+    return Made(table, _weight_boxes, said)
+
+
+def _weight_boxes(table: pd.DataFrame) -> Any:
+    figure = panels.boxes(table, x="class", hue="corpus", label="mean weight", limits=None)
+    if "outlier" in table:
+        corpora, classes = (list(dict.fromkeys(table[c])) for c in ("corpus", "class"))
+        beyond = table[table["outlier"].notna()]
+        shift = {name: 0.8 * ((k + 0.5) / len(corpora) - 0.5) for k, name in enumerate(corpora)}
+        places = [classes.index(r["class"]) + shift[r["corpus"]] for _, r in beyond.iterrows()]
+        figure.axes[0].plot(places, beyond["outlier"], ".", color=SOFT, markersize=3)
+    return figure
+
+
+def _short(name: str) -> str:
+    """The end of a newsgroup's name, which fits above a panel: `guns`."""
+    return name.rpartition(".")[2]
 
 
 def penalty(results: Results, plan: Plan) -> Made:
@@ -361,26 +296,3 @@ def penalty(results: Results, plan: Plan) -> Made:
 
     table = gathered(results.each(plan.corpora, of))
     return Made(table, sentence="λ = 100, μ = 1e-4: means over seeds with Student's intervals.")
-
-
-def terms(results: Results, plan: Plan) -> Made:
-    """Ours: each term of the flow over training, by class of word."""
-
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.path(plan, corpus)]["terms"]
-        table = table[(table["setting"] == "plain")]
-        by_moment = ["term", "class", "epoch"]
-        found = (
-            table.groupby(by_moment, sort=False)["mean"].agg(["mean", "min", "max"]).reset_index()
-        )
-        rows = []
-        for r in found.to_dict("records"):
-            keys = {"corpus": corpus, "panel": f"{corpus}: {r['term']}", "class": r["class"]}
-            rates = {"rate": r["mean"], "rate low": r["min"], "rate high": r["max"]}
-            rows.append(keys | {"epoch": r["epoch"]} | rates)
-        return rows
-
-    table = gathered(results.each(plan.corpora, of))
-    draw = partial(panels.lines, x="epoch", y="rate", hue="class", panel="panel", share=False)
-    said = "Rates per unit of gradient flow, class means; bands are the range over seeds."
-    return Made(table, draw, said)

@@ -12,7 +12,7 @@ from heedful.jobs.measuring import exact
 from heedful.jobs.results import Results
 from heedful.jobs.study import Plan
 from heedful.papers import polarity_steps as steps
-from heedful.statistics import over_seeds
+from heedful.statistics import Estimate, over_seeds, proportion
 
 POLARITY_TERMS, ATTENTION_TERMS = ("B", "C"), ("E", "F")
 SIGN_SIDES: dict[str, Side] = {
@@ -55,6 +55,18 @@ def _later(table: pd.DataFrame, term: str, classes: Sequence[str]) -> pd.DataFra
     return table[chosen]
 
 
+def _share(right: pd.Series[float], rows: pd.DataFrame) -> Estimate:
+    """The share of right words, mean over checkpoints; one per seed.
+
+    Seeds that all have every word right, or none, do not vary: the interval is that over words.
+    """
+    by_seed = (right / rows["n"]).groupby(rows["seed"]).mean()
+    if by_seed.isin([0.0, 1.0]).all() and by_seed.nunique() == 1:
+        words = int(rows["n"].min())
+        return proportion(words * int(by_seed.iloc[0]), words)
+    return over_seeds(by_seed)
+
+
 def signs(results: Results, plan: Plan, corpus: str) -> Parts:
     """POL-16: share of words whose term has the predicted sign, over checkpoints; one per seed."""
     table = _terms(results, plan, corpus)
@@ -63,8 +75,7 @@ def signs(results: Results, plan: Plan, corpus: str) -> Parts:
         for role in ("positive", "negative"):
             falls = term in POLARITY_TERMS and role == "negative"
             rows = _later(table, term, [role])
-            share = rows["negative" if falls else "positive"] / rows["n"]
-            found[f"{term} of {role}"] = over_seeds(share.groupby(rows["seed"]).mean())
+            found[f"{term} of {role}"] = _share(rows["negative" if falls else "positive"], rows)
     for term in (*POLARITY_TERMS, *ATTENTION_TERMS):
         neutral, polar = (
             _later(table, term, chosen).groupby("seed")["size"].mean()
@@ -102,8 +113,8 @@ def alignment_term(results: Results, plan: Plan, corpus: str) -> Parts:
         rows = _later(table, "D", [role])
         keys = pd.MultiIndex.from_frame(rows[["seed", "epoch"]])
         predicted = sign * np.sign(product.loc[keys].to_numpy())
-        right = np.where(predicted > 0, rows["positive"], rows["negative"]) / rows["n"]
-        found[f"D of {role}"] = over_seeds(right.groupby(rows["seed"]).mean())
+        right = rows["positive"].where(predicted > 0, rows["negative"])
+        found[f"D of {role}"] = _share(right, rows)
     return found
 
 

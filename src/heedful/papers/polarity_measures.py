@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from heedful.audits.erasure import five_numbers
-from heedful.jobs.ledger import NotMeasurable, Parts, Unchanged
+from heedful.jobs.ledger import NotMeasurable, Parts, each_unchanged
 from heedful.jobs.measuring import exact
 from heedful.jobs.results import Results
 from heedful.jobs.study import Plan
@@ -150,22 +150,18 @@ def is_mean_pooling(results: Results, plan: Plan, corpus: str) -> Parts:
     """POL-6: at λ = 10000, distance from uniform weights and what uniform weights change."""
     runs = results[steps.grid(plan, corpus, "dp")]["runs"]
     runs = runs[runs["setting"] == "10000"]
-    return Parts(
-        {
-            "total variation": over_seeds(runs["total variation"]),
-            "uniform minus trained": over_seeds(
-                100 * (runs["uniform accuracy"] - runs["accuracy"])
-            ),
-        }
-    )
+    changed = over_seeds(100 * (runs["uniform accuracy"] - runs["accuracy"]))
+    distance = over_seeds(runs["total variation"])
+    return Parts({"total variation": distance, "uniform minus trained": changed})
 
 
 def scale_is_crucial(results: Results, plan: Plan, corpus: str) -> Parts:
-    """POL-7: accuracy at the λ with the best dev accuracy minus at 0.001, in points, by model."""
+    """POL-7: accuracy at the other λ with the best dev accuracy minus at 0.001, by model."""
     found = Parts()
     for model in ("dp-l", "dp-a", "ad"):
         runs = results[steps.grid(plan, corpus, model)]["runs"]
-        best = str(runs.groupby("setting")["dev"].mean().idxmax())
+        # Where 0.001 itself is best, its difference from itself would say nothing.
+        best = str(runs.groupby("setting")["dev"].mean().drop("0.001").idxmax())
         table = _accuracies(results, plan, corpus, model)
         found[steps.TITLES[model]] = over_seeds(table[best] - table["0.001"])
     return found
@@ -240,21 +236,26 @@ def penalty_closes(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def penalty_closes_made(results: Results, plan: Plan, corpus: str) -> Parts:
     """POL-10 on Data I, at the end of training (λ = 10 there)."""
-    table = results[steps.path(plan, corpus)]["path"]
+    found = results[steps.path(plan, corpus)]
+    table, words = found["path"], steps.with_classes(results, plan, corpus, found["words"])
     last = table[table["epoch"] == table["epoch"].max()]
     wide = last.pivot_table(index=["setting", "seed"], columns="quantity", values="value")
     plain, closed = wide.loc["plain"], wide.loc["penalty"]
     gaps = [(t["attention/positive"] - t["attention/negative"]).abs() for t in (closed, plain)]
-    neutral = closed["attention/neutral"]
-    return Parts(
-        {
-            "mean of positive": over_seeds(closed["attention/positive"]),
-            "mean of negative": over_seeds(closed["attention/negative"]),
-            "positive minus neutral": over_seeds(closed["attention/positive"] - neutral),
-            "negative minus neutral": over_seeds(closed["attention/negative"] - neutral),
-            "gap, with minus without": over_seeds(gaps[0] - gaps[1]),
-        }
-    )
+    words = words[words["setting"] == "penalty"]
+    runs = [Run(seed, words[words["seed"] == seed]) for seed in plan.seeds]
+    parts = Parts()
+    for role in ("positive", "negative"):
+        parts[f"mean of {role}"] = over_seeds(closed[f"attention/{role}"])
+        parts[f"AUC of {role}"] = _over_words([separation(run, role) for run in runs])
+    parts["gap, with minus without"] = over_seeds(gaps[0] - gaps[1])
+    return parts
+
+
+def _over_words(estimates: Sequence[Estimate]) -> Estimate:
+    """The mean over seeds; where none varies, the first one's interval over words."""
+    values = [estimate.value for estimate in estimates]
+    return estimates[0] if len(set(values)) == 1 else over_seeds(values)
 
 
 def same_patterns(results: Results, plan: Plan, corpus: str, model: str) -> Parts:
@@ -372,23 +373,23 @@ def _paired(run: Run, name: str, column: str) -> float:
     return float(np.mean((own > partner) + 0.5 * (own == partner)))
 
 
-def classes_matter_not(results: Results, plan: Plan, corpus: str) -> Unchanged:
+def classes_matter_not(results: Results, plan: Plan, corpus: str) -> Parts:
     """POL-A2: POL-1 and POL-3 with γ = ±1 left out and with documents counted."""
 
-    def measured(rule: str, end: str) -> Parts:
+    def measured(rule: str) -> Parts:
         signs = right_signs(results, plan, corpus, rule=rule)
-        found = Parts({f"sign of {name}{end}": part for name, part in signs.items()})
+        found = Parts({f"sign of {name}": part for name, part in signs.items()})
         names = steps.class_names(results, plan, corpus)
         for name in names[::-1]:
             runs = runs_of(results, plan, corpus)
             values = [separation(run, name, rule=rule).value for run in runs]
-            found[f"AUC of {_role(name, names)}{end}"] = over_seeds(values)
+            found[f"AUC of {_role(name, names)}"] = over_seeds(values)
         return found
 
-    after = Parts()
+    before, found = measured("kind"), Parts()
     for rule in RULES:
-        after |= measured(rule, f", {rule}")
-    return Unchanged(measured("kind", ""), after)
+        found |= each_unchanged(before, measured(rule), f", {rule}")
+    return found
 
 
 def unseen_words(results: Results, plan: Plan, corpus: str) -> Estimate:

@@ -107,7 +107,21 @@ def told(plan: Plan, corpus: str) -> Step[NarrativeCorpus]:
         return planted_narratives(0, TALES[plan.scale], MINUTES[plan.scale])
 
     inputs = {"scale": plan.scale, "sizes": TALES, "minutes": MINUTES}
-    return traced.told(corpus, load, inputs, vectors_of(plan))
+    found = traced.told(corpus, load, inputs, vectors_of(plan))
+    return replace(found, absent=_without_send(plan)) if corpus == SEND else found
+
+
+def _without_send(plan: Plan) -> str:
+    """Why its steps are nowhere, told where the study is only drawn; nothing where SEND is."""
+    try:
+        if (root_of(plan.data_root) / SEND).is_dir():
+            return ""
+    except InputError:  # no data root at all
+        pass
+    return (
+        "data absent: SEND is not in the data root; its authors give it out on request, and "
+        "planted narratives stand in for it"
+    )
 
 
 def config(plan: Plan, variant: str = PUBLISHED) -> TransformerConfig:

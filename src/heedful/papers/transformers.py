@@ -159,7 +159,9 @@ STUDY = Study(
         ),
         Claim(
             "HF-2", "Some other explanation is more faithful than attention.",
-            "issue of this project", "faithfulness of the best explanation minus that of attention",
+            "issue of this project",
+            "faithfulness of the best other explanation, chosen on half of the documents, minus "
+            "that of attention, on the other half",
             "not given", above(0.0), partial(measures.beyond_attention, _STEPS), _audits,
             over="all",
         ),

@@ -23,6 +23,8 @@ MOST_EDGES = 40_000
 """Lines of one text, over all layers and heads, that a page holds."""
 SPACING, GAP, SIDE = 9.0, 14.0, 34.0
 """Between two dots, between two heads, and room for the names of the layers."""
+FOOT = 120.0
+"""Room under the input for slanted words of 14 letters, the longest that are written."""
 FLOOR = 0.003
 """Darkness of an edge that carries nothing (§3.6); below TOO_FAINT nothing is drawn."""
 TOO_FAINT = 0.01
@@ -150,7 +152,7 @@ def draw(
     scores = shares[0].sum(0)
     parts.append(_words(flow["words"], scores, shares[0], place, bottom, total, darkness))
     return (
-        f'<svg viewBox="0 0 {total:.0f} {bottom + 104:.0f}" role="img" font-size="11" '
+        f'<svg viewBox="0 0 {total:.0f} {bottom + FOOT:.0f}" role="img" font-size="11" '
         f'style="font-family:Georgia,serif"><title>{html.escape(title)}</title>{"".join(parts)}</svg>'
     )
 

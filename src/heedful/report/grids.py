@@ -87,6 +87,7 @@ def box_grid(table: pd.DataFrame, *, hue: str, ylabel: str = "") -> Figure:
     hues = list(dict.fromkeys(table[hue]))
     columns = 1 if len(models) < 4 else 2
     rows = -(-len(models) // columns)
+    letters = 104 // (columns * len(corpora))  # of a corpus's name that fit below its boxes
     figure = Figure(figsize=(WIDTH / 72, (118 * rows + 34) / 72), dpi=72, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     flat: list[Axes] = list(grid.flat)
@@ -94,7 +95,7 @@ def box_grid(table: pd.DataFrame, *, hue: str, ylabel: str = "") -> Figure:
         part = table[(table["model"] == model) & table["median"].notna()]
         for number, name in enumerate(hues):
             _boxes(axes, part[part[hue] == name], corpora, number, len(hues), str(name))
-        axes.set_xticks(range(len(corpora)), [plain_text(c, 30 // len(corpora)) for c in corpora])
+        axes.set_xticks(range(len(corpora)), [plain_text(c, letters) for c in corpora])
         axes.set(
             xlim=(-0.6, len(corpora) - 0.4), ylim=(-0.03, 1.03), yticks=(0, 0.25, 0.5, 0.75, 1)
         )
@@ -102,6 +103,7 @@ def box_grid(table: pd.DataFrame, *, hue: str, ylabel: str = "") -> Figure:
         axes.yaxis.grid(True, color=LINE, lw=0.6)
         axes.set_axisbelow(True)
         axes.tick_params(labelsize=7.5)
+        axes.tick_params(axis="x", labelsize=7.5 if columns == 1 else 6)
         axes.label_outer()
     for axes in flat[len(models) :]:
         axes.set_visible(False)

@@ -12,9 +12,12 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from heedful.report.drawing import HUSH, INK, RASTER, SERIES, SOFT, WIDTH, plain_text
 
+LETTER = 5.0
+"""About the width of a letter of a label."""
 BOX = ("low", "q1", "median", "q3", "high")
 """Columns of a box: whiskers, quartiles and median."""
 DENSE = 2_000
@@ -136,8 +139,11 @@ def lines(
             if hue is not None:
                 axes.plot([], [], color=colour, linestyle=style, label=plain_text(name))
         if log:
+            # The default writes powers of ten in TeX, which the page does not set; within less
+            # than a power of ten it writes every mark.
             axes.set_xscale("log")
-            # The default writes powers of ten in TeX, which the page does not set.
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_minor_formatter(NullFormatter())
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.set_xlabel(x)
         axes.set_ylabel(y)
@@ -214,7 +220,12 @@ def heatmap(
             axes.add_patch(_rectangle(corner, facecolor=colour, alpha=0.75 * strength, **square))
             text = "–" if pd.isna(cell[2]) else f"{cell[2]:.{0 if whole else digits}f}"
             axes.text(*place, text, ha="center", va="center", fontsize=8)
-        axes.set_xticks(range(len(columns)), [plain_text(name, 10) for name in columns])
+        across = [plain_text(name, 10) for name in columns]
+        axes.set_xticks(range(len(columns)), across)
+        beside = max(len(plain_text(name, 16)) for name in rows)
+        room = (WIDTH / min(len(_levels(table, panel)), 3) - beside * LETTER) / len(columns)
+        if max(map(len, across)) * LETTER > room:  # side by side they would run into each other
+            axes.tick_params(axis="x", rotation=40)
         axes.set_yticks(range(len(rows)), [plain_text(name, 16) for name in rows])
         axes.set_xlim(-0.5, len(columns) - 0.5)
         axes.set_ylim(len(rows) - 0.5, -0.5)
@@ -252,7 +263,10 @@ def _panels(
     if legend and names:
         handles, labels = flat[0].get_legend_handles_labels()
         if labels:
-            columns = min(len(labels), 4)
+            entry = max(map(len, labels)) * LETTER + 40  # with its line and the space around it
+            columns = min(len(labels), 4, max(int(WIDTH / entry), 1))
+            further = -(-len(labels) // columns) - 1  # lines beyond the one already counted
+            figure.set_figheight((height + 13 * further) / 72)
             figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=8.5)
     return figure
 
