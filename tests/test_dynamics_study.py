@@ -9,10 +9,13 @@ import pytest
 
 from heedful.dynamics.agreement import agrees, chance
 from heedful.dynamics.comparing import COMPARED, MAIN, Compared, compare, mean_of
+from heedful.dynamics.cooccurrence import translation_table
 from heedful.dynamics.trajectory import Followed, Trajectory
 from heedful.papers import dynamics_examples as examples
 from heedful.papers import dynamics_measures as measures
+from heedful.papers import dynamics_numbers as numbers
 from heedful.papers import dynamics_steps as steps
+from heedful.papers import dynamics_tables as tables
 from heedful.papers import dynamics_translation as translation
 from heedful.papers import reproduce
 from heedful.papers.dynamics import ARTIFACTS, STUDY
@@ -221,3 +224,20 @@ def test_the_counterexample_and_the_worked_example_are_the_papers() -> None:
     assert found["p"] == pytest.approx(0.8590, abs=1e-4)
     film, weight = examples.movie_example()
     assert (round(film, 2), round(weight, 2)) == (0.32, 0.74)
+
+
+def test_the_papers_tables_have_a_row_for_every_corpus_of_theirs() -> None:
+    corpora = set(tables.ROWS) - {"planted", "planted-pairs"}
+    for table in (numbers.VALIDATION, numbers.KENDALL, numbers.TRAINING, numbers.SIZES):
+        assert set(table["corpus"]) == corpora
+    for table in (numbers.BLEU, numbers.KENDALL_BLEU, numbers.TRAINING_BLEU):
+        assert set(table["corpus"]) == set(translation.PUBLISHED)
+    assert not numbers.VALIDATION.isna().any().any()
+
+
+def test_count_tables_of_permutations_are_those_expected() -> None:
+    six = translation_table(examples._permutations(6, 4), examples._permutations(6, 4)).toarray()
+    np.testing.assert_allclose(np.diag(six), 1 / 4)
+    np.testing.assert_allclose(six[~np.eye(6, dtype=bool)], 3 / 20)
+    two = translation_table(examples._mixture(3), examples._mixture(3)).toarray()
+    np.testing.assert_allclose(two, np.kron(np.eye(2), np.full((3, 3), 1 / 3)))

@@ -17,7 +17,7 @@ from heedful.dynamics.trajectory import kept_checkpoints, load_trajectory, save_
 from heedful.errors import InputError
 from heedful.models import build, parse
 from heedful.runs.randomness import numpy_generator
-from heedful.training import TrainConfig, fit
+from heedful.training import TrainConfig, fit, loop
 from heedful.training.config import Schedule
 from heedful.training.presets import PRESETS
 
@@ -114,17 +114,22 @@ def test_a_schedule_counts_steps_and_evaluates_where_it_says(corpus, tmp_path):
     assert probed(model, dev).performance()[0] == kept.performance().max()
 
 
-def test_a_killed_schedule_ends_with_the_same_numbers(corpus, tmp_path):
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_a_killed_schedule_ends_with_the_same_numbers(corpus, tmp_path, is_judged):
     schedule = Schedule(9, (0, 4, 9))
     config = replace(CONFIG, checkpoint_seconds=0.0)
 
     def observer(folder):
         return ProbeLog(folder, {"dev": corpus.splits["dev"]}, with_saliency=False)
 
+    def train(folder, *others):
+        fit(
+            _model(corpus), corpus, config, observers=[observer(folder), *others], folder=folder,
+            schedule=schedule, is_judged=is_judged,
+        )  # fmt: skip
+
     whole = tmp_path / "whole"
-    fit(
-        _model(corpus), corpus, config, observers=[observer(whole)], folder=whole, schedule=schedule
-    )
+    train(whole)
 
     def killed(moment):
         if moment.step == 4:
@@ -132,16 +137,47 @@ def test_a_killed_schedule_ends_with_the_same_numbers(corpus, tmp_path):
 
     parts = tmp_path / "parts"
     with pytest.raises(KeyboardInterrupt):
-        fit(
-            _model(corpus), corpus, config, observers=[observer(parts), killed],
-            folder=parts, schedule=schedule,
-        )  # fmt: skip
-    fit(
-        _model(corpus), corpus, config, observers=[observer(parts)], folder=parts, schedule=schedule
-    )
+        train(parts, killed)
+    train(parts)
     one, two = (kept_checkpoints(folder, "dev") for folder in (whole, parts))
     assert one.steps.tolist() == two.steps.tolist()
     np.testing.assert_array_equal(one.attention, two.attention)
+
+
+def test_observers_that_look_at_dev_save_its_evaluation_and_see_the_same(
+    corpus, tmp_path, monkeypatch
+):
+    dev = corpus.splits["dev"]
+
+    def followed(folder, **settings):
+        log = ProbeLog(folder, {"dev": dev}, with_saliency=True)
+        model = _model(corpus)
+        schedule = Schedule(9, (0, 4, 9))
+        fit(model, corpus, CONFIG, observers=[log], schedule=schedule, folder=folder, **settings)
+        return model, kept_checkpoints(folder, "dev"), kept_saliency(folder, "dev")
+
+    _, whole, delta = followed(tmp_path / "judged")
+    unread = loop.task_of(_model(corpus))._replace(evaluate=None)
+    monkeypatch.setattr(loop, "task_of", lambda model: unread)
+    model, found, same = followed(tmp_path / "alone", is_judged=False)
+    np.testing.assert_array_equal(found.attention, whole.attention)
+    np.testing.assert_array_equal(found.probe, whole.probe)
+    np.testing.assert_array_equal(found.correct, whole.correct)
+    np.testing.assert_array_equal(same, delta)
+    np.testing.assert_array_equal(probed(model, dev).probe[0], found.probe[-1])  # the last weights
+    with pytest.raises(ValueError, match="only a schedule"):
+        fit(_model(corpus), corpus, CONFIG, is_judged=False)
+
+
+def test_a_schedule_keeps_itself_by_the_clock_and_not_by_epochs(corpus, tmp_path, monkeypatch):
+    saved = []
+    monkeypatch.setattr(loop, "save_checkpoint", lambda *given: saved.append(given))
+    epochs = 4 * len(corpus.splits["train"]) // CONFIG.batch_size
+    fit(_model(corpus), corpus, CONFIG, folder=tmp_path, schedule=Schedule(epochs, (epochs,)))
+    assert not saved
+    often = replace(CONFIG, checkpoint_seconds=0.0)
+    fit(_model(corpus), corpus, often, folder=tmp_path, schedule=Schedule(3, (3,)))
+    assert len(saved) == 3
 
 
 def test_mixed_batches_are_whole_and_do_not_sort_by_length(corpus):

@@ -19,7 +19,9 @@ from heedful.dynamics.proxy import ProxyConfig
 from heedful.dynamics.trajectory import kept_checkpoints
 from heedful.jobs import translating
 from heedful.jobs.results import Results
+from heedful.models import saved_translator
 from heedful.models.likelihoods import attended, saliency
+from heedful.models.saved_translator import translations
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.training.sequences import SequenceConfig, SequenceMoment
 
@@ -86,6 +88,21 @@ def test_a_log_keeps_every_moment_and_the_best_weights(
     for kind, name in (("accuracy", "dev"), ("bleu", "dev bleu")):
         best = models[int(kept.steps[kept.best(kind)])]
         np.testing.assert_array_equal(found[name], saliency_of_pairs(best, splits["dev"]))
+
+
+def test_a_log_without_saliency_keeps_the_same_moment_and_no_weights(
+    corpus: EncodedPairs, tmp_path: Path
+) -> None:
+    splits, pieces = {"dev": corpus.splits["dev"]}, Pieces(corpus.model)
+    moment = SequenceMoment(0, build_translator(CONFIG), corpus, "cpu")
+    for kept in ("with", "without"):
+        (tmp_path / kept).mkdir()
+        PairLog(tmp_path / kept, splits, pieces, kept == "with")(moment)
+    one, two = (kept_checkpoints(tmp_path / kept, "dev") for kept in ("with", "without"))
+    np.testing.assert_array_equal(one.probe, two.probe)
+    assert one.performance("bleu") == two.performance("bleu")
+    assert len(list((tmp_path / "with").glob("weights*"))) == 2
+    assert not list((tmp_path / "without").glob("weights*"))
 
 
 def test_a_followed_run_is_what_comparisons_read(results: Results) -> None:
@@ -166,3 +183,17 @@ def test_a_translator_follows_on_the_device_it_is_given(corpus: EncodedPairs) ->
     model = build_translator(CONFIG)
     found = probed_pairs(model, corpus.splits["dev"], torch.device("cpu"))
     assert found.attention.dtype == np.float32
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_translations_are_the_same_however_many_are_made_together(
+    corpus: EncodedPairs, monkeypatch: pytest.MonkeyPatch, beam: int
+) -> None:
+    model, pieces = build_translator(CONFIG, 3).double().eval(), Pieces(corpus.model)
+    for weight in model.parameters():
+        weight.data *= 6  # untrained, it would write the same whatever it reads
+    split = corpus.splits["dev"]
+    together = translations(model, split, pieces, beam)
+    monkeypatch.setitem(saved_translator.SENTENCES, "cpu", 2)
+    assert translations(model, split, pieces, beam) == together
+    assert len(set(together)) > 1

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import InputError
-from heedful.jobs.results import Results
-from heedful.jobs.workers import compute_together
+from heedful.jobs.results import Results, Step
+from heedful.jobs.workers import _finished, _took, compute_together
 from heedful.runs import locked
 
 STUDY = """
@@ -97,3 +97,20 @@ def test_a_bug_in_a_worker_is_not_swallowed(module: str, tmp_path: Path) -> None
     sys.modules.pop(module, None)
     with pytest.raises(RuntimeError, match="a worker ended with code"):
         compute_together(module, 1, out=tmp_path / "out", corpora=["here"])
+
+
+def test_a_finished_step_is_marked_for_the_others_and_a_skipped_one_is_not(tmp_path: Path) -> None:
+    results, shared = Results(tmp_path / "steps"), tmp_path / "shared"
+    shared.mkdir()
+
+    def absent(results: Results) -> None:
+        raise InputError("absent is not here")
+
+    done, skipped = Step("done", lambda results: 1, {}), Step("skipped", absent, {})
+    assert _took(results, shared, done)
+    assert _took(results, shared, skipped)
+    assert _finished(shared, done).is_file()
+    assert not _finished(shared, skipped).exists()
+    assert _finished(shared, done) != _finished(
+        shared, Step("done", lambda results: 1, {"seed": 1})
+    )

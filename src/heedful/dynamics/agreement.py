@@ -7,6 +7,7 @@ measured checkpoint by checkpoint at once. `first` is the vector whose largest u
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ Rows = Shaped[np.ndarray, "*checkpoint row"]
 
 UNITS_AT_ONCE = 2**21
 """Padded units whose rank correlation is computed together."""
+SORTED_AT_ONCE = 2**17
+"""Padded units that are sorted together: few, since then rows of one group are alike in length."""
 
 
 def admitted(lengths: Int[np.ndarray, "row"]) -> Int[np.ndarray, "row"]:
@@ -59,16 +62,17 @@ def chance(second: Vector, lengths: Int[np.ndarray, "row"]) -> Float64[np.ndarra
     1/L #{i : |{j : vⱼ > vᵢ}| < 0.05 L}, which is ⌈0.05 L⌉ / L without ties. A unit qualifies when
     it reaches the ⌈0.05 L⌉-th largest value of its row.
     """
-    starts = starts_of(lengths)
-    row = np.repeat(np.arange(len(lengths)), lengths)
     flat = second.reshape(-1, second.shape[-1])
-    found = np.empty((len(flat), len(lengths)))
-    for number, values in enumerate(flat):
-        order = np.lexsort((-values, row))
-        least = values[order[starts + admitted(lengths) - 1]]
-        reached = values >= np.repeat(least, lengths)
-        found[number] = np.add.reduceat(reached, starts, dtype=np.int64) / lengths
-    return found.reshape(*second.shape[:-1], len(lengths))
+    least = np.empty((len(flat), len(lengths)), dtype=second.dtype)
+    for group in _groups(lengths, SORTED_AT_ONCE):
+        # Padding sorts first, so that ranks count from the right.
+        rank = group.mask.shape[1] - admitted(lengths[group.rows])
+        for number, values in enumerate(flat):
+            ordered = np.sort(np.where(group.mask, values[group.place], -np.inf), axis=1)
+            least[number, group.rows] = ordered[np.arange(len(rank)), rank]
+    reached = flat >= np.repeat(least, lengths, axis=-1)
+    found = np.add.reduceat(reached, starts_of(lengths), axis=-1, dtype=np.int64) / lengths
+    return np.asarray(found.reshape(*second.shape[:-1], len(lengths)))
 
 
 def agrees_split(
@@ -79,27 +83,26 @@ def agrees_split(
     The largest unit is drawn among equal ones; with g units above it in the second and e equal to
     it (itself included), its rank is uniform from g to g + e - 1. By chance this is ⌈0.05 L⌉ / L.
     """
-    starts, k = starts_of(lengths), admitted(lengths)
-    largest = np.repeat(np.maximum.reduceat(first, starts, axis=-1), lengths, axis=-1)
-    is_largest = first == largest
-    second, _ = np.broadcast_arrays(second, first)
-    flat = second.reshape(-1, second.shape[-1])
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    share: np.ndarray = np.empty(flat.shape)
-    for number, values in enumerate(flat):
-        order = np.lexsort((-values, row))
-        ordered = values[order]
-        is_start = np.ones(len(ordered), dtype=bool)
-        is_start[1:] = (ordered[1:] != ordered[:-1]) | (row[1:] != row[:-1])
-        tie = np.cumsum(is_start) - 1
-        begins = np.flatnonzero(is_start)
-        sizes = np.diff(np.append(begins, len(ordered)))
-        above = begins - starts[row[begins]]  # `order` keeps rows together, so `row` is its own
-        chances = np.clip((k[row[begins]] - above) / sizes, 0, 1)
-        share[number, order] = chances[tie]
-    share = share.reshape(second.shape)
-    total = np.add.reduceat(np.where(is_largest, share, 0.0), starts, axis=-1)
-    return np.asarray(total / np.add.reduceat(is_largest, starts, axis=-1, dtype=np.int64))
+    if first.ndim > 1:
+        several = zip(*np.broadcast_arrays(first, second), strict=True)
+        return np.stack([agrees_split(one, other, lengths) for one, other in several])
+    starts, admits = starts_of(lengths), admitted(lengths)
+    is_largest = first == np.repeat(np.maximum.reduceat(first, starts), lengths)
+    ties = np.add.reduceat(is_largest, starts, dtype=np.int64)
+    tied = np.flatnonzero(is_largest)
+    total = np.zeros((*second.shape[:-1], len(lengths)))
+    for turn in range(int(ties.max())):  # the first of the equal ones of each row, the second, ...
+        rows = np.flatnonzero(ties > turn)
+        here = lengths[rows]
+        units = np.arange(int(here.sum())) + np.repeat(starts[rows] - starts_of(here), here)
+        place = tied[(np.cumsum(ties) - ties)[rows] + turn]
+        values, own = second[..., units], np.repeat(second[..., place], here, axis=-1)
+        above, equal = (
+            np.add.reduceat(is_so, starts_of(here), axis=-1, dtype=np.int64)
+            for is_so in (values > own, values == own)
+        )
+        total[..., rows] += np.clip((admits[rows] - above) / equal, 0, 1)
+    return np.asarray(total / ties)
 
 
 def rank_correlation(
@@ -112,20 +115,11 @@ def rank_correlation(
     first, second = np.broadcast_arrays(first, second)
     flat = [np.reshape(one, (-1, first.shape[-1])) for one in (first, second)]
     found = np.empty((len(flat[0]), len(lengths)))
-    order, starts = np.argsort(lengths, kind="stable"), starts_of(lengths)
-    begin = 0
-    while begin < len(order):
-        longest = np.maximum.accumulate(lengths[order[begin:]])
-        fits = longest * np.arange(1, len(longest) + 1) <= UNITS_AT_ONCE
-        rows = order[begin : begin + max(int(fits.sum()), 1)]
-        position = np.arange(int(lengths[rows].max()))
-        mask = position < lengths[rows][:, None]
-        place = np.minimum(starts[rows][:, None] + position, first.shape[-1] - 1)
-        inside = torch.from_numpy(mask).to(device)
+    for group in _groups(lengths, UNITS_AT_ONCE):
+        inside = torch.from_numpy(group.mask).to(device)
         for number, (one, two) in enumerate(zip(*flat, strict=True)):
-            x, y = (torch.from_numpy(values[place]).to(device) for values in (one, two))
-            found[number, rows] = kendall_tau_b(x, y, inside).cpu().numpy()
-        begin += len(rows)
+            x, y = (torch.from_numpy(values[group.place]).to(device) for values in (one, two))
+            found[number, group.rows] = kendall_tau_b(x, y, inside).cpu().numpy()
     return found.reshape(*first.shape[:-1], len(lengths))
 
 
@@ -187,3 +181,27 @@ def contextualised(
 def starts_of(lengths: Int[np.ndarray, "row"]) -> Int[np.ndarray, "row"]:
     """Where each row begins."""
     return np.asarray(np.cumsum(lengths) - lengths)
+
+
+class _Group(NamedTuple):
+    """Some rows of similar length, laid side by side."""
+
+    rows: Int[np.ndarray, "chosen"]
+    place: Int[np.ndarray, "chosen unit"]
+    """Where each unit lies in the flat array; at padding any place."""
+    mask: Bool[np.ndarray, "chosen unit"]
+
+
+def _groups(lengths: Int[np.ndarray, "row"], most: int) -> Iterator[_Group]:
+    """All rows once, by length, so many padded units at a time."""
+    order, starts = np.argsort(lengths, kind="stable"), starts_of(lengths)
+    begin = 0
+    while begin < len(order):
+        longest = lengths[order[begin:]]
+        fits = longest * np.arange(1, len(longest) + 1) <= most
+        rows = order[begin : begin + max(int(fits.sum()), 1)]
+        position = np.arange(int(lengths[rows].max()))
+        mask = position < lengths[rows][:, None]
+        place = np.minimum(starts[rows][:, None] + position, int(lengths.sum()) - 1)
+        yield _Group(rows, place, mask)
+        begin += len(rows)

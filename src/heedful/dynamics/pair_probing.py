@@ -97,12 +97,20 @@ def _blocks(pairs: Pairs, *laid: Tensor) -> list[list[np.ndarray]]:
 class PairLog:
     """An observer that keeps α, β, right words and greedy BLEU of some pairs at every evaluation.
 
-    One file per split and evaluation, so that a killed run loses none. The weights of each split's
-    best evaluation so far, by accuracy and by BLEU, are kept for `best_saliency`.
+    One file per split and evaluation, so that a killed run loses none. Where `with_saliency` asks
+    for `best_saliency`, the weights of each split's best evaluation so far, by accuracy and by
+    BLEU, are kept too.
     """
 
-    def __init__(self, folder: Path, splits: dict[str, PairSplit], pieces: Pieces) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        splits: dict[str, PairSplit],
+        pieces: Pieces,
+        with_saliency: bool = True,
+    ) -> None:
         self.folder, self.splits, self.pieces = folder, splits, pieces
+        self.with_saliency = with_saliency
 
     def __call__(self, moment: SequenceMoment) -> None:
         """Keeps the moment."""
@@ -111,10 +119,14 @@ class PairLog:
             written = translations(moment.model, split, self.pieces, beam=1)
             score = bleu(written, split.texts).score
             keep_checkpoint(self.folder, name, replace(found, scores={"bleu": np.array([score])}))
-            whole = kept_checkpoints(self.folder, name)
-            for performance in PERFORMANCES:
-                if int(whole.steps[whole.best(performance)]) == moment.step:
-                    self._keep_weights(name, performance, moment.model)
+            if self.with_saliency:
+                self._keep_best(name, moment)
+
+    def _keep_best(self, name: str, moment: SequenceMoment) -> None:
+        whole = kept_checkpoints(self.folder, name)
+        for performance in PERFORMANCES:
+            if int(whole.steps[whole.best(performance)]) == moment.step:
+                self._keep_weights(name, performance, moment.model)
 
     def _keep_weights(self, name: str, performance: str, model: Translator) -> None:
         weights = {n: w.detach().cpu().contiguous() for n, w in model.state_dict().items()}

@@ -74,7 +74,7 @@ def followed(
             log = ProbeLog(folder, documents, with_saliency)
             fit(
                 model, corpus, config, recipe.penalties, seed=seed, device=results.device,
-                observers=[log], folder=folder, schedule=schedule,
+                observers=[log], folder=folder, schedule=schedule, is_judged=False,
             )  # fmt: skip
             splits = {split: kept_checkpoints(folder, split) for split in documents}
             saliency = {s: kept_saliency(folder, s) for s in documents} if with_saliency else {}
@@ -217,7 +217,9 @@ def agreements(
     inputs |= {"runs": [step.name for step in runs.steps]}
     parts = [part for part in (split, performance, tag) if part]
     name = named(corpus, " ".join(parts), "agreements")
-    return Step(name, compute, inputs, COMPARED, runs.steps)
+    # Needs are begun in this order, and predictors are one processor's longest work.
+    needs = (runs.predictors, *(one for one in runs.steps if one is not runs.predictors))
+    return Step(name, compute, inputs, COMPARED, needs)
 
 
 def count_tables(sources: Side, answers: Side) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def followed_pairs(
         model = build_translator(config, seed)
         pieces = Pieces(corpus.model)
         with results.scratch(step) as folder:
-            log = PairLog(folder, followed_splits(corpus), pieces)
+            log = PairLog(folder, followed_splits(corpus), pieces, with_saliency)
             fit_translator(
                 model, corpus, training, seed=seed, device=results.device, observers=[log],
                 folder=folder,

@@ -95,8 +95,9 @@ def work(task: dict[str, Any]) -> None:
     done: set[str] = set()
 
     def is_done(one: Step[Any]) -> bool:
-        # Asking the disk hashes the result, which for a corpus takes a while: a yes is kept.
-        if one.name not in done and results.has(one):
+        # Asking the disk hashes the result, which for a run takes a while: a yes is kept, and what
+        # another worker has just finished is not asked about.
+        if one.name not in done and (_finished(shared, one).is_file() or results.has(one)):
             done.add(one.name)
         return one.name in done
 
@@ -122,11 +123,17 @@ def _took(results: Results, shared: Path, one: Step[Any]) -> bool:
             print(one.name, file=sys.stderr, flush=True)
             try:
                 results[one]
+                _finished(shared, one).touch()
             except Skipped as skipped:
                 write_json(place / "skipped.json", {"reason": skipped.reason})
             return True
     except InputError:  # another worker holds it
         return False
+
+
+def _finished(shared: Path, one: Step[Any]) -> Path:
+    """What a worker leaves behind for the others when the step's result is on disk."""
+    return shared / f"{fingerprint({'step': one.name, 'key': one.key})}.done"
 
 
 def _note_skipped(results: Results, shared: Path, todo: list[Step[Any]]) -> None:

@@ -69,10 +69,12 @@ def fit(
     folder: Path | None = None,
     show: bool = False,
     schedule: Schedule | None = None,
+    is_judged: bool = True,
 ) -> History:
     """Trains the model in place and leaves it with the weights of the best dev evaluation.
 
-    A schedule counts steps in place of epochs and says where dev is evaluated.
+    A schedule counts steps in place of epochs and says where dev is evaluated. Where observers
+    look at dev themselves, `is_judged` off saves its evaluation, and the last weights stay.
 
     With a folder, `checkpoint.safetensors` and `metrics.jsonl` are kept there; the same call after
     a kill goes on from the checkpoint and ends with the same numbers.
@@ -91,6 +93,8 @@ def fit(
             f"F1 of {model.classes[-1]!r} chooses the weights, but no dev document of "
             f"{corpus.name} has that label; add some, or set select to accuracy."
         )
+    if not is_judged and (schedule is None or config.halve_on_plateau):
+        raise ValueError("only a schedule with a steady rate goes without dev evaluations")
     if schedule is not None:
         config = _scheduled(config, schedule, len(corpus.splits["train"]))
     model.to(device)
@@ -103,8 +107,11 @@ def fit(
         "words": len(corpus.vocabulary),
         "seed": seed,
     } | ({} if schedule is None else {"schedule": asdict(schedule)})
+    described |= {} if is_judged else {"judged": False}
     mark = fingerprint(described)
-    run = _Run(model, optimiser, corpus, config, device, observers, folder, mark, schedule)
+    run = _Run(
+        model, optimiser, corpus, config, device, observers, folder, mark, schedule, is_judged
+    )
     total = len(corpus.splits["train"]) * config.epochs
     with seeded(seed), ticking("training", total, show=show) as ticker:
         run.resume()
@@ -112,7 +119,8 @@ def fit(
         run.begin()
         while run.progressed.epoch < config.epochs and not run.progressed.stopped:
             run.epoch(seed, penalties, ticker)
-    model.load_state_dict(run.best)
+    if is_judged:
+        model.load_state_dict(run.best)
     if folder is not None:
         (folder / "checkpoint.safetensors").unlink(missing_ok=True)
     progressed = run.progressed
@@ -137,6 +145,7 @@ class _Run:
         folder: Path | None,
         described: str,
         schedule: Schedule | None = None,
+        is_judged: bool = True,
     ) -> None:
         self.model, self.optimiser, self.corpus, self.config = model, optimiser, corpus, config
         self.task = task_of(model)
@@ -146,10 +155,10 @@ class _Run:
             folder,
             described,
         )
-        self.schedule = schedule
+        self.schedule, self.is_judged = schedule, is_judged
         self.progressed = Progressed(learning_rate=config.learning_rate)
         self.class_weights = _class_weights(model, corpus, device) if config.balanced else None
-        self.best: dict[str, Tensor] = _copied(model)
+        self.best: dict[str, Tensor] = _copied(model) if is_judged else {}
         self.loss = torch.zeros((), dtype=torch.float64, device=device)
         self.saved = time.monotonic()
         self.saving = 0.0
@@ -214,11 +223,29 @@ class _Run:
             ticker.advance(0, self._evaluate(done.epoch + 1.0))
         done.epoch, done.batch = done.epoch + 1, 0
         self.loss.zero_()
-        # Many short epochs of a large model would mostly write: then some go without a checkpoint.
-        if self.saving < CHEAP or time.monotonic() - self.saved > 20 * self.saving:
+        # Many short epochs of a large model would mostly write: then some go without a checkpoint,
+        # and a schedule, to which epochs mean nothing, goes by the clock alone.
+        is_cheap = self.saving < CHEAP or time.monotonic() - self.saved > 20 * self.saving
+        if self.schedule is None and is_cheap:
             self._save()
 
     def _evaluate(self, epoch: float) -> str:
+        done = self.progressed
+        loss = float(self.loss) / max(done.batch, 1)
+        entry: dict[str, Any] = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
+        said = self._judge(entry) if self.is_judged else ""
+        rate = self.optimiser.param_groups[0]["lr"]
+        done.history.append(entry | {"learning_rate": rate})
+        if self.folder is not None:
+            lines = "".join(json.dumps(line) + "\n" for line in done.history)
+            write_text(self.folder / "metrics.jsonl", lines)
+        moment = Moment(done.step, epoch, self.model, self.corpus, self.device)
+        for observer in self.observers:
+            observer(moment)
+        return said
+
+    def _judge(self, entry: dict[str, Any]) -> str:
+        """Adds dev metrics to the entry and keeps the weights if they are the best so far."""
         done, config = self.progressed, self.config
         metrics = self.task.evaluate(self.model, self.corpus.splits["dev"], self.device)
         value = metrics.chosen(config.select)
@@ -232,17 +259,7 @@ class _Run:
                 done.learning_rate /= 2
                 self._set_rate()
             done.stopped = 0 < config.patience <= done.without_gain
-        loss = float(self.loss) / max(done.batch, 1)
-        entry: dict[str, Any] = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
         entry |= {f"dev_{name}": plain(number) for name, number in asdict(metrics).items()}
-        rate = self.optimiser.param_groups[0]["lr"]
-        done.history.append(entry | {"learning_rate": rate})
-        if self.folder is not None:
-            lines = "".join(json.dumps(line) + "\n" for line in done.history)
-            write_text(self.folder / "metrics.jsonl", lines)
-        moment = Moment(done.step, epoch, self.model, self.corpus, self.device)
-        for observer in self.observers:
-            observer(moment)
         return f"dev {config.select} {abs(value):.3f}"
 
     def _check_finite(self) -> None:
