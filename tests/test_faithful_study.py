@@ -9,10 +9,18 @@ import pytest
 import torch
 
 from heedful.jobs.faithfulness import Measuring
-from heedful.papers import faithful_models, faithful_numbers, reproduce
+from heedful.jobs.ledger import NotMeasurable, below, each_unchanged, judge
+from heedful.papers import (
+    faithful_measures,
+    faithful_models,
+    faithful_numbers,
+    faithful_tables,
+    reproduce,
+)
 from heedful.papers.faithful import STUDY
 from heedful.papers.faithful_models import Setting
 from heedful.papers.faithful_steps import crew_of, measured, measuring
+from heedful.statistics import Estimate
 
 ARTIFACTS = {*(f"T{i}" for i in range(1, 7)), *(f"F{i}" for i in range(1, 8)),
              *(f"X{i}" for i in range(1, 10))}  # fmt: skip
@@ -64,11 +72,12 @@ def test_a_step_keeps_its_name_and_key_on_a_machine_without_the_data() -> None:
 
 def test_dear_measures_are_taken_where_a_table_asks_for_them() -> None:
     plan = STUDY.plan("paper")
-    assert measuring(plan, Setting(), 0).clusterings == 3
-    assert measuring(plan, Setting("tying"), 3).types == 1_000
-    assert measuring(plan, Setting("tying", strength=3.0), 1).types == 0
-    assert measuring(plan, Setting(layers=2), 0).types == 0
-    assert not measuring(plan, Setting(attention="•"), 0).erasure
+    assert measuring(plan, "sst", Setting(), 0).clusterings == 3
+    assert measuring(plan, "sst", Setting("tying"), 3).types == 1_000
+    assert measuring(plan, "sst", Setting("tying", strength=3.0), 1).types == 0
+    assert measuring(plan, "sst", Setting(layers=2), 0).types == 0
+    assert measuring(plan, "evidence", Setting(), 0).types == 0  # has fewer words than asked for
+    assert not measuring(plan, "sst", Setting(attention="•"), 0).erasure
 
 
 @pytest.fixture
@@ -109,6 +118,47 @@ def test_a_tiny_run_makes_every_table_figure_and_claim(tmp_path: Path) -> None:
     assert "Deviations from the paper" in (folder / "index.html").read_text()
     again = reproduce("faithful", out=tmp_path, seeds=1, compute=False).studies[0]
     assert again.claims == found.claims
+
+
+def test_notes_that_few_have_are_asked_for_where_nothing_is_computed(tmp_path: Path) -> None:
+    asked = {"scale": "paper", "corpora": ["diabetes"], "only": ["X4", "FAI-7"]}
+    found = reproduce("faithful", out=tmp_path, compute=False, **asked).studies[0]
+    assert [one["verdict"] for one in found.claims] == ["not measurable"]
+    assert "mimic/diabetes.csv" in found.claims[0]["reason"]
+    missing = json.loads((tmp_path / "faithful" / "X4.json").read_text())["missing"]
+    assert "only credentialed users have" in missing["diabetes"]
+
+
+def test_a_check_sees_a_verdict_that_changes_beside_one_refuted_both_ways() -> None:
+    low, high = (Estimate(v, v - 1, v + 1, 5, "t") for v in (-4.0, 4.0))
+    before = {"tying uniform +": low, "mlm uniform +": high}
+    same = judge(each_unchanged(before, dict(before)), below(0))
+    assert same.word == "confirmed"
+    turned = judge(each_unchanged(before, before | {"tying uniform +": high}), below(0))
+    assert turned.word == "refuted"
+    assert "tying" in turned.reason
+    assert "mlm" not in turned.reason
+
+
+def test_orderings_are_counted_over_runs_with_a_sign_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    drops = {"base": [-1.0, -2.0, -3.0], "tying": [-9.0, -8.0, -7.0], "mlm": [-1.0, 0.0, -3.5]}
+    monkeypatch.setattr(faithful_tables, "per_seed", lambda *asked: drops[asked[3].variant])
+    said = faithful_tables._sign_test(None, None, ["sst", "ag"], ("base", "tying", "mlm"))
+    # Two corpora, two attentions, three seeds; mlm ties in a third of them, which do not count.
+    assert f"tying in 12 of 12 runs, p = {2 * 0.5**12:.2g}" in said
+    assert "mlm in 4 of 12 runs, p = 1" in said
+
+
+def test_without_an_unsure_document_leakage_there_cannot_be_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = pd.DataFrame({"instance": list("abcd"), "confidence": [0.9, 0.8, 0.7, 0.6]})
+    sure = {"": [0.99, 0.9, 0.8, 0.7], "some": [0.99, 0.9, 0.55, 0.52]}
+    for kind, probability in sure.items():
+        tables = [rows.assign(probability=probability)]
+        monkeypatch.setattr(faithful_measures, "instances", lambda *asked, t=tables: t)
+        unsure = faithful_measures.leaks_when_sure(None, None, "ng")["unsure"]
+        assert isinstance(unsure, NotMeasurable) == (not kind)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "paper"])

@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -94,6 +95,17 @@ def test_the_test_set_is_encoded_once(corpus, model, monkeypatch: pytest.MonkeyP
     measure(model, corpus, Measuring(draws=5), seed=0)
     expected = [*corpus.splits["dev"].names, *corpus.splits["test"].names]
     assert sorted(seen) == sorted(expected)
+
+
+def test_how_many_documents_are_read_at_once_changes_no_number(
+    corpus, model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, found = Measuring(draws=5, erasure=True), []
+    for size in ((1_024, 2**18), (7, 60)):
+        monkeypatch.setitem(faithfulness.READ, "cpu", size)
+        found.append(measure(model, corpus, asked, seed=0))
+    for name, table in found[0].items():
+        pd.testing.assert_frame_equal(table, found[1][name], rtol=1e-5, atol=1e-6)
 
 
 def test_the_mean_logit_over_all_permutations_is_that_of_uniform_attention() -> None:

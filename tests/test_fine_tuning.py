@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import heedful
+from heedful.cli import app
 from heedful.corpora import Corpus, planted
 from heedful.errors import InputError
 from heedful.jobs.fine_tuning import fine_tune, objective_of
@@ -238,3 +240,23 @@ def test_later_settings_do_not_change_what_older_results_are_known_by() -> None:
     assert set(TrainConfig().described()) | {"warm_up", "linear_decay", "precision"} == set(
         TrainConfig.__dataclass_fields__
     )
+
+
+def test_pairs_of_a_file_are_trained_on_and_its_test_rows_audited(
+    tmp_path: Path, encoder: Path
+) -> None:
+    parts = ["train"] * 12 + ["dev"] * 4 + ["test"] * 4
+    rows = [f"the food,good {n},{'yes' if n % 2 else 'no'},{p}" for n, p in enumerate(parts)]
+    data, run = tmp_path / "pairs.csv", tmp_path / "run"
+    data.write_text("\n".join(["left,right,same,split", *rows]))
+    named = ["--data", str(data), "--text", "left", "--text2", "right", "--label", "same"]
+    call = CliRunner().invoke
+    train = ["train", f"hf:{encoder}", *named, "--quick", "--out", str(run), "--device", "cpu"]
+    assert "splits: 12 / 4 / 4" in call(app, train).stderr
+    seen = tmp_path / "seen"
+    audit = ["audit", str(run / "model"), *named, "--out", str(seen), "--device", "cpu"]
+    assert "documents: 4 (the test rows of 20)" in call(app, audit).stderr
+    assert "a word owns every piece that touches it" in (seen / "report.html").read_text()
+    refused = call(app, ["train", "bilstm+additive", *named])
+    assert isinstance(refused.exception, InputError)
+    assert "reads one text" in str(refused.exception)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -173,6 +174,16 @@ def test_small_passes_and_repeated_edits_change_nothing(monkeypatch: pytest.Monk
         torch.testing.assert_close(read_again(model, BATCH, kept, mode), whole)
         assert len(texts) > 2
         texts.clear()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "times"), [("bilstm+additive", rereading.ON_A_CARD), ("han:bigru+additive", 1)]
+)
+def test_a_card_is_given_more_texts_of_flat_classifiers_alone(recipe: str, times: int) -> None:
+    model = classifier(recipe)
+    on_card = SimpleNamespace(ids=SimpleNamespace(is_cuda=True))
+    assert rereading._most_tokens(model, on_card) == times * rereading.PASS_TOKENS
+    assert rereading._most_tokens(model, BATCH) == rereading.PASS_TOKENS
 
 
 def test_any_symbol_can_take_a_words_place() -> None:

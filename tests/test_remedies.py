@@ -94,6 +94,25 @@ def test_masked_words_add_what_one_model_adds(corpus: EncodedCorpus, over: str) 
         assert float(added[row].detach()) == pytest.approx(expected, rel=1e-9)
 
 
+def test_hidden_words_teach_a_stacked_model_what_they_teach_one_alone(
+    corpus: EncodedCorpus,
+) -> None:
+    config = parse("bilstm+additive+mlm:1", embedding_dim=DIM, width=DIM, marks=True).model
+    penalty, batch = Penalties(masked_words=0.7), batch_of()
+    alone = build(config, WORDS, ("no", "yes"), 1).double()
+    models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(2)]
+    run = _RemedyRun(models, corpus, CONFIG, [penalty] * 2, (0, 1), "cpu")
+    with seeded(3):
+        run._penalised(batch)[1].sum().backward()
+    with seeded(3):
+        objectives.with_penalties(alone, batch, penalty).added.backward()
+    expected = {name: weight.grad for name, weight in alone.named_parameters()}
+    assert expected["level.encoder.marks"] is not None
+    for name, weight in run.stack.named_parameters():
+        if expected[name] is not None:
+            torch.testing.assert_close(weight.grad[1], expected[name], msg=name)
+
+
 def test_masked_words_leave_stacked_tables_frozen(corpus: EncodedCorpus) -> None:
     models = [fresh(corpus, "bilstm+additive+mlm:1", seed) for seed in range(2)]
     before = [model.embedding.weight.clone() for model in models]

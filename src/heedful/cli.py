@@ -143,6 +143,7 @@ def train(
     corpus: CorpusName = None,
     data: DataFile = None,
     text: TextColumn = None,
+    text2: SecondColumn = None,
     label: LabelColumn = None,
     split: SplitColumn = None,
     out: Out = None,
@@ -180,7 +181,9 @@ def train(
 
     is_tuned = is_transformer(recipe)
     model = named_model(recipe, objective, is_tuned)
-    source = source_named(corpus, data, (text, label, split), data_root, seed, quick)
+    if text2 is not None and not is_tuned:
+        raise InputError(f"--text2 is for models of transformers; {recipe} reads one text.")
+    source = source_named(corpus, data, (text, label, split), data_root, seed, quick, text2)
     opened = open_source(source)
     out = out or place(model, source.name, seed, quick)
     train_job(

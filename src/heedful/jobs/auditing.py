@@ -29,7 +29,7 @@ from heedful.jobs.sources import Source
 from heedful.jobs.stages import TABLES
 from heedful.jobs.training import train
 from heedful.models import AttentionClassifier, Reading, looks_like_recipe, read
-from heedful.models.huggingface import PretrainedClassifier, is_transformer
+from heedful.models.huggingface import RULE, PretrainedClassifier, is_transformer
 from heedful.models.saved import weights_digest
 from heedful.report import choose, describe, render
 from heedful.report.quality import Quality, quality_of
@@ -248,6 +248,7 @@ class _Job:
                 "notes": dict(self.corpus.notes),
             }
             | _reading_of(self.model)
+            | ({"words": RULE} if isinstance(self.model, PretrainedClassifier) else {})
         )
         render(self.run.path)
         shutil.rmtree(self.run.path / "work", ignore_errors=True)

@@ -14,7 +14,7 @@ from heedful.importance import explain as importance_of
 from heedful.importance import methods_of
 from heedful.jobs.opening import Decider, deciding, load
 from heedful.models import Reading, read
-from heedful.models.huggingface import PretrainedClassifier, unit_spans
+from heedful.models.huggingface import RULE, PretrainedClassifier, unit_spans
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Explanation:
     """Words of the text that the model does not know: all read as one symbol."""
     outside: float | None = None
     """The share of the audited attention that lies on special tokens, in a Transformer."""
+    words: str = ""
+    """How pieces of words became words, in a Transformer."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as plain data."""
@@ -44,6 +46,7 @@ class Explanation:
             "importance": {name: list(values) for name, values in self.importance.items()},
             "unknown": list(self.unknown),
             "outside": self.outside,
+            "words": self.words,
         }
 
 
@@ -82,6 +85,7 @@ def explain(
         spans=tuple(unit_spans(reading.batch, reading.unit_of_token)[0]),
         unknown=_unknown(model, reading),
         outside=None if reading.outside is None else float(reading.outside[0]),
+        words=RULE if isinstance(model, PretrainedClassifier) else "",
     )
 
 

@@ -34,6 +34,8 @@ from heedful.models.verbs import alone
 from heedful.statistics import classification_scores
 
 METHODS = ("random", "attention")
+READ = {"cpu": (256, 2**15), "cuda": (1_024, 2**18)}
+"""Documents, and documents × the longest, read at once: a card takes hardly longer for many."""
 SCORES = ("accuracy", "macro_f1", "f1", "f1 of class 0")
 """What is scored: `f1` is that of class 1, the last."""
 
@@ -190,7 +192,8 @@ def single_words(
 def _readings(
     model: AttentionClassifier, corpus: EncodedCorpus, split: str, device: torch.device | str
 ) -> Iterable[Reading]:
-    for batch in batches(corpus.splits[split], 256, max_tokens=32_768):
+    documents, tokens = READ.get(torch.device(device).type, READ["cpu"])
+    for batch in batches(corpus.splits[split], documents, max_tokens=tokens):
         yield read(model, batch.to(device))
 
 

@@ -110,7 +110,11 @@ Measured: TypeAlias = Estimate | Parts | Unchanged | NotMeasurable
 Sides: TypeAlias = Side | Mapping[str, Side]
 
 
-def each_unchanged(before: Parts, after: Parts, suffix: str = "") -> Parts:
+def each_unchanged(
+    before: Mapping[str, Estimate | NotMeasurable | Unchanged],
+    after: Mapping[str, Estimate | NotMeasurable | Unchanged],
+    suffix: str = "",
+) -> Parts:
     """Every statistic two ways: each verdict must stay, so that none hides another's change."""
     found = Parts()
     for name, second in after.items():

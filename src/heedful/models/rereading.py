@@ -10,10 +10,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.corpora.batches import Batch
+from heedful.models.classifier import AttentionClassifier
 from heedful.models.verbs import AttentiveModel, evaluating
 
 PASS_TOKENS = 2**14
 """Tokens, padding included, in one forward pass."""
+ON_A_CARD = 8
+"""How many times more a flat classifier reads at once on a GPU, where an encoder that goes from
+word to word takes hardly longer for a thousand texts than for fifty."""
 
 
 def read_again(
@@ -35,7 +39,7 @@ def read_again(
     length = tokens.sum(-1).clamp_min(1) if mode == "removed" else batch.lengths[document]
     order = length.argsort(stable=True)
     parts = []
-    for some in _passes(order, length):
+    for some in _passes(order, length, _most_tokens(model, batch)):
         part = chosen(batch, document[some])
         here = tokens[some, : part.mask.shape[1]]
         part = part.keeping(here) if mode == "removed" else part.replacing(~here, symbol)
@@ -59,15 +63,21 @@ def _distinct(
 
 
 def _passes(
-    order: Int[Tensor, "distinct"], length: Int[Tensor, "distinct"]
+    order: Int[Tensor, "distinct"], length: Int[Tensor, "distinct"], most: int
 ) -> list[Int[Tensor, "pass"]]:
-    """The edited texts in passes of similar length, each of at most `PASS_TOKENS` tokens."""
+    """The edited texts in passes of similar length, each of at most so many tokens."""
     lengths, start, found = length[order].tolist(), 0, []
     for stop in range(1, len(lengths) + 1):
-        if stop == len(lengths) or (stop + 1 - start) * lengths[stop] > PASS_TOKENS:
+        if stop == len(lengths) or (stop + 1 - start) * lengths[stop] > most:
             found.append(order[start:stop])
             start = stop
     return found
+
+
+def _most_tokens(model: AttentiveModel, batch: Batch) -> int:
+    """Tokens of one pass, by what memory allows: layers of many heads take far more of it."""
+    is_flat = isinstance(model, AttentionClassifier) and not model.config.hierarchical
+    return PASS_TOKENS * (ON_A_CARD if is_flat and batch.ids.is_cuda else 1)
 
 
 def chosen(batch: Batch, document: Int[Tensor, "pass"], width: int | None = None) -> Batch:

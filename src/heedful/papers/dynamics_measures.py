@@ -10,7 +10,7 @@ import numpy as np
 from heedful.dynamics.agreement import Contextualised, contextualised
 from heedful.dynamics.agreement_curves import Curve, contextual, is_inside
 from heedful.dynamics.comparing import MAIN, RANKED, Compared, mean_of
-from heedful.jobs.ledger import NotMeasurable, Parts, Unchanged
+from heedful.jobs.ledger import NotMeasurable, Parts, each_unchanged
 from heedful.papers import dynamics_steps as steps
 from heedful.papers.dynamics_numbers import COLUMNS
 from heedful.statistics import Estimate
@@ -172,7 +172,7 @@ def seeds_disagree(
     return minus(smallest(final.values()), sms).estimate()
 
 
-def as_literally_written(results: Results, plan: Plan, corpus: str) -> Unchanged:
+def as_literally_written(results: Results, plan: Plan, corpus: str) -> Parts:
     """DYN-A2: the published order and runs, against the literal ones."""
     found = results[steps.compared(plan, corpus)]
     literal, own = found.curve("top:uniform~proxy"), found.curve("top:own attention~own probe")
@@ -184,7 +184,7 @@ def as_literally_written(results: Results, plan: Plan, corpus: str) -> Unchanged
         }
     )
     before = Parts({NAMED[p]: beyond(found, p).estimate() for p in (MAIN[1], MAIN[3])})
-    return Unchanged(before, after)
+    return each_unchanged(before, after)
 
 
 def without_ties_and_marks(results: Results, plan: Plan, corpus: str) -> Parts:

@@ -12,11 +12,11 @@ from heedful.jobs import copying
 from heedful.jobs.ledger import (
     NotMeasurable,
     Parts,
-    Unchanged,
     above,
     at_least,
     at_most,
     below,
+    each_unchanged,
     holding,
     within,
 )
@@ -271,7 +271,7 @@ def _every_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     ]
 
 
-def _every_base(results: Results, plan: Plan, corpus: str) -> Unchanged | NotMeasurable:
+def _every_base(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
     """The order of the three kinds on the first base and over all bases and forms together."""
     found: dict[tuple[str, int], pd.DataFrame] = {}
     for name, base in _combinations(plan):
@@ -284,7 +284,7 @@ def _every_base(results: Results, plan: Plan, corpus: str) -> Unchanged | NotMea
     if first not in whole or len(whole) < 2:
         return NotMeasurable("needs several bases or forms with both good and bad heads")
     pooled = pd.concat([t.assign(draw=t["draw"] + 1000 * i) for i, t in enumerate(whole.values())])
-    return Unchanged(_order(whole[first]), _order(pooled))
+    return each_unchanged(_order(whole[first]), _order(pooled))
 
 
 def _order(table: pd.DataFrame) -> Parts:

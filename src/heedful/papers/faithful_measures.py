@@ -225,10 +225,12 @@ def leaks_when_sure(results: Results, plan: Plan, corpus: str) -> Parts:
     sure = per_instance(base, "probability").reindex(more.index)
     names = [str(name) for name in more.index]
     unsure = more[sure < UNSURE]
+    absent = NotMeasurable(f"base is never less than {UNSURE:g} sure of its decision")
+    there = mean(unsure.to_numpy(), [str(name) for name in unsure.index])
     return Parts(
         {
             "Spearman": spearman(sure.to_numpy(), more.to_numpy(), names),
-            "unsure": mean(unsure.to_numpy(), [str(name) for name in unsure.index]),
+            "unsure": there if len(unsure) else absent,
         }
     )
 

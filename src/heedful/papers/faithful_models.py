@@ -220,12 +220,16 @@ def _notes(name: str, plan: Plan) -> Corpus:
     except InputError:
         path = None
     if path is None:
-        raise InputError(
-            f"{name} needs clinical notes that only credentialed users have (MIMIC-III); put "
-            f"{file} into the data root, with the columns text, label (0 or 1) and split "
-            "(train, dev or test)."
-        )
+        raise InputError(_without_notes(name))
     return read_file(path, text="text", label="label", split="split").corpus
+
+
+def _without_notes(name: str) -> str:
+    return (
+        f"{name} needs clinical notes that only credentialed users have (MIMIC-III); put "
+        f"mimic/{name}.csv into the data root, with the columns text, label (0 or 1) and split "
+        "(train, dev or test)."
+    )
 
 
 def vectors_of(plan: Plan, corpus: str) -> Path | None:
@@ -244,7 +248,8 @@ def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
     # The reader of ERASER movies has no recipe, and neither have the clinical notes.
     has_recipe = corpus in NAMES and corpus != "eraser"
     least = recipe_of(NAMES[corpus]).min_count if has_recipe else 2
-    return stages.prepared(plan, corpus, vectors_of(plan, corpus), min_count=least)
+    found = stages.prepared(plan, corpus, vectors_of(plan, corpus), min_count=least)
+    return replace(found, absent=_without_notes(corpus)) if corpus in NOTES else found
 
 
 LAYERS = (1, 2, 3)

@@ -17,6 +17,7 @@ from heedful.jobs.stages import TABLES
 from heedful.jobs.study import Plan
 from heedful.models import AttentionClassifier, build, load_classifier, save_model
 from heedful.papers.faithful_models import (
+    EVIDENCE,
     JOINS,
     LONG,
     NOTES,
@@ -49,16 +50,20 @@ def training(plan: Plan, corpus: str) -> TrainConfig:
     return replace(sizes(plan).train, balanced=corpus in NOTES, order_seed=0)
 
 
-def measuring(plan: Plan, setting: Setting, seed: int) -> Measuring:
-    """What is measured of a model: the dear parts only where a table or claim asks for them."""
+def measuring(plan: Plan, corpus: str, setting: Setting, seed: int) -> Measuring:
+    """What is measured of a model: the dear parts only where a table or claim asks for them.
+
+    Made-up evidence has too few words for an estimate of information.
+    """
     asked = sizes(plan).measuring
     is_main = setting == Setting(setting.variant)
     is_frozen = setting == Setting(setting.variant, is_frozen=True)
     is_tried = setting == Setting(setting.variant, strength=setting.strength) and not is_main
     is_first = seed == 0
+    is_informed = corpus != EVIDENCE and (is_main or is_frozen or (is_tried and is_first))
     return replace(
         asked,
-        types=asked.types if is_main or is_frozen or (is_tried and is_first) else 0,
+        types=asked.types if is_informed else 0,
         clusterings=3 if is_first and is_main else 1,
         erasure=is_main,
         sentences=SENTENCES if is_first and is_main else 0,
@@ -162,7 +167,7 @@ def _settled(results: Results, plan: Plan, corpus: str, setting: Setting) -> Set
 def measured(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[Tables]:
     """The tables of one model."""
     source, crew = text(plan, corpus), trained(plan, corpus, setting)
-    wanted = measuring(plan, setting, seed)
+    wanted = measuring(plan, corpus, setting, seed)
 
     def compute(results: Results) -> Tables:
         folder = results[crew] / _member(setting, seed)

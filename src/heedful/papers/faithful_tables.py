@@ -54,9 +54,12 @@ def scores(
     corpus: str,
     setting: Setting,
     seeds: tuple[int, ...] | None = None,
-) -> dict[str, Estimate | float]:
-    """F1 and its changes in points, with the spread over seeds, and accuracy beside them."""
-    found: dict[str, Estimate | float] = {}
+) -> dict[str, Estimate | float | str]:
+    """F1 and its changes in points, with the spread over seeds, and accuracy beside them.
+
+    Drops may have two modes over seeds (§5, trap 2), so each seed's value is kept too.
+    """
+    found: dict[str, Estimate | float | str] = {}
     for name, asked in {
         "f1": "points trained f1",
         "uniform": "change uniform f1",
@@ -65,6 +68,7 @@ def scores(
         values = per_seed(results, plan, corpus, setting, asked, seeds)
         found[name] = over_seeds(values)
         found[f"{name} spread"] = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+        found[f"{name} by seed"] = " ".join(f"{value:.1f}" for value in values)
     for name, asked in {
         "permuted, one draw": "change one_draw f1",
         "uniform, bias refitted": "change refitted f1",
@@ -106,7 +110,10 @@ def _score_table(variants: Sequence[str], results: Results, plan: Plan) -> Made:
     table = beside(ours, published, keys) if len(published) else ours
     if plan.corpora == ("diabetes",):
         table = ours
-    return Made(table, sentence=_said(ours), shown=_shown(table, keys))
+    said = _said(ours)
+    if "base" in variants:
+        said += f" {_sign_test(results, plan, list(dict.fromkeys(ours['corpus'])), variants)}"
+    return Made(table, sentence=said, shown=_shown(table, keys))
 
 
 def _said(table: pd.DataFrame) -> str:
@@ -114,6 +121,32 @@ def _said(table: pd.DataFrame) -> str:
     means = table.groupby("model", sort=False)["permuted"].mean()
     parts = [f"{model} {value:+.1f}" for model, value in means.items()]
     return f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}."
+
+
+def _sign_test(
+    results: Results, plan: Plan, corpora: Sequence[str], variants: Sequence[str]
+) -> str:
+    """In how many runs of equal corpus, attention and seed each remedy loses more than base."""
+    from scipy.stats import binomtest
+
+    def changes(variant: str) -> list[float]:
+        return [
+            value
+            for corpus in corpora
+            for attention in ATTENTIONS
+            for value in per_seed(
+                results, plan, corpus, Setting(variant, attention), "change permuted f1"
+            )
+        ]
+
+    base, parts = changes("base"), []
+    for variant in variants:
+        if variant != "base":
+            apart = [a - b for a, b in zip(changes(variant), base, strict=True) if a != b]
+            more = sum(one < 0 for one in apart)
+            chance = f", p = {binomtest(more, len(apart)).pvalue:.2g}" if apart else ""
+            parts.append(f"{variant} in {more} of {len(base)} runs{chance}")
+    return f"It costs more than base's (sign test over corpora and seeds): {'; '.join(parts)}."
 
 
 def _information(results: Results, plan: Plan) -> Made:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from heedful.audits import lexicon
-from heedful.jobs.ledger import Parts, Unchanged
+from heedful.jobs.ledger import Parts, each_unchanged
 from heedful.jobs.results import Results
 from heedful.jobs.study import Plan
 from heedful.papers import tracing_models as models
@@ -20,7 +20,7 @@ from heedful.papers.tracing_measures import (
     word_correlation,
 )
 from heedful.papers.tracing_view import View
-from heedful.statistics import Estimate, draws, over_seeds
+from heedful.statistics import draws, over_seeds
 from heedful.statistics.draws import Draws
 from heedful.statistics.regression import permuted
 
@@ -127,14 +127,12 @@ def same_under_recipes(results: Results, plan: Plan, corpus: str) -> Parts:
     """A7: each verdict of TRA-1 and TRA-11 as trained here, and under the two other recipes."""
     view = View(results, plan, corpus)
 
-    def decided(variant: str) -> dict[str, Estimate]:
-        return {"accuracy": over_seeds(view.accuracies(variant))} | bends(view, variant=variant)
+    def decided(variant: str) -> Parts:
+        accuracy = over_seeds(view.accuracies(variant))
+        return Parts({"accuracy": accuracy} | bends(view, variant=variant))
 
     published, *others = (decided(variant) for variant in models.CHECKED)
-    return Parts(
-        {
-            f"{name}, {variant}": Unchanged(published[name], value)
-            for variant, parts in zip(models.CHECKED[1:], others, strict=True)
-            for name, value in parts.items()
-        }
-    )
+    found = Parts()
+    for variant, parts in zip(models.CHECKED[1:], others, strict=True):
+        found |= each_unchanged(published, parts, f", {variant}")
+    return found

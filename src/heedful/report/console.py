@@ -142,6 +142,8 @@ def print_explanation(explanation: Mapping[str, Any]) -> None:
         told = f"{100 * outside:.0f} % of the audited attention lies on special tokens, which are "
         told += "no words; `attention` is the rest, made to sum to one"
         console.print(Text(told, "dim"), soft_wrap=is_plain)
+    if explanation.get("words"):
+        console.print(Text(f"per word: {explanation['words']}", "dim"), soft_wrap=is_plain)
     if unknown:
         mark = "in brackets" if is_plain else "underlined"
         told = f"not in the model's vocabulary, read as one unknown word ({mark}): "

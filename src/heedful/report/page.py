@@ -179,6 +179,8 @@ def _policies(record: Mapping[str, Any]) -> list[str]:
     if of > documents:
         drawn = f"{documents:,} of {of:,} {audited.get('split', '')} documents were audited"
         lines.insert(0, f"{drawn}, drawn by the seed; `--documents 0` audits all.")
+    if audited.get("words"):
+        lines.append(f"Importance is given per word, not per piece: {audited['words']}.")
     return lines
 
 

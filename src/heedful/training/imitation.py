@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.corpora.batches import Batch, batches
+from heedful.corpora.batches import Batch, batches, moved
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError, unknown
 from heedful.models.classifier import AttentionClassifier, Pass
@@ -50,7 +50,7 @@ class Imitated:
             row = self.attention[name]
             rows[place, : len(row)] = row
         outputs = np.stack([self.probability[name] for name in names])
-        return torch.from_numpy(outputs).to(device), torch.from_numpy(rows).to(device)
+        return moved(torch.from_numpy(outputs), device), moved(torch.from_numpy(rows), device)
 
 
 class Imitation(NamedTuple):

@@ -153,12 +153,16 @@ class _RemedyRun(_StackRun):
             apart = (seen.states - seen.inputs).square().mean(-1) * batch.mask
             added = added + self.tying * apart.sum((1, 2)) / batch.mask.sum()
         if self.is_masked:
-            hidden, gold = whole.states[:, count:][:, chosen], batch.ids[chosen]
+            # The host waits once, to learn how many words are hidden; each of them is one place,
+            # so that its gradient is put there without a sort.
+            place = chosen.flatten().nonzero()[:, 0]
+            hidden = whole.states[:, count:].flatten(1, 2).index_select(1, place)
+            gold = batch.ids.flatten().index_select(0, place)
             logits = hidden @ self.stack.weights["embedding.weight"].transpose(1, 2)
-            targets = gold.expand(len(logits), -1)
-            losses = functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+            targets = gold.repeat(len(logits))
+            losses = functional.cross_entropy(logits.flatten(0, 1), targets, reduction="none")
             below = torch.where(self.per_word, max(len(gold), 1), count)
-            added = added + self.masked * losses.sum(1) / below
+            added = added + self.masked * losses.view(len(logits), -1).sum(1) / below
         return seen, added
 
     def _note_drift(self, moment: StackMoment) -> None:

@@ -150,7 +150,7 @@ def refuse(config: PretrainedConfig, name: str) -> None:
         )
     if kind == "regression" or labels < 2:
         raise UnsupportedModel(
-            f"{name} predicts a number (regression, {labels} output); heedful audits models that "
+            f"{name} predicts a number (regression, outputs: {labels}); heedful audits models that "
             "decide between classes."
         )
     if config.model_type == "longformer":
