@@ -248,6 +248,7 @@ def test_a_missing_corpus_is_skipped_with_its_reason_everywhere(lab: Lab, tmp_pa
     assert "not measurable: yelp" in found["TOY-1", "all"]["reason"]
     assert found["TOY-3", "all"]["ours"] == 2
     assert result.artifacts[0]["missing"] == {"yelp": ABSENT}
+    assert "missing in " in (tmp_path / "toy" / "index.html").read_text()
     assert result.skipped["yelp/text"] == ABSENT
     assert ABSENT in (tmp_path / "toy" / "index.html").read_text()
 

@@ -254,9 +254,7 @@ def _page(
 
     study = plan.study
     shown = load_artifacts(folder, study, pictures=True)
-    missing: dict[str, str] = {}
-    for artifact in shown:
-        missing |= artifact.record["missing"]
+    missing = _missing(artifact.record for artifact in shown)
     corpora = []
     for source in study.sources:
         state = "used" if source.name in plan.corpora else "not asked for"
@@ -300,5 +298,14 @@ def _deviations(plan: Plan, missing: Mapping[str, str]) -> list[str]:
     left_out = [s.name for s in plan.study.sources if s.name not in plan.corpora]
     if left_out:
         found.append(f"Not part of this run: {', '.join(left_out)}.")
-    found += [f"{name} is missing: {reason}" for name, reason in missing.items()]
+    found += [f"{name} is {how}" for name, how in missing.items()]
     return [*found, *plan.study.deviations(plan)]
+
+
+def _missing(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The corpora that artifacts lack: in which, and why."""
+    found: dict[str, tuple[list[str], str]] = {}
+    for record in records:
+        for corpus, reason in record["missing"].items():
+            found.setdefault(corpus, ([], reason))[0].append(record["id"])
+    return {name: f"missing in {', '.join(ids)}: {why}" for name, (ids, why) in found.items()}
