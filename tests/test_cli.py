@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,8 @@ from typer.testing import CliRunner
 from heedful.cli import app
 from heedful.corpora import planted
 from heedful.errors import InputError
-from heedful.jobs import load
+from heedful.jobs import load, train
+from heedful.jobs.settings import settings_of
 
 TINY = """
 [model]
@@ -351,3 +353,12 @@ def test_settings_of_the_wrong_type_or_said_twice_are_refused(tmp_path: Path) ->
     assert "either" in refused("train", "none+dot", "--corpus", "planted", "--data", "x.csv")
     both = refused("train", "none+dot", "--quick", "--config", tmp_path / "bad.toml")
     assert "either" in both
+
+
+def test_a_run_that_cannot_open_its_documents_asks_for_others(tmp_path: Path) -> None:
+    corpus = planted(length="short", sizes={"train": 60, "dev": 20, "test": 20})
+    settings = settings_of({"train": {"epochs": 1}})
+    train("none+additive", replace(corpus, name="letters"), tmp_path / "run", settings=settings)
+    said = refused("audit", tmp_path / "run")
+    assert "trained on letters from Python" in said
+    assert "--data FILE" in said

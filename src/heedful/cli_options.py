@@ -132,6 +132,13 @@ def for_run(
                 "documents can no longer be told from training ones; give new documents by --data."
             )
         return documents, out or run
+    if corpus is None and data is None:
+        trained = str(RunFolder.open(run).configuration.get("corpus", "documents"))
+        if not trained.startswith("planted"):
+            raise InputError(
+                f"{run} was trained on {trained} from Python and cannot open them again; name the "
+                "documents to audit it on by --data FILE or --corpus NAME."
+            )
     if data is None:
         source = source_named(corpus, None, columns, data_root, seed, False)
         return open_source(source), out or run.with_name(f"{run.name}-on-{source.name}")
