@@ -7,8 +7,9 @@ import pytest
 from heedful.corpora import Corpus, planted
 from heedful.errors import InputError
 from heedful.jobs import load, train
-from heedful.jobs.remedy import Strength, choose, remedy
+from heedful.jobs.remedy import Remedy, Strength, choose, remedy
 from heedful.jobs.settings import settings_of
+from heedful.jobs.sources import Source, source_of
 from heedful.runs import RunFolder
 
 SMALL = settings_of(
@@ -97,3 +98,19 @@ def test_bad_requests_are_refused(run: Path, corpus: Corpus, tmp_path: Path) -> 
     with pytest.raises(InputError, match="give the same corpus"):
         remedy(run, other, tmp_path / "a")
     assert not (tmp_path / "a").exists()
+
+
+def test_a_remedied_run_opens_the_documents_of_the_run_it_came_from(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    source = Source("planted:2:short", None, None, None, None, 4, {"train": 100, "dev": 40})
+    train("bilstm+additive", corpus, tmp_path / "run", settings=SMALL, source=source)
+    found = remedy(tmp_path / "run", corpus, tmp_path / "tied", strengths=[1.0])
+    assert source_of(found.folder) == source
+    assert RunFolder.open(found.folder).record["corpus"] == corpus.fingerprint
+
+
+def test_a_search_that_gains_nothing_says_so(tmp_path: Path) -> None:
+    base, tried = Strength(0, 0.8, -0.1, -0.1), Strength(1, 0.81, -0.05, -0.05)
+    lines = Remedy("tying", base, (tried,), choose(0.8, [tried]), tmp_path).lines()
+    assert any("No strength makes decisions rely more on attention" in line for line in lines)

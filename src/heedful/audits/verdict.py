@@ -85,8 +85,8 @@ BORDERS = (
         "Deleting an attended unit hurts at least as much as deleting any",
         contradicts=0.0,
         supports=0.0,
-        sentence="Deleting one unit drawn by attention costs the decision {value} more probability "
-        "than deleting one drawn at random.",
+        sentence="Deleting one unit drawn by attention takes {value} of probability from the "
+        "decision beyond what deleting one drawn at random takes.",
         is_veto=True,
     ),
 )

@@ -22,6 +22,7 @@ from heedful.errors import InputError, unknown
 from heedful.jobs.fine_tuning import fine_tune
 from heedful.jobs.opening import Decider, device_of, encoded_of, read_by
 from heedful.jobs.settings import Settings, settings_of
+from heedful.jobs.sources import source_of
 from heedful.jobs.training import train
 from heedful.models import ModelConfig, Penalties, Recipe, read
 from heedful.models.huggingface.opening import PREFIX
@@ -111,6 +112,13 @@ class Remedy:
             f"buys {100 * bought:.1f} points of reliance on attention (flattening and shuffling "
             "together)."
         )
+        if self.chosen.is_within:
+            said += f" No other one that costs at most {100 * TOLERANCE:g} points buys more."
+        if bought <= 0:
+            said = (
+                f"No strength makes decisions rely more on attention; {kept.strength:g} was kept, "
+                f"which costs {100 * cost:.1f} points of dev F1."
+            )
         if not self.chosen.is_within:
             allowed = f"{100 * TOLERANCE:g} points"
             said += f" Every strength costs more than {allowed}; the cheapest was kept."
@@ -259,7 +267,8 @@ class _Asking:
         def learn(penalties: Penalties, folder: Path) -> Decider:
             return train(
                 Recipe(model, penalties), encoded, folder, settings=settings, seed=self.seed,
-                vectors=self.vectors, device=self.device, show=self.show,
+                vectors=self.vectors, device=self.device, source=source_of(self.run.path),
+                show=self.show,
             )  # fmt: skip
 
         return _Again(learn, encoded, notes)
@@ -279,7 +288,7 @@ class _Asking:
         def learn(penalties: Penalties, folder: Path) -> Decider:
             return fine_tune(
                 start, self.corpus, folder, settings=settings, penalties=penalties, seed=self.seed,
-                device=self.device, show=self.show,
+                device=self.device, source=source_of(self.run.path), show=self.show,
             )  # fmt: skip
 
         return _Again(learn, self.corpus)
