@@ -37,3 +37,15 @@ def test_verdicts_on_corpora_not_asked_for_stay_beside_the_new_ones(tmp_path: Pa
     write_json(path, [verdict("confirmed", "old", "ag"), verdict("confirmed", "old")])
     found = merged(path, [verdict("refuted", "new")], STUDY, keep=True)
     assert [(one["corpus"], one["reason"]) for one in found] == [("sst", "new"), ("ag", "old")]
+
+
+def test_the_verdict_over_all_corpora_stays_with_that_of_a_corpus_which_waits(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "claims.json"
+    old = [verdict("confirmed", "1"), verdict("refuted", "2", "ag"), verdict("refuted", "3", "all")]
+    write_json(path, old)
+    waits = verdict("not measurable", "not computed yet", "ag")
+    new = [verdict("confirmed", "4"), waits, verdict("confirmed", "5", "all")]
+    found = merged(path, new, STUDY, keep=False, waiting=["not computed yet"])
+    assert [one["reason"] for one in found] == ["4", "2", "3"]

@@ -134,7 +134,7 @@ def for_run(
         return documents, out or run
     if corpus is None and data is None:
         trained = str(RunFolder.open(run).configuration.get("corpus", "documents"))
-        if not trained.startswith("planted"):
+        if trained.partition(":")[0] != "planted":
             raise InputError(
                 f"{run} was trained on {trained} from Python and cannot open them again; name the "
                 "documents to audit it on by --data FILE or --corpus NAME."

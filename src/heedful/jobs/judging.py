@@ -93,10 +93,14 @@ def merged(
     """
     old = {_mark(one): one for one in read_json(path)} if path.is_file() else {}
     new = {_mark(one): one for one in entries}
+    kept = set()
     for mark, one in new.items():
         waits = one["verdict"] == "not measurable" and any(why in one["reason"] for why in waiting)
         if waits and mark in old and old[mark]["verdict"] != "not measurable":
             new[mark] = old[mark]
+            kept.add(mark[0])
+    # What was decided over all corpora stands as long as one of them keeps its old verdict.
+    new |= {mark: one for mark, one in old.items() if mark[0] in kept and mark[1] == EVERY}
     whole = (old if keep else {}) | new
     order = {claim.id: number for number, claim in enumerate(study.claims)}
     places = [source.name for source in study.sources] + [EVERY]

@@ -274,15 +274,17 @@ def _every_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
 def _every_base(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
     """The order of the three kinds on the first base and over all bases and forms together."""
     found: dict[tuple[str, int], pd.DataFrame] = {}
+    lacking: dict[str, None] = {}
     for name, base in _combinations(plan):
         try:
             found[name, base] = results[tasks.headed(plan, name, base)]
-        except Skipped:
-            continue
+        except Skipped as skipped:
+            lacking[skipped.reason] = None
     whole = {key: table for key, table in found.items() if set(table["kind"]) == set(copying.KINDS)}
     first = ("code", tasks.sizes(plan).bases[0])
     if first not in whole or len(whole) < 2:
-        return NotMeasurable("needs several bases or forms with both good and bad heads")
+        wanted = "needs several bases or forms with both good and bad heads"
+        return NotMeasurable("; ".join([wanted, *lacking]))
     pooled = pd.concat([t.assign(draw=t["draw"] + 1000 * i) for i, t in enumerate(whole.values())])
     return each_unchanged(_order(whole[first]), _order(pooled))
 

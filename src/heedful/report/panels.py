@@ -6,6 +6,7 @@ drawn again from the CSV alone. Give the columns by `functools.partial`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -142,7 +143,8 @@ def lines(
             # The default writes powers of ten in TeX, which the page does not set; within less
             # than a power of ten it writes every mark.
             axes.set_xscale("log")
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            powers = math.log10(table[x].max() / table[x].min())
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if powers < 2 else (1,)))
             axes.xaxis.set_minor_formatter(NullFormatter())
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.set_xlabel(x)

@@ -88,7 +88,7 @@ def fit(
     task.check(model, penalties)
     dev = corpus.splits["dev"]
     is_rare = isinstance(dev, Encoded) and not (dev.labels == len(model.classes) - 1).any()
-    if config.select == "f1" and is_rare:
+    if is_judged and config.select == "f1" and is_rare:
         raise InputError(
             f"F1 of {model.classes[-1]!r} chooses the weights, but no dev document of "
             f"{corpus.name} has that label; add some, or set select to accuracy."
@@ -107,7 +107,6 @@ def fit(
         "words": len(corpus.vocabulary),
         "seed": seed,
     } | ({} if schedule is None else {"schedule": asdict(schedule)})
-    described |= {} if is_judged else {"judged": False}
     mark = fingerprint(described)
     run = _Run(
         model, optimiser, corpus, config, device, observers, folder, mark, schedule, is_judged
