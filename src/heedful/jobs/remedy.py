@@ -107,17 +107,17 @@ class Remedy:
             )
         kept = next(one for one in self.tried if one.strength == self.chosen.strength)
         cost, bought = self.base.f1 - kept.f1, kept.reliance - self.base.reliance
+        price = f"{'costs' if cost >= 0 else 'gains'} {100 * abs(cost):.1f} points of dev F1"
         said = (
-            f"{self.objective} at {kept.strength:g} costs {100 * cost:.1f} points of dev F1 and "
-            f"buys {100 * bought:.1f} points of reliance on attention (flattening and shuffling "
-            "together)."
+            f"{self.objective} at {kept.strength:g} {price} and buys {100 * bought:.1f} points of "
+            "reliance on attention (flattening and shuffling together)."
         )
         if self.chosen.is_within:
             said += f" No other one that costs at most {100 * TOLERANCE:g} points buys more."
         if bought <= 0:
             said = (
                 f"No strength makes decisions rely more on attention; {kept.strength:g} was kept, "
-                f"which costs {100 * cost:.1f} points of dev F1."
+                f"which {price}."
             )
         if not self.chosen.is_within:
             allowed = f"{100 * TOLERANCE:g} points"
