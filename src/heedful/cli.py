@@ -40,6 +40,7 @@ from heedful.cli_options import (
     print_json,
     settings_named,
     source_named,
+    tell,
 )
 from heedful.cli_remedy import sweep
 from heedful.errors import InputError
@@ -250,11 +251,7 @@ def compare(
     from heedful.jobs.compare import compare as compare_job
 
     done = compare_job(runs, out)
-    if json:
-        return print_json(done.to_json())
-    for line in done.lines():
-        typer.echo(line)
-    return None
+    tell(done, json)
 
 
 @app.command()
@@ -271,11 +268,7 @@ def calibrate(
     from heedful.jobs.calibrate import calibrate as calibrate_job
 
     done = calibrate_job(out, scale=scale, seeds=seeds, device=device, show=True)
-    if json:
-        return print_json(done.to_json())
-    for line in done.lines():
-        typer.echo(line)
-    return None
+    tell(done, json)
 
 
 @app.command()
@@ -364,8 +357,4 @@ def reproduce(
         device=device,
         show=True,
     )
-    if json:
-        return print_json(done.to_json())
-    for line in done.lines():
-        typer.echo(line)
-    return None
+    tell(done, json)

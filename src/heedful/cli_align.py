@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli_options import AsJson, print_json
+from heedful.cli_options import AsJson, tell
 
 
 def align(
@@ -41,8 +41,4 @@ def align(
         max_tokens=max_tokens,
         show=True,
     )
-    if json:
-        return print_json(done.to_json())
-    for line in done.lines():
-        typer.echo(line)
-    return None
+    tell(done, json)

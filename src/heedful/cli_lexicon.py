@@ -20,7 +20,7 @@ from heedful.cli_options import (
     TextColumn,
     for_run,
     for_transformer,
-    print_json,
+    tell,
 )
 
 
@@ -72,8 +72,4 @@ def lexicon(
         seed=seed,
         device=device,
     )
-    if json:
-        return print_json(found.to_json())
-    for line in found.lines():
-        typer.echo(line)
-    return None
+    tell(found, json)

@@ -14,7 +14,7 @@ from heedful.cli_options import (
     Device,
     Seed,
     Vectors,
-    print_json,
+    tell,
 )
 
 
@@ -53,8 +53,4 @@ def narratives(
     found = trace_narratives(
         out, corpus, lexicon, data_root=data_root, has_lemmas=lemmas, seed=seed, device=device
     )
-    if json:
-        return print_json(found.to_json())
-    for line in found.lines():
-        typer.echo(line)
-    return None
+    tell(found, json)

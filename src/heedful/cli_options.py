@@ -218,6 +218,15 @@ def say(lines: tuple[str, ...]) -> None:
         typer.echo(line, err=True)
 
 
+def tell(found: Any, as_json: bool) -> None:
+    """Prints what a job gives back: its lines, or one JSON object."""
+    if as_json:
+        print_json(found.to_json())
+    else:
+        for line in found.lines():
+            typer.echo(line)
+
+
 def print_json(value: Any) -> None:
     """Prints one JSON value to stdout."""
     import json

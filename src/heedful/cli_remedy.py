@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
-from heedful.cli_options import open_source, print_json
+from heedful.cli_options import open_source, tell
 from heedful.errors import InputError
 
 
@@ -41,8 +39,4 @@ def sweep(
         device=device,
         show=True,
     )
-    if json:
-        return print_json(found.to_json())
-    for line in found.lines():
-        typer.echo(line)
-    return None
+    tell(found, json)
