@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 from typing import Any
@@ -22,6 +21,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from benchmarks import timing
 from benchmarks.flow import sentences
 from heedful.corpora import EncodedCorpus, Vocabulary
 from heedful.corpora.vocabulary import SPECIALS
@@ -74,17 +74,7 @@ def without_kernel() -> Iterator[None]:
 
 def at_once(documents: int, words: int, seeds: int, device: str) -> float:
     """Seconds of as many processes as seeds, each with one model, from a common start."""
-    context = get_context("spawn")
-    barrier, answers = context.Barrier(seeds), context.SimpleQueue()
-    given = documents, words, device, barrier, answers
-    started = [context.Process(target=_one, args=(seed, *given)) for seed in range(seeds)]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join()
-    if any(process.exitcode for process in started):
-        raise RuntimeError("a process beside others ended with an error; see above")
-    told = [answers.get() for _ in started]
+    told = timing.at_once(_one, [(seed, documents, words, device) for seed in range(seeds)])
     return float(max(end for _, end in told) - min(begun for begun, _ in told))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import get_context
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -66,3 +67,20 @@ def _seconds(function: Callable[[], Any], calls: int, clock: Callable[[], float]
     for _ in range(calls):
         function()
     return (clock() - started) / calls
+
+
+def at_once(target: Callable[..., None], given: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """What each of several processes answers that begin together: one for each of `given`.
+
+    `target` also gets a barrier to wait at and a queue for its one answer.
+    """
+    context = get_context("spawn")
+    barrier, answers = context.Barrier(len(given)), context.SimpleQueue()
+    started = [context.Process(target=target, args=(*one, barrier, answers)) for one in given]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+    if any(process.exitcode for process in started):
+        raise RuntimeError("a process beside others ended with an error; see above")
+    return [answers.get() for _ in started]

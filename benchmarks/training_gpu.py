@@ -19,7 +19,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 from os import environ
@@ -32,6 +31,7 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.stacking import measured as stacking
+from benchmarks.timing import at_once
 from heedful.corpora import Batch, Encoded, EncodedCorpus, Vocabulary, batches
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.models import AttentionClassifier, build, parse
@@ -261,19 +261,7 @@ def together(names: Sequence[str], size: Size, device: str, processes: int) -> d
 
     Each process is started once and takes the models in turn, waiting for the others before each.
     """
-    context = get_context("spawn")
-    barrier, answers = context.Barrier(processes), context.SimpleQueue()
-    started = [
-        context.Process(target=_one_of_many, args=(names, size, device, barrier, answers))
-        for _ in range(processes)
-    ]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join()
-    if any(process.exitcode for process in started):
-        raise RuntimeError("a process beside others ended with an error; see above")
-    told = [answers.get() for _ in started]
+    told = at_once(_one_of_many, [(names, size, device)] * processes)
     found = {}
     for name in names:
         begun, ended = min(one[name][0] for one in told), max(one[name][1] for one in told)
