@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from heedful.audits.erased import NEVER, RANKINGS, Erased
-from heedful.jobs.ledger import NotMeasurable, Parts, Unchanged, above, each_unchanged, judge
+from heedful.jobs.ledger import NotMeasurable, Unchanged, above, judge
 from heedful.jobs.results import Results
 from heedful.jobs.study import Plan
 from heedful.papers import erasure, erasure_artefacts, erasure_models, erasure_several
@@ -72,15 +72,6 @@ def test_all_models_of_many_documents_are_a_share_with_an_interval() -> None:
 def test_what_has_no_value_is_not_measurable_rather_than_undecided() -> None:
     found = single.estimates({"nothing": draws.undefined()})
     assert judge(found, above(0)).word == "not measurable"
-
-
-def test_one_verdict_that_changes_is_not_hidden_by_one_refuted_both_times() -> None:
-    good, bad = Estimate(1, 0.5, 2, 50, "t"), Estimate(-1, -2, -0.5, 50, "t")
-    before, after = Parts(always=bad, changes=good), Parts(always=bad, changes=bad)
-    assert judge(Unchanged(before, after), above(0)).word == "confirmed"
-    assert judge(each_unchanged(before, after), above(0)).word == "refuted"
-    missing = each_unchanged(before, Parts(always=bad, changes=NotMeasurable("no")))
-    assert judge(missing, above(0)).word == "not measurable"
 
 
 def test_without_flips_at_the_end_wins_over_them_are_gone(

@@ -13,6 +13,7 @@ from heedful.jobs.ledger import (
     at_most,
     below,
     between,
+    each_unchanged,
     entry,
     judge,
     over_all,
@@ -134,3 +135,23 @@ def test_an_entry_has_all_fields_and_smoke_says_so():
     assert (found["ours"], found["interval"], found["n"]) == (2.0, [1, 3], 50)
     assert (found["verdict"], found["side"]) == ("confirmed", "> 0")
     assert found["reason"].startswith("smoke scale")
+
+
+def test_one_verdict_that_changes_is_not_hidden_by_one_refuted_both_times() -> None:
+    good, bad = Estimate(1, 0.5, 2, 50, "t"), Estimate(-1, -2, -0.5, 50, "t")
+    before, after = Parts(always=bad, changes=good), Parts(always=bad, changes=bad)
+    assert judge(Unchanged(before, after), above(0)).word == "confirmed"
+    assert judge(each_unchanged(before, after), above(0)).word == "refuted"
+    missing = each_unchanged(before, Parts(always=bad, changes=NotMeasurable("no")))
+    assert judge(missing, above(0)).word == "not measurable"
+
+
+def test_a_check_sees_a_verdict_that_changes_beside_one_refuted_both_ways() -> None:
+    low, high = (Estimate(v, v - 1, v + 1, 5, "t") for v in (-4.0, 4.0))
+    before = {"tying uniform +": low, "mlm uniform +": high}
+    same = judge(each_unchanged(before, dict(before)), below(0))
+    assert same.word == "confirmed"
+    turned = judge(each_unchanged(before, before | {"tying uniform +": high}), below(0))
+    assert turned.word == "refuted"
+    assert "tying" in turned.reason
+    assert "mlm" not in turned.reason

@@ -1,6 +1,5 @@
 """Every corpus of the data root with the counts of its README; needs HEEDFUL_DATA."""
 
-import os
 from collections import Counter
 
 import pytest
@@ -18,10 +17,7 @@ from heedful.corpora import (
 )
 from heedful.corpora.root import root_of
 
-pytestmark = [
-    pytest.mark.corpora,
-    pytest.mark.skipif(not os.environ.get("HEEDFUL_DATA"), reason="HEEDFUL_DATA is not set"),
-]
+pytestmark = pytest.mark.corpora
 
 
 def sizes(corpus: Corpus) -> dict[str, int]:
