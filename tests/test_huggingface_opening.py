@@ -118,6 +118,13 @@ def test_code_that_comes_with_a_model_does_not_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--trust-remote-code"):
         open_classifier(folder)
     assert not ran.exists()
+    asked = ["train", str(folder), "--out", str(tmp_path / "run"), "--quick"]
+    told = CliRunner().invoke(app, asked)
+    assert told.exit_code
+    assert "--trust-remote-code" in str(told.exception)
+    assert not ran.exists()
+    CliRunner().invoke(app, [*asked, "--trust-remote-code"])
+    assert ran.exists()  # which is all that this code does
 
 
 class _Bomb:

@@ -70,6 +70,14 @@ def test_the_sentence_says_where_attention_stands() -> None:
     assert "60 % of probability, those of attention 20 %" in ranking.recommendation
 
 
+def test_the_sentence_says_when_the_costly_explanation_was_not_tried() -> None:
+    without = [{k: v for k, v in kind.items() if k != "occlusion"} for kind in (NEEDED, ENOUGH)]
+    ranking = rank({"input-erasure": erased(*without)})
+    assert ranking is not None
+    assert "Occlusion, which reads a text again for every word, was not tried." in ranking.sentence
+    assert "was not tried" not in found().sentence
+
+
 def test_what_is_not_clearly_worse_than_the_best_is_as_good() -> None:
     close = NEEDED | {"half": 0.88}
     ranking = rank({"input-erasure": erased(close, ENOUGH, half=0.05)})

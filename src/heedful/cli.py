@@ -167,6 +167,7 @@ def train(
     watch: Annotated[
         bool, typer.Option("--watch", help="Log how attention follows what words tell.")
     ] = False,
+    trust_remote_code: RemoteCode = False,
     quick: Quick = False,
     json: AsJson = False,
 ) -> None:
@@ -200,6 +201,7 @@ def train(
         show=True,
         watch=watch,
         penalties=objective_of(objective),
+        allows_remote_code=trust_remote_code,
     )
     record = RunFolder.open(out).record
     test, chosen = record.get("test") or {}, record["configuration"]["train"]["select"]

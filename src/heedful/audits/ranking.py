@@ -149,6 +149,8 @@ def _sentence(places: Sequence[Place]) -> str:
         f"{faithful} of {len(named)} explanations of this model are faithful: the words they name "
         f"are needed for its decisions, and enough, more than random ones are. "
     )
+    if all(place.method != "occlusion" for place in named):
+        sentence += "Occlusion, which reads a text again for every word, was not tried. "
     attention = next((place for place in named if place.method == "attention"), None)
     worth = _beyond(best)
     if attention is None:

@@ -49,15 +49,16 @@ def train(
     show: bool = False,
     watch: bool = False,
     penalties: Penalties = Penalties(),
+    allows_remote_code: bool = False,
 ) -> Decider:
     """The model of a recipe, trained on a corpus; with `out`, kept in a run folder.
 
     `recipe` may be a preset such as `erasure/han-rnn`, which brings its own settings unless others
     are given, or `hf:NAME` or a folder of `transformers`, which is fine-tuned under `penalties`
-    (see `fine_tune`; a recipe says its own). A run folder that holds the same run already is
-    resumed, or its model is given back at once. `source` is written into it, so that the run can
-    open its documents again. `watch` logs at every evaluation how attention, what single units tell
-    and a bag of words agree.
+    (see `fine_tune`; a recipe says its own) and brings code of its own only if that is allowed. A
+    run folder that holds the same run already is resumed, or its model is given back at once.
+    `source` is written into it, so that the run can open its documents again. `watch` logs at every
+    evaluation how attention, what single units tell and a bag of words agree.
 
     >>> import heedful
     >>> from heedful.jobs.settings import settings_of
@@ -78,7 +79,7 @@ def train(
         return fine_tune(
             recipe, corpus, out, settings=DEFAULT if settings == Settings() else settings,
             penalties=penalties, seed=seed, device=device, is_deterministic=is_deterministic,
-            observers=observers, source=source, show=show,
+            observers=observers, source=source, show=show, allows_remote_code=allows_remote_code,
         )  # fmt: skip
     if penalties != Penalties():
         raise InputError("A recipe says its own penalties, such as bilstm+additive+tying:10.")
