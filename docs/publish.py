@@ -35,7 +35,8 @@ def publish(study: Path, target: Path) -> list[str]:
         if file.suffix in (".html", ".json"):
             text = file.read_text()
             for name in packed:
-                text = text.replace(f'"{name}"', f'"{name}.gz"')
+                for before, after in ('""', "><"):
+                    text = text.replace(f"{before}{name}{after}", f"{before}{name}.gz{after}")
             unpacked.write_text(text)
         else:
             shutil.copyfile(file, unpacked)

@@ -61,6 +61,11 @@ def test_a_number_without_interval_decides_nothing():
     assert "no interval" in found.reason
 
 
+def test_a_number_that_cannot_be_computed_says_so_and_not_nan():
+    found = judge(Estimate(NAN, NAN, NAN, 0, "bootstrap"), above(0))
+    assert (found.word, found.reason) == ("undecided", "cannot be computed here")
+
+
 def test_missing_data_is_not_measurable_with_its_reason():
     found = judge(NotMeasurable("needs SEND"), above(0))
     assert (found.word, found.estimate, found.reason) == ("not measurable", None, "needs SEND")

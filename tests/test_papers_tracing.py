@@ -200,7 +200,7 @@ def test_a_tiny_run_on_texts_has_all_columns(tmp_path: Path) -> None:
     np.testing.assert_allclose(plain["b2"] / plain["SE"], plain["t"], rtol=1e-6)
     assert {"LAT, untrained model", "heads averaged"} <= set(regressions["score"])
     shown = pd.read_csv(folder / "R1.shown.csv")
-    assert {"b2 low", "seeds with p < .001", "R²", "vertex"} <= set(shown)
+    assert {"b2 low", "seeds with p < .001", "R²", "median vertex"} <= set(shown)
     said = json.loads((folder / "R1.json").read_text())["sentence"]
     assert said.startswith("planted: b2 ")
     assert said.endswith((" in 0 of 2.", " in 1 of 2.", " in 2 of 2."))

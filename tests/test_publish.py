@@ -17,9 +17,11 @@ def test_large_tables_are_packed_and_the_page_links_to_what_is_there(tmp_path: P
     large = "x\n" * LARGE_TABLE
     (study / "T1.csv").write_text("a\n1\n")
     (study / "F1.csv").write_text(large)
-    (study / "index.html").write_text('<a href="T1.csv">T1</a> <a href="F1.csv">F1</a>')
+    (study / "index.html").write_text('<a href="T1.csv">T1</a> <a href="F1.csv">F1.csv</a>')
     assert publish(study, target) == ["F1.csv"]
-    links = re.findall(r'href="([^"]+)"', (target / "index.html").read_text())
+    page = (target / "index.html").read_text()
+    assert ">F1.csv.gz</a>" in page
+    links = re.findall(r'href="([^"]+)"', page)
     assert links == ["T1.csv", "F1.csv.gz"]
     assert all((target / link).is_file() for link in links)
     assert gzip.decompress((target / "F1.csv.gz").read_bytes()).decode() == large

@@ -270,6 +270,8 @@ def _side(sides: Sides, name: str) -> Side:
 
 
 def _reason(estimate: Estimate, side: Side) -> str:
+    if math.isnan(estimate.value):
+        return "cannot be computed here"
     if math.isnan(estimate.low):
         return f"{estimate.value:.3g} from n = {estimate.n} has no interval"
     return f"{estimate}, claimed {side.text}"

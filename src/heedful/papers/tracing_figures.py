@@ -40,7 +40,7 @@ def cloud(results: Results, plan: Plan) -> Made:
     tops = table.groupby("corpus", sort=False)["word"].apply(lambda w: ", ".join(w.head(LISTED)))
     said = "; ".join(f"{corpus}: {words}" for corpus, words in tops.items())
     draw = partial(clouds, word="word", size="score", panel="corpus")
-    return Made(table, draw, f"Highest: {said}.")
+    return Made(table, draw, f"Highest, first seed: {said}.")
 
 
 def scatter(results: Results, plan: Plan) -> Made:
@@ -59,7 +59,8 @@ def scatter(results: Results, plan: Plan) -> Made:
         label="mean score",
     )  # fmt: skip
     counts = "; ".join(f"{corpus}: {len(part):,} words" for corpus, part in parts.items())
-    return Made(table, draw, f"{counts}; fits over all, only scores below {HIDDEN} drawn.")
+    said = f"First seed. {counts}; fits over all, only scores below {HIDDEN} drawn."
+    return Made(table, draw, said)
 
 
 def heads(results: Results, plan: Plan) -> Made:
@@ -111,7 +112,10 @@ def _above(table: pd.DataFrame, plan: Plan) -> str:
         counts = pd.Series(above).groupby(heads["kind"].to_numpy()).agg(["sum", "size"])
         told = ", ".join(f"{kind} {c['sum']} of {c['size']}" for kind, c in counts.iterrows())
         said.append(f"{corpus}: {told}")
-    return f"Heads of all seeds above chance in their own texts: {'; '.join(said)}."
+    return (
+        "Drawn is the first seed. Heads of all seeds above chance in their own texts: "
+        f"{'; '.join(said)}."
+    )
 
 
 def entropies(results: Results, plan: Plan) -> Made:
