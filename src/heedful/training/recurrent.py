@@ -16,6 +16,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from heedful.training.recurrent_walk import works
+
 
 def lstm(
     gates: Float[Tensor, "model batch unit gate"],
@@ -49,10 +51,11 @@ def in_steps(
 def _kernel(dim: int, device: str) -> Callable[..., tuple[Tensor, Tensor]] | None:
     """The LSTM as one kernel, where it can be had and agrees with the loop."""
     try:
-        from heedful.training import recurrent_kernel
+        from heedful.training import recurrent_kernel, wide_kernel
     except ImportError:
         return None
-    return recurrent_kernel.walk if recurrent_kernel.works(dim, device) else None
+    known = recurrent_kernel.NARROW, wide_kernel.WIDE
+    return next((walk for walk in known if works(walk, dim, device)), None)
 
 
 def gru(

@@ -2,21 +2,18 @@
 
 A program holds the recurrent weights of one model in registers and walks through the texts of one
 block of rows; states never leave it between steps. The loop of launches it replaces is bound by
-their latency, five for every word. Triton comes with torch's CUDA builds; `works` is false where
-it does not, and where the kernel does not agree with the loop.
+their latency, five for every word. Triton comes with torch's CUDA builds; where it does not, or
+where the kernel does not agree with the loop, `recurrent` keeps to the loop. States too wide for
+the registers are those of `wide_kernel`.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-import torch
 import triton  # type: ignore[import-not-found, unused-ignore]
 import triton.language as tl  # type: ignore[import-not-found, unused-ignore]
-from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from heedful.training.recurrent_walk import Walk
 
 WIDEST = 64
 """Largest state: four square tiles of this width fill a multiprocessor's registers."""
@@ -24,11 +21,12 @@ ROWS = 16
 """Texts of one program, the least a matrix product of tiles takes."""
 WARPS = 8
 TOLERANCE = 1e-4
-"""How far the kernel may be from the loop; products are in three passes of TF32."""
+"""Relative to the norm; products are in three passes of TF32."""
 
 
 @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-def _tanh(x):  # type: ignore[no-untyped-def]
+def tanh(x):  # type: ignore[no-untyped-def]
+    """Also of `wide_kernel`; Triton has none for every card."""
     return 2.0 * tl.sigmoid(2.0 * x) - 1.0
 
 
@@ -61,10 +59,10 @@ def _walk(  # type: ignore[no-untyped-def]
         leaving = tl.load(gates + at + 3 * DIM, mask=inside, other=0.0)
         entering = tl.sigmoid(entering + tl.dot(state, of_in, input_precision="tf32x3"))
         keeping = tl.sigmoid(keeping + tl.dot(state, of_keep, input_precision="tf32x3"))
-        new = _tanh(new + tl.dot(state, of_new, input_precision="tf32x3"))
+        new = tanh(new + tl.dot(state, of_new, input_precision="tf32x3"))
         leaving = tl.sigmoid(leaving + tl.dot(state, of_out, input_precision="tf32x3"))
         cell = keeping * cell + entering * new
-        state = leaving * _tanh(cell)
+        state = leaving * tanh(cell)
         tl.store(opened + at, entering, mask=inside)
         tl.store(opened + at + DIM, keeping, mask=inside)
         tl.store(opened + at + 2 * DIM, new, mask=inside)
@@ -104,7 +102,7 @@ def _walk_back(  # type: ignore[no-untyped-def]
         keeping = tl.load(opened + at + DIM, mask=inside, other=0.0)
         new = tl.load(opened + at + 2 * DIM, mask=inside, other=0.0)
         leaving = tl.load(opened + at + 3 * DIM, mask=inside, other=0.0)
-        squashed = _tanh(tl.load(cells + here, mask=inside, other=0.0))
+        squashed = tanh(tl.load(cells + here, mask=inside, other=0.0))
         is_first = (place == text * units)[:, None]
         before = tl.load(cells + here - DIM, mask=inside & ~is_first, other=0.0)
         before += tl.load(start + whole + begin, mask=inside & is_first, other=0.0)
@@ -127,35 +125,24 @@ def _walk_back(  # type: ignore[no-untyped-def]
     tl.store(of_start + whole + begin, of_cell, mask=inside)
 
 
-class _Walk(torch.autograd.Function):
-    """What `recurrent._Lstm` computes, in two launches."""
+def _forward(
+    gates: Tensor, hidden: Tensor, start: Tensor, states: Tensor, cells: Tensor, opened: Tensor
+) -> None:
+    models, batch, units, dim = states.shape
+    _walk[_grid(models, batch)](
+        gates, hidden, start, states, cells, opened, batch, units, **_tiles(dim)
+    )
 
-    @staticmethod
-    def forward(ctx: Any, gates: Tensor, hidden: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-        models, batch, units, _ = gates.shape
-        dim = hidden.shape[1]
-        gates, hidden, start = gates.contiguous(), hidden.contiguous(), start.contiguous()
-        states = gates.new_empty(models, batch, units, dim)
-        cells, opened = torch.empty_like(states), torch.empty_like(gates)
-        _walk[_grid(models, batch)](
-            gates, hidden, start, states, cells, opened, batch, units, **_tiles(dim)
-        )
-        ctx.save_for_backward(hidden, start, states, cells, opened)
-        return states, cells[:, :, -1].clone()
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, of_states: Tensor, of_last: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        hidden, start, states, cells, opened = ctx.saved_tensors
-        models, batch, units, dim = states.shape
-        of_gates, of_start = torch.empty_like(opened), torch.empty_like(start)
-        _walk_back[_grid(models, batch)](
-            of_states.contiguous(), of_last.contiguous(), hidden, start, cells, opened, of_gates,
-            of_start, batch, units, **_tiles(dim),
-        )  # fmt: skip
-        before = torch.cat([start[0][:, :, None], states[:, :, :-1]], 2)
-        of_hidden = before.flatten(1, 2).transpose(1, 2) @ of_gates.flatten(1, 2)
-        return of_gates, of_hidden, of_start
+def _back(
+    of_states: Tensor, of_last: Tensor, hidden: Tensor, start: Tensor, cells: Tensor,
+    opened: Tensor, of_gates: Tensor, of_start: Tensor,
+) -> None:  # fmt: skip
+    models, batch, units, dim = cells.shape
+    _walk_back[_grid(models, batch)](
+        of_states, of_last, hidden, start, cells, opened, of_gates, of_start, batch, units,
+        **_tiles(dim),
+    )  # fmt: skip
 
 
 def _grid(models: int, batch: int) -> tuple[int, int]:
@@ -167,40 +154,5 @@ def _tiles(dim: int) -> dict[str, int]:
     return {"DIM": dim, "WIDE": wide, "BLOCK": ROWS, "num_warps": WARPS}
 
 
-def walk(
-    gates: Float[Tensor, "model batch unit gate"],
-    hidden: Float[Tensor, "model dim gate"],
-    start: Float[Tensor, "2 model batch dim"],
-) -> tuple[Float[Tensor, "model batch unit dim"], Float[Tensor, "model batch dim"]]:
-    """States over time and the last cell, from the gates' inputs and the first state and cell."""
-    states, last = _Walk.apply(gates, hidden, start)  # type: ignore[no-untyped-call]
-    return states, last
-
-
-@cache
-def works(dim: int, device: str) -> bool:
-    """Whether the kernel agrees with the loop on this device, values and gradients; asked once."""
-    from heedful.training.recurrent import in_steps
-
-    if dim > WIDEST:
-        return False
-    draw = torch.Generator(device).manual_seed(0)
-    shapes = ((2, 3, 5, 4 * dim), (2, dim, 4 * dim), (2, 2, 3, dim))
-    given = [torch.randn(s, generator=draw, device=device) / s[-1] ** 0.25 for s in shapes]
-    try:
-        found = [_answers(function, given) for function in (walk, in_steps)]
-    except Exception:  # whatever the compiler or the driver says: the loop is there
-        return False
-    return all(
-        torch.allclose(one, two, rtol=TOLERANCE, atol=TOLERANCE)
-        for one, two in zip(*found, strict=True)
-    )
-
-
-def _answers(function: Any, given: list[Tensor]) -> list[Tensor]:
-    """Values and gradients of an LSTM."""
-    leaves = [part.clone().requires_grad_() for part in given]
-    with torch.enable_grad():
-        states, last = function(*leaves)
-        total = states.square().sum() + last.sin().sum()
-    return [states, last, *torch.autograd.grad(total, leaves)]
+NARROW = Walk(_forward, _back, lambda dim: dim <= WIDEST, TOLERANCE)
+"""Of states of any width up to WIDEST."""
