@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,9 +11,17 @@ import torch
 from heedful.corpora import encode, planted
 from heedful.corpora.batches import collate, mixed_batches
 from heedful.corpora.recipes import with_marks
+from heedful.dynamics import probing
 from heedful.dynamics.agreement import starts_of
 from heedful.dynamics.frozen import train_frozen
-from heedful.dynamics.probing import ProbeLog, chosen, kept_saliency, probed, saliency
+from heedful.dynamics.probing import (
+    ProbeLog,
+    chosen,
+    kept_saliency,
+    probed,
+    probed_together,
+    saliency,
+)
 from heedful.dynamics.trajectory import kept_checkpoints, load_trajectory, save_trajectory
 from heedful.errors import InputError
 from heedful.models import build, parse
@@ -20,6 +29,7 @@ from heedful.runs.randomness import numpy_generator
 from heedful.training import TrainConfig, fit, loop
 from heedful.training.config import Schedule
 from heedful.training.presets import PRESETS
+from heedful.training.stack import Stack
 
 CONFIG = TrainConfig(batch_size=16, clip_norm=0.0, patience=0)
 SIZES = {"embedding_dim": 12, "width": 16, "attention_dim": 8, "one_logit": True}
@@ -78,6 +88,60 @@ def test_rows_are_documents_in_order_and_marks_are_special(corpus):
     special = np.flatnonzero(found.is_special)
     ends = np.cumsum(found.lengths) - 1
     assert special.tolist() == sorted([*starts_of(found.lengths), *ends])
+
+
+def _some_labels(dev):
+    """The documents, every third without its label."""
+    return replace(dev, labels=np.where(np.arange(len(dev)) % 3 == 1, -1, dev.labels))
+
+
+@pytest.mark.parametrize("recipe", ["bilstm+additive-relu", "han:bilstm+additive"])
+def test_documents_are_probed_as_each_would_be_alone(corpus, recipe, monkeypatch):
+    """In batches of a few, some without a label, words or sentences as units."""
+    monkeypatch.setattr(probing, "groups", partial(probing.groups, most=100))
+    model, dev = _model(corpus, recipe).double(), _some_labels(corpus.splits["dev"])
+    found, delta = probed(model, dev), saliency(model, dev)
+    labelled = np.flatnonzero(dev.labels >= 0)
+    assert found.item.tolist() == labelled.tolist()
+    unit = token = 0
+    for row, document in enumerate(labelled.tolist()):
+        batch = collate(dev, [document])
+        with torch.no_grad():
+            passed = model(batch)
+            attention = passed.attended.scores.softmax(-1)[0]
+            said = model.with_zero(model.head(passed.attended.values))[0].log_softmax(-1)
+        units = slice(unit, unit + found.lengths[row])
+        assert found.lengths[row] == len(attention)
+        np.testing.assert_allclose(found.attention[0, units], attention, atol=1e-7)
+        right = said[:, dev.labels[document]]
+        np.testing.assert_allclose(found.probe[0, units], right, atol=1e-6)
+        decided = int(passed.logits.argmax()) == dev.labels[document]
+        assert found.correct[0, row] == decided
+        tokens = slice(token, token + int(dev.lengths[document]))
+        own = saliency(model, chosen(dev, np.array([document])))
+        np.testing.assert_allclose(delta[tokens], own, atol=1e-7)
+        unit, token = units.stop, tokens.stop
+    assert (unit, token) == (found.attention.shape[1], len(delta))
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-6)])
+@pytest.mark.parametrize("recipe", ["bilstm+additive-relu", "bilstm+uniform"])
+def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, atol, monkeypatch):
+    monkeypatch.setattr(probing, "TOGETHER", 800)  # several batches, others than one model's
+    models = [_model(corpus, recipe, seed).to(dtype) for seed in range(3)]
+    with torch.no_grad():
+        for model in models:
+            model.head.weight *= 20  # so that answers differ
+    dev = _some_labels(corpus.splits["dev"])
+    expected = [probed(model, dev, step=7) for model in models]
+    found = probed_together(Stack(models, "cpu"), dev, step=7)
+    for one, two in zip(found, expected, strict=True):
+        # Trajectories are in float32: float64 models agree up to its last bit.
+        np.testing.assert_allclose(one.attention, two.attention, atol=atol, rtol=2e-7)
+        np.testing.assert_allclose(one.probe, two.probe, atol=atol, rtol=2e-6)
+        for name in ("steps", "correct", "lengths", "item", "is_special"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    assert len({tuple(one.correct[0]) for one in found}) > 1
 
 
 def test_saliency_is_the_derivative_by_a_gate(corpus):

@@ -128,13 +128,21 @@ def collate(encoded: Encoded, rows: Sequence[int] | Int[np.ndarray, "batch"]) ->
 def mixed_batches(
     encoded: Encoded, batch_size: int, generator: np.random.Generator
 ) -> Iterator[Batch]:
-    """The documents in random order, whatever their length; an incomplete last batch is left out.
+    """The documents in random order, whatever their length: the batches `mixed_groups` names."""
+    for group in mixed_groups(encoded, batch_size, generator):
+        yield collate(encoded, group)
+
+
+def mixed_groups(
+    encoded: Encoded, batch_size: int, generator: np.random.Generator
+) -> list[Int[np.ndarray, "batch"]]:
+    """The documents of each batch in random order, by their rows; an incomplete one is left out.
 
     Fewer documents than a batch are one batch.
     """
     order = generator.permutation(len(encoded))
-    for start in range(0, max(len(order) - batch_size, 0) + 1, batch_size):
-        yield collate(encoded, order[start : start + batch_size])
+    starts = range(0, max(len(order) - batch_size, 0) + 1, batch_size)
+    return [order[start : start + batch_size] for start in starts]
 
 
 def batches(

@@ -6,7 +6,7 @@ from heedful.dynamics.flow import Flow, dot_product_rates, dot_products, flow, i
 from heedful.dynamics.flow_log import FlowLog, by_class, word_terms
 from heedful.dynamics.frozen import train_frozen
 from heedful.dynamics.optimal import optimal_attention
-from heedful.dynamics.probing import ProbeLog, probed, saliency
+from heedful.dynamics.probing import ProbeLog, ProbeLogs, probed, probed_together, saliency
 from heedful.dynamics.proxy import initial_rates, logistic_sweep, train_proxy
 from heedful.dynamics.scores import (
     Occurrences,
@@ -31,6 +31,7 @@ __all__ = [
     "FlowLog",
     "Occurrences",
     "ProbeLog",
+    "ProbeLogs",
     "TokenClasses",
     "TokenRule",
     "Trajectory",
@@ -53,6 +54,7 @@ __all__ = [
     "occurrence_scores",
     "optimal_attention",
     "probed",
+    "probed_together",
     "read_flat",
     "saliency",
     "token_classes",

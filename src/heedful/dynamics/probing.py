@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int
+from jaxtyping import Bool, Float, Float32, Int, Shaped
 from torch import Tensor
 
 from heedful.corpora.batches import Batch, collate
@@ -24,18 +25,24 @@ from heedful.models.likelihoods import differentiating
 from heedful.models.verbs import evaluating
 from heedful.runs.atomic import writing
 from heedful.training.loop import Moment
+from heedful.training.stack import Stack
+from heedful.training.stacked import StackMoment
 
 TOKENS_AT_ONCE = 65_536
 """Documents × longest document of a batch."""
+TOGETHER = 4 * TOKENS_AT_ONCE
+"""The same times the models that read it side by side."""
 
 
-def groups(encoded: Encoded) -> Iterator[tuple[Int[np.ndarray, "batch"], Batch]]:
+def groups(
+    encoded: Encoded, most: int = TOKENS_AT_ONCE
+) -> Iterator[tuple[Int[np.ndarray, "batch"], Batch]]:
     """All documents once, by length, with their row numbers."""
     order = np.argsort(encoded.lengths, kind="stable")
     start = 0
     while start < len(order):
         longest = np.maximum.accumulate(encoded.lengths[order[start:]])
-        fits = longest * np.arange(1, len(longest) + 1) <= TOKENS_AT_ONCE
+        fits = longest * np.arange(1, len(longest) + 1) <= most
         rows = order[start : start + max(int(fits.sum()), 1)]
         yield rows, collate(encoded, rows)
         start += len(rows)
@@ -48,36 +55,122 @@ def probed(
     step: int = 0,
 ) -> Trajectory:
     """The trajectory of this one moment: a row for each labelled document, in their order."""
-    found: dict[int, tuple[Tensor, ...]] = {}
     with evaluating(model):
-        for rows, batch in groups(encoded):
-            here = batch.to(device)
-            passed = model(here)
-            attention = passed.attended.scores.softmax(-1)
-            said = model.with_zero(model.head(passed.attended.values)).log_softmax(-1)
-            label = here.labels.clamp_min(0)
-            probe = said.gather(2, label[:, None, None].expand(*said.shape[:2], 1))[..., 0]
-            special = torch.zeros_like(passed.mask)
-            if model.words is None:
-                special = (here.ids == START) | (here.ids == END)
-            is_right = passed.logits.argmax(-1) == here.labels
-            lengths = passed.mask.sum(-1).tolist()
-            laid = (x[passed.mask].cpu() for x in (attention, probe, special))
-            flat = [torch.split(x, lengths) for x in laid]
-            for row, right, *units in zip(rows.tolist(), is_right.cpu(), *flat, strict=True):
-                if encoded.labels[row] >= 0:
-                    found[row] = (right, *units)
-    kept = sorted(found)
-    right, weights, probes, specials = zip(*(found[row] for row in kept), strict=True)
-    return Trajectory(
-        steps=np.array([step]),
-        attention=torch.cat(weights).float().numpy()[None],
-        probe=torch.cat(probes).float().numpy()[None],
-        correct=torch.stack(right).numpy()[None],
-        lengths=np.array([len(units) for units in weights]),
-        item=np.array(kept),
-        is_special=torch.cat(specials).numpy(),
+        return _trajectories(_read(model, encoded, device), encoded, step)[0]
+
+
+def probed_together(
+    stack: Stack, encoded: Encoded, device: torch.device | str = "cpu", step: int = 0
+) -> list[Trajectory]:
+    """`probed` of every model of a stack, all of them in one pass."""
+    with torch.no_grad():
+        return _trajectories(_read_together(stack, encoded, device), encoded, step)
+
+
+class _Seen(NamedTuple):
+    """What models did with a batch, padded and on their device."""
+
+    rows: Int[np.ndarray, "batch"]
+    attention: Float[Tensor, "model batch unit"]
+    probe: Float[Tensor, "model batch unit"]
+    is_right: Bool[Tensor, "model batch"]
+    is_special: Bool[Tensor, "batch unit"]
+    lengths: Int[Tensor, "batch"]
+
+
+def _read(
+    model: AttentionClassifier, encoded: Encoded, device: torch.device | str
+) -> Iterator[_Seen]:
+    for rows, batch in groups(encoded):
+        here = batch.to(device)
+        passed = model(here)
+        attention = passed.attended.scores.softmax(-1)[None]
+        said = model.with_zero(model.head(passed.attended.values))[None]
+        is_right = (passed.logits.argmax(-1) == here.labels)[None]
+        special = torch.zeros_like(passed.mask)
+        if model.words is None:
+            special = _marks(here)
+        lengths = passed.mask.sum(-1)
+        yield _Seen(rows, attention, _told(said, here), is_right, special, lengths)
+
+
+def _read_together(stack: Stack, encoded: Encoded, device: torch.device | str) -> Iterator[_Seen]:
+    for rows, batch in groups(encoded, TOGETHER // max(len(stack), 4)):
+        here = batch.to(device)
+        passed = stack.forward(here)
+        told = _told(stack.head(passed.values), here)
+        is_right = passed.logits.argmax(-1) == here.labels
+        yield _Seen(rows, passed.scores.softmax(-1), told, is_right, _marks(here), here.lengths)
+
+
+def _told(
+    said: Float[Tensor, "model batch unit class"], batch: Batch
+) -> Float[Tensor, "model batch unit"]:
+    """log β: what each unit alone says of the right class."""
+    label = batch.labels.clamp_min(0)[:, None, None].expand(*said.shape[:-1], 1)
+    return said.log_softmax(-1).gather(-1, label)[..., 0]
+
+
+def _marks(batch: Batch) -> Bool[Tensor, "batch token"]:
+    return (batch.ids == START) | (batch.ids == END)
+
+
+def _trajectories(seen: Iterable[_Seen], encoded: Encoded, step: int) -> list[Trajectory]:
+    """One moment of every model; the device is waited for when all batches are read."""
+    parts = list(seen)
+    laid = _Laid.of([part.rows for part in parts], [part.lengths for part in parts],
+                    [part.is_special.shape[-1] for part in parts], encoded)  # fmt: skip
+    attention, probe, special = (
+        laid.cut([getattr(part, name) for part in parts])
+        for name in ("attention", "probe", "is_special")
     )
+    right = torch.cat([part.is_right for part in parts], -1).cpu().numpy()[:, laid.place]
+    return [
+        Trajectory(
+            steps=np.array([step]),
+            attention=attention[row].astype(np.float32)[None],
+            probe=probe[row].astype(np.float32)[None],
+            correct=right[row][None],
+            lengths=laid.lengths,
+            item=laid.documents,
+            is_special=special,
+        )
+        for row in range(len(right))
+    ]
+
+
+class _Laid(NamedTuple):
+    """Where the units of the labelled documents, in their order, lie among padded batches."""
+
+    documents: Int[np.ndarray, "row"]
+    lengths: Int[np.ndarray, "row"]
+    """Units of each."""
+    place: Int[np.ndarray, "row"]
+    """Its place in the order that documents were read in."""
+    units: Int[np.ndarray, "flat"]
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Int[np.ndarray, "batch"]],
+        lengths: Sequence[Int[Tensor, "batch"]],
+        widths: Sequence[int],
+        encoded: Encoded,
+    ) -> _Laid:
+        """From the documents of each batch, the units of each document and those of its padding."""
+        order = np.concatenate(rows)
+        first = starts_of(np.repeat(widths, [len(own) for own in rows]))
+        place = np.argsort(order)
+        place = place[encoded.labels[order[place]] >= 0]
+        counts = torch.cat(list(lengths)).cpu().numpy()[place]
+        units = np.arange(counts.sum()) + np.repeat(first[place] - starts_of(counts), counts)
+        return cls(order[place], counts, place, units)
+
+    def cut(self, padded: Sequence[Tensor]) -> Shaped[np.ndarray, "*model flat"]:
+        """The units of all batches, without padding and in the order of the documents."""
+        flat = torch.cat([values.flatten(-2) for values in padded], -1)
+        units = torch.from_numpy(self.units).to(flat.device)
+        return np.asarray(flat.index_select(-1, units).cpu().numpy())
 
 
 def saliency(
@@ -88,20 +181,19 @@ def saliency(
     Gradient times input; positive = supports the right class (§3.2; the release has the other
     sign, trap 2).
     """
-    found: dict[int, Tensor] = {}
+    rows, lengths, gated = [], [], []
     with differentiating(model):
-        for rows, batch in groups(encoded):
+        for own, batch in groups(encoded):
             here = batch.to(device)
             inputs = model.embed(here).detach().requires_grad_()
             logp = model.from_inputs(inputs, here).logits.log_softmax(-1)
             right = logp.gather(1, here.labels.clamp_min(0)[:, None]).sum()
             (slope,) = torch.autograd.grad(right, inputs)
-            gated = (slope * inputs).sum(-1).detach()[here.mask].cpu()
-            parts = torch.split(gated, batch.lengths.tolist())
-            for row, units in zip(rows.tolist(), parts, strict=True):
-                if encoded.labels[row] >= 0:
-                    found[row] = units
-    return np.asarray(torch.cat([found[row] for row in sorted(found)]).float().numpy())
+            rows.append(own)
+            lengths.append(batch.lengths)
+            gated.append((slope * inputs).sum(-1).detach())
+    laid = _Laid.of(rows, lengths, [values.shape[-1] for values in gated], encoded)
+    return laid.cut(gated).astype(np.float32)
 
 
 def chosen(encoded: Encoded, rows: Int[np.ndarray, "row"]) -> Encoded:
@@ -128,7 +220,7 @@ class ProbeLog:
     for, Δ is kept for the best evaluation so far of each split.
     """
 
-    def __init__(self, folder: Path, splits: dict[str, Encoded], with_saliency: bool) -> None:
+    def __init__(self, folder: Path, splits: Mapping[str, Encoded], with_saliency: bool) -> None:
         self.folder, self.splits, self.with_saliency = folder, splits, with_saliency
         self.best: dict[str, float] = {}
 
@@ -136,24 +228,52 @@ class ProbeLog:
         """Keeps the moment."""
         for name, encoded in self.splits.items():
             found = probed(moment.model, encoded, moment.device, moment.step)
-            keep_checkpoint(self.folder, name, found)
-            if self.with_saliency:
-                self._keep_saliency(name, encoded, found, moment)
+            self.keep(name, found, moment.model, moment.device)
 
-    def _keep_saliency(
-        self, name: str, encoded: Encoded, found: Trajectory, moment: Moment
+    def keep(
+        self, name: str, found: Trajectory, model: AttentionClassifier, device: torch.device | str
     ) -> None:
+        """Keeps what was found of a split, and Δ where it is the best so far."""
         from safetensors.numpy import load_file, save_file
 
+        keep_checkpoint(self.folder, name, found)
+        if not self.with_saliency:
+            return
         path = self.folder / f"saliency-{name}.safetensors"
         accuracy = float(found.performance()[0])
         if name not in self.best and path.is_file():  # resumed
             self.best[name] = float(load_file(str(path))["accuracy"][0])
         if accuracy > self.best.get(name, -1.0):
             self.best[name] = accuracy
-            values = saliency(moment.model, encoded, moment.device)
+            values = saliency(model, self.splits[name], device)
             with writing(path) as temporary:
                 save_file({"saliency": values, "accuracy": np.array([accuracy])}, str(temporary))
+
+
+class ProbeLogs:
+    """A `ProbeLog` for every model of a stack, in a folder of its name; one pass reads for all.
+
+    Δ is kept for the models named in `with_saliency`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        names: Sequence[str],
+        splits: Mapping[str, Encoded],
+        with_saliency: Collection[str] = (),
+    ) -> None:
+        self.splits = splits
+        self.logs = [ProbeLog(folder / name, splits, name in with_saliency) for name in names]
+        for log in self.logs:
+            log.folder.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, moment: StackMoment) -> None:
+        """Keeps the moment of every model."""
+        for name, encoded in self.splits.items():
+            found = probed_together(moment.stack, encoded, moment.device, moment.step)
+            for log, one, model in zip(self.logs, found, moment.stack.models, strict=True):
+                log.keep(name, one, model, moment.device)
 
 
 def kept_saliency(folder: Path, name: str) -> Float32[np.ndarray, "flat"]:

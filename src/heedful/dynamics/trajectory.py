@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -14,6 +14,8 @@ from jaxtyping import Bool, Float, Float32, Int
 from heedful.errors import InputError
 from heedful.runs.atomic import writing
 from heedful.runs.steps import Form
+
+T = TypeVar("T")
 
 ACCURACY = "accuracy"
 """The performance that every trajectory has: the share of rows that are answered rightly."""
@@ -147,6 +149,32 @@ def kept_checkpoints(folder: Path, name: str) -> Trajectory:
     return joined({int(part.steps[0]): part for part in found})
 
 
+class OnDisk(Mapping[str, T]):
+    """Results by name that are read when asked for: all runs of long texts take gigabytes."""
+
+    def __init__(
+        self, paths: Mapping[str, Path], read: Callable[[Path], T], *, is_kept: bool
+    ) -> None:
+        self.paths, self.read, self.is_kept = paths, read, is_kept
+        self.kept: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        """One of them."""
+        found = self.kept[name] if name in self.kept else self.read(self.paths[name])
+        if self.is_kept:
+            self.kept[name] = found
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.paths
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.paths)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
 class Followed(NamedTuple):
     """A run as it was followed on some documents (pairs)."""
 
@@ -172,14 +200,32 @@ def save_followed(folder: Path, followed: Followed) -> None:
 
 
 def load_followed(folder: Path) -> Followed:
-    """What `save_followed` wrote."""
+    """What `save_followed` wrote; a trajectory is read when it is first asked for."""
     from safetensors.numpy import load_file
 
-    names = [path for path in sorted(folder.glob("*.safetensors")) if path.name != _SALIENCY]
+    paths = [path for path in sorted(folder.glob("*.safetensors")) if path.name != _SALIENCY]
     saliency = load_file(str(folder / _SALIENCY)) if (folder / _SALIENCY).is_file() else {}
-    return Followed({path.stem: load_trajectory(path) for path in names}, saliency)
+    splits = OnDisk({path.stem: path for path in paths}, load_trajectory, is_kept=True)
+    return Followed(splits, saliency)
 
 
 FOLLOWED: Form[Followed] = Form("", save_followed, load_followed)
 """How a followed run lies on disk as the result of a step."""
 _SALIENCY = "saliency.safetensors"
+
+
+def save_crew(folder: Path, runs: Mapping[str, Followed]) -> None:
+    """Writes each run into a folder of its name."""
+    for name, run in runs.items():
+        (folder / name).mkdir()
+        save_followed(folder / name, run)
+
+
+def load_crew(folder: Path) -> Mapping[str, Followed]:
+    """What `save_crew` wrote; a run is read whenever it is asked for, and not kept."""
+    folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    return OnDisk({path.name: path for path in folders}, load_followed, is_kept=False)
+
+
+CREW: Form[Mapping[str, Followed]] = Form("", save_crew, load_crew)
+"""How runs that were trained together lie on disk as the result of a step."""

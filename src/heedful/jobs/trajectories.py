@@ -6,8 +6,9 @@ and are all that tables and claims look at. So runs need never leave the machine
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +26,11 @@ from heedful.dynamics.cooccurrence import (
     translation_table,
 )
 from heedful.dynamics.frozen import train_frozen
-from heedful.dynamics.probing import ProbeLog, chosen, kept_saliency, probed
+from heedful.dynamics.probing import ProbeLogs, chosen, kept_saliency, probed
 from heedful.dynamics.proxy import PENALTIES, ProxyConfig, logistic_sweep, train_proxy
 from heedful.dynamics.trajectory import (
     ACCURACY,
+    CREW,
     FOLLOWED,
     Followed,
     joined,
@@ -36,12 +38,13 @@ from heedful.dynamics.trajectory import (
 )
 from heedful.errors import InputError
 from heedful.jobs.results import Results, Step, named
-from heedful.models import AttentionClassifier, Recipe, build
+from heedful.models import AttentionClassifier, Penalties, Recipe, build
 from heedful.models.recipe import described
 from heedful.runs import TABLE, Form
 from heedful.runs.randomness import numpy_generator
-from heedful.training import TrainConfig, fit
+from heedful.training import TrainConfig
 from heedful.training.config import Schedule
+from heedful.training.scheduled import fit_scheduled_together
 
 EM = 5
 """Iterations of the translation table that is more than counts."""
@@ -54,36 +57,45 @@ def followed_documents(corpus: EncodedCorpus) -> dict[str, Encoded]:
     return {"dev": dev, "train": chosen(train, np.sort(order[: len(dev)]))}
 
 
-def followed(
+def crew(
     text: Step[EncodedCorpus],
     name: str,
     recipe: Recipe,
-    seed: int,
+    seeds: Sequence[int],
     config: TrainConfig,
     schedule: Schedule,
-    with_saliency: bool = False,
+    with_saliency: Sequence[int] = (),
     with_vectors: bool = False,
-) -> Step[Followed]:
-    """A classifier trained by the schedule; α, β and right answers at each of its evaluations."""
+) -> Step[Mapping[str, Followed]]:
+    """Classifiers of several seeds trained side by side by the schedule, each followed by itself.
 
-    def compute(results: Results) -> Followed:
+    By seed: α, β and right answers at each evaluation, and Δ for the seeds of `with_saliency`.
+    """
+
+    def compute(results: Results) -> Mapping[str, Followed]:
+        if recipe.penalties != Penalties():
+            raise InputError(f"{recipe} has penalties; runs are followed without.")
         corpus = results[text]
         documents = followed_documents(corpus)
-        model = _built(corpus, recipe, seed, with_vectors)
+        models = [_built(corpus, recipe, seed, with_vectors) for seed in seeds]
+        names, told = [str(seed) for seed in seeds], [str(seed) for seed in with_saliency]
         with results.scratch(step) as folder:
-            log = ProbeLog(folder, documents, with_saliency)
-            fit(
-                model, corpus, config, recipe.penalties, seed=seed, device=results.device,
-                observers=[log], folder=folder, schedule=schedule, is_judged=False,
+            fit_scheduled_together(
+                models, corpus, config, seeds=seeds, schedule=schedule, device=results.device,
+                observers=[ProbeLogs(folder, names, documents, told)], folder=folder,
             )  # fmt: skip
-            splits = {split: kept_checkpoints(folder, split) for split in documents}
-            saliency = {s: kept_saliency(folder, s) for s in documents} if with_saliency else {}
-        return Followed(splits, saliency)
+            return {one: _kept(folder / one, documents, one in told) for one in names}
 
-    inputs = _inputs(recipe, seed, schedule) | {"train": config.described()}
-    inputs |= {"saliency": with_saliency, "vectors": with_vectors}
-    step = Step(_place(text, name, seed, "run"), compute, inputs, FOLLOWED, (text,))
+    inputs = _inputs(recipe, schedule) | {"train": config.described(), "seeds": list(seeds)}
+    inputs |= {"saliency": list(with_saliency), "vectors": with_vectors}
+    step = Step(_place(text, name, "runs"), compute, inputs, CREW, (text,))
     return step
+
+
+def _kept(folder: Path, splits: Iterable[str], with_saliency: bool) -> Followed:
+    """A run from what a `ProbeLog` kept of it."""
+    delta = {split: kept_saliency(folder, split) for split in splits} if with_saliency else {}
+    return Followed({split: kept_checkpoints(folder, split) for split in splits}, delta)
 
 
 def frozen(
@@ -106,7 +118,7 @@ def frozen(
         )  # fmt: skip
         return Followed({"dev": joined(moments)}, {})
 
-    inputs = _inputs(recipe, seed, schedule) | {"train": config.described()}
+    inputs = _inputs(recipe, schedule) | {"train": config.described(), "seed": seed}
     return Step(_place(text, "frozen", seed, "run"), compute, inputs, FOLLOWED, (text,))
 
 
@@ -168,21 +180,51 @@ def words(found: Step[Predictors]) -> Step[pd.DataFrame]:
     return Step(name, compute, {}, TABLE, (found,))
 
 
-class Runs(NamedTuple):
-    """The steps that one corpus is compared by."""
+class Run(NamedTuple):
+    """A followed run: the result of a step, or one of those that a crew's step gives."""
 
-    reference: Step[Followed]
-    comparisons: Mapping[str, Step[Followed]]
-    uniforms: Mapping[str, Step[Followed]]
+    step: Step[Any]
+    seed: int | None = None
+    """Which of a crew."""
+
+    @property
+    def name(self) -> str:
+        """The step's name, and the seed where that does not say which run it is."""
+        return self.step.name if self.seed is None else f"{self.step.name}/{self.seed}"
+
+    def followed(self, results: Results) -> Followed:
+        """What was seen of it."""
+        found = results[self.step]
+        taken: Followed = found if self.seed is None else found[str(self.seed)]
+        return taken
+
+
+class Runs(NamedTuple):
+    """The runs that one corpus is compared by."""
+
+    reference: Run
+    comparisons: Mapping[str, Run]
+    uniforms: Mapping[str, Run]
     predictors: Step[Predictors]
     frozen: Step[Followed] | None = None
 
     @property
-    def steps(self) -> tuple[Step[Any], ...]:
-        """All of them."""
+    def names(self) -> list[str]:
+        """Those of all runs and predictors."""
+        runs = (self.reference, *self.comparisons.values(), *self.uniforms.values())
         given = () if self.frozen is None else (self.frozen,)
-        runs = (*self.comparisons.values(), *self.uniforms.values())
-        return (self.reference, *runs, self.predictors, *given)
+        return [one.name for one in (*runs, self.predictors, *given)]
+
+    @property
+    def steps(self) -> tuple[Step[Any], ...]:
+        """What computes them, each once.
+
+        Needs are begun in this order, and predictors are one processor's longest work.
+        """
+        runs = (self.reference, *self.comparisons.values(), *self.uniforms.values())
+        given = () if self.frozen is None else (self.frozen,)
+        every = (self.predictors, *(run.step for run in runs), *given)
+        return tuple({step.name: step for step in every}.values())
 
 
 def agreements(
@@ -197,11 +239,10 @@ def agreements(
     """All agreements of a corpus's runs on one split, row by row; see `compare`."""
 
     def compute(results: Results) -> Compared:
-        several = {name: results[step] for name, step in runs.comparisons.items()}
         return compare(
-            results[runs.reference],
-            several,
-            {name: results[step] for name, step in runs.uniforms.items()},
+            runs.reference.followed(results),
+            {name: run.followed(results) for name, run in runs.comparisons.items()},
+            {name: run.followed(results) for name, run in runs.uniforms.items()},
             results[runs.predictors].splits[split],
             split,
             performance=performance,
@@ -211,15 +252,13 @@ def agreements(
             device=results.device,
         )
 
-    corpus = runs.reference.name.split("/")[0]
+    corpus = runs.reference.step.name.split("/")[0]
     inputs = {"split": split, "performance": performance, "brief": is_brief}
     inputs |= {"ranked": is_ranked}
-    inputs |= {"runs": [step.name for step in runs.steps]}
+    inputs |= {"runs": runs.names}
     parts = [part for part in (split, performance, tag) if part]
     name = named(corpus, " ".join(parts), "agreements")
-    # Needs are begun in this order, and predictors are one processor's longest work.
-    needs = (runs.predictors, *(one for one in runs.steps if one is not runs.predictors))
-    return Step(name, compute, inputs, COMPARED, needs)
+    return Step(name, compute, inputs, COMPARED, runs.steps)
 
 
 def count_tables(sources: Side, answers: Side) -> dict[str, Any]:
@@ -277,12 +316,11 @@ def _built(
     return build(model, words, classes, seed, vectors, corpus.tokeniser)
 
 
-def _inputs(recipe: Recipe, seed: int, schedule: Schedule) -> dict[str, Any]:
+def _inputs(recipe: Recipe, schedule: Schedule) -> dict[str, Any]:
     return {
         "recipe": str(recipe),
         "model": described(recipe.model),
         "penalties": asdict(recipe.penalties),
-        "seed": seed,
         "schedule": asdict(schedule),
     }
 

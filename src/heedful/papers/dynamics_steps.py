@@ -15,7 +15,7 @@ from heedful.errors import InputError
 from heedful.jobs import stages, trajectories, translating
 from heedful.jobs.results import Step
 from heedful.jobs.study import Plan, Source
-from heedful.jobs.trajectories import Runs
+from heedful.jobs.trajectories import Run, Runs
 from heedful.models import Recipe, parse
 from heedful.papers import dynamics_translation as translation
 from heedful.papers.dynamics_translation import TRANSLATED
@@ -23,6 +23,8 @@ from heedful.training.config import Schedule
 from heedful.training.presets import DYNAMICS_TRAIN, PRESETS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from heedful.corpora import Corpus
@@ -143,18 +145,20 @@ def words(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
     return trajectories.words(predictors(plan, corpus))
 
 
-def run(
-    plan: Plan, corpus: str, attention: str, seed: int, with_vectors: bool = False
-) -> Step[Followed]:
-    """One run, followed at every checkpoint."""
-    return trajectories.followed(
+def crew(
+    plan: Plan, corpus: str, attention: str, with_vectors: bool = False
+) -> Step[Mapping[str, Followed]]:
+    """All runs with attention, or with uniform attention; with word vectors the first alone."""
+    count = len(plan.seeds)
+    seeds = {"attention": (REFERENCE, *COMPARISONS[:count]), "uniform": UNIFORMS[:count]}
+    return trajectories.crew(
         text(plan, corpus),
         f"{attention} vectors" if with_vectors else attention,
         recipe(plan, attention),
-        seed,
+        seeds[attention][:1] if with_vectors else seeds[attention],
         _train(plan),
         schedule(plan),
-        with_saliency=attention == "attention" and seed == REFERENCE,
+        with_saliency=[REFERENCE] if attention == "attention" else [],
         with_vectors=with_vectors,
     )
 
@@ -164,10 +168,11 @@ def runs(plan: Plan, corpus: str) -> Runs:
     if corpus in TRANSLATED:
         return translation.runs(plan, corpus)
     count = len(plan.seeds)
+    attending, uniform = (crew(plan, corpus, kind) for kind in ("attention", "uniform"))
     return Runs(
-        run(plan, corpus, "attention", REFERENCE),
-        {str(seed): run(plan, corpus, "attention", seed) for seed in COMPARISONS[:count]},
-        {str(seed): run(plan, corpus, "uniform", seed) for seed in UNIFORMS[:count]},
+        Run(attending, REFERENCE),
+        {str(seed): Run(attending, seed) for seed in COMPARISONS[:count]},
+        {str(seed): Run(uniform, seed) for seed in UNIFORMS[:count]},
         predictors(plan, corpus),
         trajectories.frozen(
             text(plan, corpus), recipe(plan, "attention"), REFERENCE, _train(plan), schedule(plan)
@@ -191,11 +196,10 @@ def with_vectors(plan: Plan, corpus: str) -> Step[Compared] | None:
     """The same with pre-trained word vectors, one reference and one uniform run (DYN-A4)."""
     if corpus == "planted":
         return None
+    first = UNIFORMS[0]
+    attending, uniform = (crew(plan, corpus, kind, True) for kind in ("attention", "uniform"))
     pair = Runs(
-        run(plan, corpus, "attention", REFERENCE, with_vectors=True),
-        {},
-        {str(UNIFORMS[0]): run(plan, corpus, "uniform", UNIFORMS[0], with_vectors=True)},
-        predictors(plan, corpus),
+        Run(attending, REFERENCE), {}, {str(first): Run(uniform, first)}, predictors(plan, corpus)
     )
     return trajectories.agreements(pair, "dev", is_brief=True, is_ranked=False, tag="vectors")
 

@@ -19,7 +19,7 @@ from heedful.jobs.ledger import Parts
 from heedful.jobs.measuring import exact
 from heedful.jobs.results import Results, Step
 from heedful.jobs.study import Artifact, Made, Plan, Source
-from heedful.jobs.trajectories import Runs
+from heedful.jobs.trajectories import Run, Runs
 from heedful.models.translator import TranslatorConfig
 from heedful.statistics import Estimate
 from heedful.statistics.draws import draws, minus
@@ -107,9 +107,9 @@ def runs(plan: Plan, corpus: str) -> Runs:
     """The three published runs of a parallel corpus, and what words alone tell."""
     config = plan.pick(ProxyConfig(32, 8, 64, 1e-2), ProxyConfig(256, 30, 64, 1e-3))
     return Runs(
-        run(plan, corpus, REFERENCE),
-        {str(COMPARISON): run(plan, corpus, COMPARISON)},
-        {str(UNIFORM): run(plan, corpus, UNIFORM, "uniform")},
+        Run(run(plan, corpus, REFERENCE)),
+        {str(COMPARISON): Run(run(plan, corpus, COMPARISON))},
+        {str(UNIFORM): Run(run(plan, corpus, UNIFORM, "uniform"))},
         translating.pair_predictors(text(plan, corpus), config),
     )
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.errors import InputError
 from heedful.runs.atomic import writing
@@ -35,10 +36,20 @@ class Progressed:
     """One entry per evaluation; what metrics.jsonl holds."""
 
 
+class Stateful(Protocol):
+    """What is trained: a module, or anything that tells its state and takes it back."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The tensors that the next step depends on."""
+
+    def load_state_dict(self, state: Mapping[str, Any], /) -> Any:
+        """Puts them back."""
+
+
 def save_checkpoint(
     path: Path,
     progressed: Progressed,
-    model: nn.Module,
+    model: Stateful,
     best: dict[str, Tensor],
     optimiser: torch.optim.Optimizer,
     fingerprint: str,
@@ -60,7 +71,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, fingerprint: str
+    path: Path, model: Stateful, optimiser: torch.optim.Optimizer, fingerprint: str
 ) -> tuple[Progressed, dict[str, Tensor]] | None:
     """Puts the state of a checkpoint back; none when there is no checkpoint of this very run."""
     if not path.is_file():

@@ -327,9 +327,12 @@ def optimiser_of(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer
 
 
 def optimiser_for(
-    named: Iterable[tuple[str, nn.Parameter]], config: TrainConfig
+    named: Iterable[tuple[str, nn.Parameter]], config: TrainConfig, *, is_fused: bool = False
 ) -> torch.optim.Optimizer:
-    """The optimiser of parameters under the names they have in a classifier."""
+    """The optimiser of parameters under the names they have in a classifier.
+
+    Fused: Adam in one pass over the memory, for many parameters on a GPU.
+    """
     decayed: list[nn.Parameter] = []
     free: list[nn.Parameter] = []
     for name, parameter in named:
@@ -348,10 +351,11 @@ def optimiser_for(
         {"params": free, "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    rate = config.learning_rate
+    rate, is_amsgrad = config.learning_rate, config.optimiser == "amsgrad"
     match config.optimiser:
         case "adam" | "amsgrad":
-            return torch.optim.Adam(groups, rate, amsgrad=config.optimiser == "amsgrad")
+            fused = True if is_fused else None
+            return torch.optim.Adam(groups, rate, amsgrad=is_amsgrad, fused=fused)
         case "adamw":
             return torch.optim.AdamW(groups, rate)
         case "adagrad":

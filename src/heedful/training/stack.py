@@ -34,7 +34,7 @@ class Dropped(NamedTuple):
 
 
 class StackPass(NamedTuple):
-    """One forward pass of every model over the same batch."""
+    """One forward pass of every model."""
 
     logits: Float[Tensor, "model batch class"]
     values: Float[Tensor, "model batch unit dim"]
@@ -95,22 +95,32 @@ class Stack:
 
         `vectors` are read in place of the table of all words, the batch's ids numbering their rows.
         """
+        return self.passed(batch.ids, batch.mask, dropped, vectors)
+
+    def passed(
+        self,
+        ids: Int[Tensor, "*model batch token"],
+        mask: Bool[Tensor, "*model batch token"],
+        dropped: Dropped | None = None,
+        vectors: Float[Tensor, "model word dim"] | None = None,
+    ) -> StackPass:
+        """The same from words: documents that all models read, or with a model axis its own."""
         config = self.config
         table = self.weights["embedding.weight"] if vectors is None else vectors
-        inputs = looked_up(table, batch.ids)
+        inputs = looked_up(table, ids)
         if dropped is not None and dropped.inputs is not None:
             kept = dropped.inputs[dropped.seed_of_model]
             inputs = inputs * kept / (1 - config.dropout)
-        values = self._encoded(inputs, batch.mask)
-        scores = self._scores(values).masked_fill(~batch.mask, -torch.inf)
+        values = self._encoded(inputs, mask)
+        scores = self._scores(values).masked_fill(~mask, -torch.inf)
         context = (scores.softmax(-1)[..., None, :] @ values)[..., 0, :]
         if dropped is not None and dropped.context is not None:
             kept = dropped.context[dropped.seed_of_model]
             context = context * kept / (1 - config.head_dropout)
         return StackPass(self.head(context), values, scores)
 
-    def head(self, context: Float[Tensor, "model batch dim"]) -> Float[Tensor, "model batch class"]:
-        """Logits of every class from attended contexts."""
+    def head(self, context: Float[Tensor, "model *row dim"]) -> Float[Tensor, "model *row class"]:
+        """Logits of every class from attended contexts, or from single values."""
         logits = self._linear("head", context)
         if self.config.one_logit:
             logits = torch.cat([torch.zeros_like(logits), logits], -1)
@@ -190,17 +200,17 @@ class Stack:
         always on the right and never enters.
         """
         ends = ("", "_reverse") if self.config.encoder == "bilstm" else ("",)
-        place = torch.arange(mask.shape[1], device=mask.device)
-        turned = torch.where(mask, mask.sum(-1, keepdim=True) - 1 - place, place)
-        text = torch.arange(len(mask), device=mask.device)[:, None]
         models, batch, units, _ = inputs.shape
+        place = torch.arange(units, device=mask.device)
+        turned = torch.where(mask, mask.sum(-1, keepdim=True) - 1 - place, place)
+        turned = turned + units * torch.arange(batch, device=mask.device)[:, None]
         gates, hidden = [], []
         for end in ends:
             cells = {
                 kind: self.weights[f"{cells_at}.{kind}_l{layer}{end}"]
                 for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
             }
-            read = inputs if not end else _turned(inputs, text, turned)
+            read = inputs if not end else _turned(inputs, turned)
             flat = read.reshape(models, batch * units, -1)
             bias = (cells["bias_ih"] + cells["bias_hh"])[:, None]
             gates.append(torch.baddbmm(bias, flat, cells["weight_ih"].transpose(1, 2)))
@@ -209,7 +219,7 @@ class Stack:
             torch.cat(gates).view(len(ends) * models, batch, units, -1), torch.cat(hidden)
         )
         found = states.view(len(ends), models, batch, units, -1)
-        parts = [found[0]] + [_turned(back, text, turned) for back in found[1:]]
+        parts = [found[0]] + [_turned(back, turned) for back in found[1:]]
         return torch.cat(parts, -1) * mask[..., None]
 
     def _check(self) -> None:
@@ -226,27 +236,34 @@ class Stack:
 
 
 class _LookedUp(torch.autograd.Function):
-    """The vectors of the same words in every model.
+    """The vectors of words in every model: of the same words, or of each model's own.
 
-    The models share the batch, so the gradient adds up along one short list of words for all of
-    them, where `embedding` would sort as many lists as there are models. Padding has no gradient:
-    picking the other places out would make the host wait for the card, several times a step.
+    Where models share the batch, the gradient adds up along one short list of words for all of
+    them, where `embedding` would sort as many lists as there are models; own words are one list
+    too, numbered through all tables. Padding has no gradient: picking the other places out would
+    make the host wait for the card, several times a step.
     """
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, ids: Tensor) -> Tensor:
         ctx.save_for_backward(ids)
         ctx.words = table.shape[1]
-        return table.index_select(1, ids.flatten()).view(len(table), *ids.shape, -1)
+        return _picked(table, ids)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (ids,) = ctx.saved_tensors
         total = gradient.new_zeros(len(gradient), ctx.words, gradient.shape[-1])
-        return total.index_add_(1, ids.flatten(), gradient.flatten(1, 2)), None
+        if ids.dim() == 2:
+            total.index_add_(1, ids.flatten(), gradient.flatten(1, 2))
+        else:
+            total.flatten(0, 1).index_add_(0, _through(ids, ctx.words), gradient.flatten(0, 2))
+        return total, None
 
 
-def looked_up(table: Tensor, ids: Tensor) -> Float[Tensor, "model batch unit dim"]:
+def looked_up(
+    table: Float[Tensor, "model word dim"], ids: Int[Tensor, "*model batch unit"]
+) -> Float[Tensor, "model batch unit dim"]:
     """The vectors of words, in every model."""
     found: Tensor = _LookedUp.apply(table, ids)  # type: ignore[no-untyped-call]
     return found
@@ -260,19 +277,33 @@ class _Turned(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, text: Tensor, turned: Tensor) -> Tensor:
-        ctx.save_for_backward(text, turned)
-        return values[:, text, turned]
+    def forward(ctx: Any, values: Tensor, turned: Tensor) -> Tensor:
+        ctx.save_for_backward(turned)
+        return _picked(values.flatten(1, 2), turned)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        text, turned = ctx.saved_tensors
-        return gradient[:, text, turned], None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (turned,) = ctx.saved_tensors
+        return _picked(gradient.flatten(1, 2), turned), None
 
 
-def _turned(values: Tensor, text: Tensor, turned: Tensor) -> Tensor:
-    found: Tensor = _Turned.apply(values, text, turned)  # type: ignore[no-untyped-call]
+def _turned(values: Tensor, turned: Tensor) -> Tensor:
+    found: Tensor = _Turned.apply(values, turned)  # type: ignore[no-untyped-call]
     return found
+
+
+def _picked(table: Tensor, rows: Tensor) -> Tensor:
+    """Rows of every model's table: the same rows of each, or with a model axis each one's own."""
+    if rows.dim() == 2:
+        return table.index_select(1, rows.flatten()).view(len(table), *rows.shape, -1)
+    found = table.flatten(0, 1).index_select(0, _through(rows, table.shape[1]))
+    return found.view(*rows.shape, -1)
+
+
+def _through(rows: Tensor, count: int) -> Tensor:
+    """Rows of each model's own table of so many, as rows of all tables one under the other."""
+    first = count * torch.arange(len(rows), device=rows.device)
+    return (rows + first[:, None, None]).flatten()
 
 
 def refuse_unlike(models: Sequence[AttentionClassifier], free: Sequence[str]) -> None:

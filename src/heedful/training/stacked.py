@@ -159,16 +159,7 @@ class _StackRun:
         self.optimiser.zero_grad(set_to_none=True)
         losses.sum().backward()  # type: ignore[no-untyped-call]
         learnt = [*self.stack.weights.values(), *([] if self.rows is None else [self.rows.rows])]
-        gradients = [weight.grad for weight in learnt if weight.grad is not None]
-        if self.config.clip_value:
-            for gradient in gradients:
-                gradient.clamp_(-self.config.clip_value, self.config.clip_value)
-        if self.config.clip_norm:
-            squares = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0)
-            # As torch's clip_grad_norm_ does for one model.
-            factor = (self.config.clip_norm / (squares.sqrt() + 1e-6)).clamp(max=1.0)
-            for gradient in gradients:
-                gradient *= factor.view(-1, *[1] * (gradient.dim() - 1))
+        clip_each([weight.grad for weight in learnt if weight.grad is not None], self.config)
         self.optimiser.step()
         if self.rows is not None:
             self.rows.update()
@@ -201,6 +192,19 @@ class _StackRun:
         moment = StackMoment(self.step, epoch, self.stack, self.corpus, self.device)
         for observer in self.observers:
             observer(moment)
+
+
+def clip_each(gradients: Sequence[Tensor], config: TrainConfig) -> None:
+    """Clips stacked gradients in place, each model's as if it were alone."""
+    if config.clip_value:
+        for gradient in gradients:
+            gradient.clamp_(-config.clip_value, config.clip_value)
+    if config.clip_norm:
+        squares = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0)
+        # As torch's clip_grad_norm_ does for one model.
+        factor = (config.clip_norm / (squares.sqrt() + 1e-6)).clamp(max=1.0)
+        for gradient in gradients:
+            gradient *= factor.view(-1, *[1] * (gradient.dim() - 1))
 
 
 def evaluate_stack(
