@@ -9,8 +9,8 @@ the registers are those of `wide_kernel`.
 
 from __future__ import annotations
 
-import triton  # type: ignore[import-not-found, unused-ignore]
-import triton.language as tl  # type: ignore[import-not-found, unused-ignore]
+import triton
+import triton.language as tl
 from torch import Tensor
 
 from heedful.training.recurrent_walk import Walk

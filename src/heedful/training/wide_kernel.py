@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import triton  # type: ignore[import-not-found, unused-ignore]
-import triton.language as tl  # type: ignore[import-not-found, unused-ignore]
+import triton
+import triton.language as tl
 from torch import Tensor
 
 from heedful.training.recurrent_kernel import WIDEST as NARROWEST
