@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from heedful.statistics import (
     deviation,
     mean,
     means,
+    median,
     moments,
     over_seeds,
     paired,
@@ -65,6 +67,25 @@ def test_wilson_covers_the_truth_by_the_exact_binomial_sum():
             chance = scipy.stats.binom.pmf(np.arange(n + 1), n, p)
             inside = [proportion(k, n).low <= p <= proportion(k, n).high for k in range(n + 1)]
             assert 0.93 <= chance @ np.array(inside) <= 0.97
+
+
+@pytest.mark.parametrize("n", [6, 7, 9, 20, 51])
+def test_the_interval_of_a_median_covers_it_by_the_exact_binomial_sum(n):
+    # Of the values 1 to n, b lie below the true median: it is inside if low <= b and b < high.
+    found = median(np.arange(1, n + 1.0))
+    inside = [found.low <= below < found.high for below in range(n + 1)]
+    covered = scipy.stats.binom.pmf(np.arange(n + 1), n, 0.5)[inside].sum()
+    assert covered >= 0.95
+    narrower = [found.low + 1 <= below < found.high - 1 for below in range(n + 1)]
+    assert scipy.stats.binom.pmf(np.arange(n + 1), n, 0.5)[narrower].sum() < 0.95
+    assert found.value == (n + 1) / 2
+
+
+def test_a_median_of_few_values_has_no_interval_and_one_without_spread_has():
+    assert math.isnan(median([1, 2, 3, 4, 5]).low)
+    found = median([*[261.0] * 20, math.nan])
+    assert (found.value, found.low, found.high, found.n, found.undefined) == (261, 261, 261, 20, 1)
+    assert math.isnan(median([]).value)
 
 
 def test_wilson_equals_scipy():
