@@ -203,7 +203,7 @@ def test_a_tiny_run_on_texts_has_all_columns(tmp_path: Path) -> None:
     assert {"b2 low", "seeds with p < .001", "R²", "median vertex"} <= set(shown)
     said = json.loads((folder / "R1.json").read_text())["sentence"]
     assert said.startswith("planted: b2 ")
-    assert said.endswith((" in 0 of 2.", " in 1 of 2.", " in 2 of 2."))
+    assert any(f" in {seeds} of 2. The paper's" in said for seeds in range(3))
     assert "nan" not in said
     assert len(tables["R2"]) == 6
     assert tables["R3"]["words"][0] == tables["X1"]["rated"][0]
