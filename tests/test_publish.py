@@ -37,7 +37,10 @@ def test_a_heavy_figure_is_refused(tmp_path: Path) -> None:
         publish(tmp_path, tmp_path / "docs")
 
 
-@pytest.mark.parametrize("study", ["dynamics", "erasure", "faithful", "polarity", "tracing", "transformers"])
+STUDIES = ["dynamics", "erasure", "faithful", "polarity", "tracing", "transformers"]
+
+
+@pytest.mark.parametrize("study", STUDIES)
 def test_the_committed_pages_have_no_dead_links(study: str) -> None:
     folder = Path(__file__).parents[1] / "docs" / "results" / study
     links = re.findall(r'(?:href|src)="([^"#:]+)"', (folder / "index.html").read_text())
