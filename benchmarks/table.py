@@ -114,6 +114,7 @@ Peers that are not in the table: ferret-xai 0.4.2 does not install beside us (it
 Measured on a GPU (an H200): tracing, `results/tracing/gpu.json` (16,384 tokens, bfloat16, 6 layers,
 12 heads: 3.5 times the fused attention calls alone, 240 MiB above the forward pass, memory growing
 with exponent 0.99); explanations of a BERT of base size, [a table](results/transformers/README.md);
+twenty seeds of a task as one stack, [1.3 to 1.9 times one seed](results/dynamics/README.md#speed);
 what limits training, [a table](results/erasure/README.md#what-limits-training-on-the-card).
 
 {said}
