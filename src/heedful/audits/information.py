@@ -148,10 +148,11 @@ def clusters(
             f"{count} clusters need at least as many pairs, but there are {len(vectors)}; "
             "ask for fewer clusters or more pairs."
         )
+    # In float32 it would convert for every distance, and take twice as long.
     means = MiniBatchKMeans(
         count, batch_size=MINI_BATCH, n_init=RESTARTS, random_state=key(seed, "clusters") % 2**32,
         compute_labels=False,
-    ).fit(vectors)  # fmt: skip
+    ).fit(vectors.astype(np.float64))  # fmt: skip
     centres = torch.from_numpy(means.cluster_centers_).to(device, torch.float32)
     half = centres.square().sum(-1) / 2
     labels = [
