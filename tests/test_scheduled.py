@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.corpora.batches import collate, mixed_batches
-from heedful.dynamics.probing import ProbeLog, ProbeLogs, kept_saliency
+from heedful.dynamics.probing import ProbeLog, ProbeLogs, _read_together, kept_saliency
 from heedful.dynamics.trajectory import kept_checkpoints
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, build, parse
@@ -194,16 +195,60 @@ def test_no_step_asks_the_device_for_a_number(
     assert not [name for name in called.names if any(word in name for word in asking)]
 
 
+def test_nothing_of_a_step_or_a_look_stays_on_the_host(corpus: EncodedCorpus) -> None:
+    """On a device without memory every operation that takes numbers from two places shows."""
+    stack = Stack([member(corpus, "bilstm+additive-relu", seed).float() for seed in SEEDS], "meta")
+    run = scheduled._Run(stack, corpus, CONFIG, list(SEEDS), SCHEDULE, (), None)
+    run.optimiser.step = lambda: None  # type: ignore[method-assign, assignment]
+    places = Places()
+    with places:
+        run._learn(run.documents.batch(torch.zeros(3, 8, dtype=torch.long, device="meta"), 7))
+    assert places.seen == {("meta",)}
+    assert all(weight.grad is not None for weight in stack.weights.values())
+    with places, torch.no_grad():
+        seen = list(_read_together(stack, corpus.splits["dev"], "meta"))
+    assert seen[0].probe.device.type == "meta"
+    assert ("cpu", "meta") not in places.seen
+
+
+class Places(TorchDispatchMode):
+    """Notes where the tensors lie that operations are given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[tuple[str, ...]] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
+        if given:
+            self.seen.add(tuple(sorted({one.device.type for one in given})))
+        return func(*args, **(kwargs or {}))
+
+
 class Killed(Exception):
     """What ends a training in these tests."""
 
 
-@pytest.mark.parametrize("last", [1, 4, 5, 6, 14, 22])
+@pytest.mark.parametrize(
+    ("last", "is_fused"), [(1, False), (4, False), (5, True), (6, False), (14, True), (22, False)]
+)
 def test_a_killed_training_ends_with_the_same_numbers(
-    corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int
+    corpus: EncodedCorpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    last: int,
+    is_fused: bool,
 ) -> None:
-    """Killed inside an epoch, at its end, right after an evaluation and in the last step."""
+    """Killed inside an epoch, at its end, right after an evaluation and in the last step.
+
+    With the optimiser of a GPU too, which counts its steps beside the weights.
+    """
     monkeypatch.setattr(scheduled, "WRITING", 0)
+    made = scheduled.optimiser_for
+    monkeypatch.setattr(
+        scheduled, "optimiser_for",
+        lambda named, config, **_: made(named, config, is_fused=is_fused),
+    )  # fmt: skip
     config, names = replace(CONFIG, checkpoint_seconds=0.0), [str(seed) for seed in SEEDS]
     documents = {"dev": corpus.splits["dev"]}
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from heedful.corpora.batches import collate
+from heedful.corpora.batches import collate, moved
 from heedful.corpora.encoded import Encoded
 from heedful.dynamics.probing import groups
 from heedful.errors import InputError
@@ -50,8 +50,8 @@ class _States:
         batch = collate(self.encoded, rows).to(self.device)
         if self.kept is None:
             return self.model(batch).attended.values, batch.mask
-        starts = torch.from_numpy(self.encoded.starts[rows]).to(self.device)
-        last = torch.from_numpy(self.encoded.starts[rows + 1] - 1).to(self.device)
+        starts = moved(torch.from_numpy(self.encoded.starts[rows]), self.device)
+        last = moved(torch.from_numpy(self.encoded.starts[rows + 1] - 1), self.device)
         place = starts[:, None] + torch.arange(batch.mask.shape[1], device=self.device)
         return self.kept[torch.minimum(place, last[:, None])], batch.mask
 
@@ -90,7 +90,7 @@ def train_frozen(
                 said = model.with_zero(model.head(values))
             scores = model.level.attention(values).masked_fill(~mask, -torch.inf)
             logits = (scores.softmax(-1)[..., None] * said).sum(1)
-            loss = functional.cross_entropy(logits, labels[torch.from_numpy(rows).to(device)])
+            loss = functional.cross_entropy(logits, labels[moved(torch.from_numpy(rows), device)])
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

@@ -30,8 +30,8 @@ from heedful.models.translator import Translator
 from heedful.runs.atomic import writing
 from heedful.training.sequences import SequenceMoment
 
-SENTENCES = 64
-"""Pairs read together."""
+SENTENCES = {"cpu": 64, "cuda": 512}
+"""Pairs read together: on a GPU a pass costs its launches, whatever their number."""
 PERFORMANCES = (ACCURACY, "bleu")
 
 
@@ -49,7 +49,9 @@ def probed_pairs(
 ) -> Trajectory:
     """The trajectory of this one moment."""
     found: dict[int, tuple[np.ndarray, ...]] = {}
-    for rows, pairs in pair_batches(split, SENTENCES):
+    for rows, pairs in pair_batches(
+        split, SENTENCES.get(torch.device(device).type, SENTENCES["cpu"])
+    ):
         here = pairs.to(device)
         did = attended(model, here)
         special = (pairs.source == START) | (pairs.source == END)
@@ -79,7 +81,7 @@ def saliency_of_pairs(
 ) -> Float32[np.ndarray, "flat"]:
     """Δ of every source position for every word to write (§3.2)."""
     found: dict[int, np.ndarray] = {}
-    for rows, pairs in pair_batches(split, SENTENCES):
+    for rows, pairs in pair_batches(split, SENTENCES["cpu"]):  # `saliency` has its own size
         (blocks,) = _blocks(pairs, saliency(model, pairs.to(device)))
         found |= dict(zip(rows.tolist(), blocks, strict=True))
     return np.concatenate([found[row] for row in sorted(found)]).astype(np.float32)

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from heedful.corpora.batches import Batch
+from heedful.corpora.batches import Batch, moved
 from heedful.corpora.pairs import Pairs, instances
 from heedful.errors import InputError
 from heedful.models import edits
@@ -148,14 +148,17 @@ class Translator(nn.Module):
         Per layer, the decoder starts from the mean of the two directions' last states.
         """
         if pairs.has_padding:
-            packed = pack_padded_sequence(
-                inputs, pairs.source_lengths, batch_first=True, enforce_sorted=False
-            )
+            # Sorted here: the library would wait for the device while it copies the order there.
+            lengths, order = torch.sort(pairs.source_lengths, descending=True)
+            here, back = (moved(rows, inputs.device) for rows in (order, order.argsort()))
+            packed = pack_padded_sequence(inputs.index_select(0, here), lengths, batch_first=True)
             found, last = self.encoder(packed)
             values, _ = pad_packed_sequence(found, batch_first=True, total_length=inputs.shape[1])
+            values = values.index_select(0, back)
+            both = [one.index_select(1, back) for one in _both(last)]
         else:
             values, last = self.encoder(inputs)
-        both = last if isinstance(last, tuple) else (last, last)
+            both = _both(last)
         layers, width = self.config.layers, self.config.width
         hidden, cell = (one.view(layers, -1, len(inputs), width).mean(1) for one in both)
         return values, (hidden, cell)
@@ -315,6 +318,11 @@ class Translator(nn.Module):
     def logits(self, hidden: Float[Tensor, "... hidden"]) -> Float[Tensor, "... word"]:
         """Scores of all words from the output's hidden layer, in its precision."""
         return hidden @ self.words.weight.to(hidden).T + self.words.bias.to(hidden)
+
+
+def _both(last: Tensor | State) -> list[Tensor]:
+    """Hidden states and cells; a GRU has its hidden states for both."""
+    return list(last) if isinstance(last, tuple) else [last, last]
 
 
 def build_translator(config: TranslatorConfig, seed: int = 0) -> Translator:

@@ -47,6 +47,11 @@ def in_steps(
     return states, last
 
 
+def has_kernel(dim: int, device: torch.device) -> bool:
+    """Whether `lstm` walks through a layer of this width in one launch there."""
+    return device.type == "cuda" and _kernel(dim, str(device)) is not None
+
+
 @cache
 def _kernel(dim: int, device: str) -> Callable[..., tuple[Tensor, Tensor]] | None:
     """The LSTM as one kernel, where it can be had and agrees with the loop."""

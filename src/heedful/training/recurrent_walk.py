@@ -17,8 +17,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-CHECKED = (2, 33, 7)
-"""Models, texts and units of the comparison with the loop: whole and broken blocks of texts."""
+CHECKED = (2, 33, 7), (2, 9, 3)
+"""Models, texts and units of the comparisons with the loop: whole and broken blocks of texts, and
+the smaller block of a few, which is compiled by itself."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,15 @@ class _Walk(torch.autograd.Function):
 @cache
 def works(walk: Walk, dim: int, device: str) -> bool:
     """Whether the kernels agree with the loop on this device, values and gradients; asked once."""
-    from heedful.training.recurrent import in_steps
-
     if not walk.fits(dim):
         return False
-    models, batch, units = CHECKED
+    return all(_agrees(walk, dim, device, *sizes) for sizes in CHECKED)
+
+
+def _agrees(walk: Walk, dim: int, device: str, models: int, batch: int, units: int) -> bool:
+    """Whether kernels and loop answer alike in a layer of these sizes."""
+    from heedful.training.recurrent import in_steps
+
     shapes = ((models, batch, units, 4 * dim), (models, dim, 4 * dim), (2, models, batch, dim))
     scales = (1.0, dim**-0.5, 0.5)  # of trained layers
     draw = torch.Generator(device).manual_seed(0)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from heedful.corpora.pairs import PAD, EncodedPairs, PairSplit, pair_batches
+from heedful.corpora.pairs import PAD, EncodedPairs, Pairs, PairSplit, pair_batches
 from heedful.errors import InputError
 from heedful.models.translator import Translator
 from heedful.models.verbs import evaluating
@@ -24,6 +24,7 @@ from heedful.runs.steps import fingerprint
 from heedful.training.checkpoints import Progressed, load_checkpoint, save_checkpoint
 from heedful.training.loop import History
 from heedful.training.seeds import reduced_precision
+from heedful.training.translator_walk import walked, walks
 
 _START = (0, 50, 100, 500, 1_000, 1_500, 2_000, 4_000, 6_000, 8_000, 10_000)
 _LONG = (*_START, 16_000, 22_000, 28_000, 34_000, 40_000)
@@ -144,6 +145,7 @@ class _Run:
         self.best = _copied(model)
         self.loss = torch.zeros((), dtype=torch.float64, device=device)
         self.saved = time.monotonic()
+        self.walks = walks(model)
 
     def resume(self) -> None:
         """Goes on from the checkpoint, where there is one."""
@@ -166,7 +168,7 @@ class _Run:
             self.evaluate()
             self.model.train()
             here = pairs.to(self.device)
-            loss = mean_loss(self.model(here).logits, here.target)
+            loss = mean_loss(self._logits(here), here.target)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
@@ -181,7 +183,9 @@ class _Run:
                 "learning_rate."
             )
         done.epoch, done.batch = done.epoch + 1, 0
-        self._save()
+
+    def _logits(self, pairs: Pairs) -> Tensor:
+        return walked(self.model, pairs) if self.walks else self.model(pairs).logits
 
     def evaluate(self) -> None:
         """Dev loss and accuracy and all observers, where the grid asks for it and only once."""

@@ -201,25 +201,24 @@ class Stack:
         """
         ends = ("", "_reverse") if self.config.encoder == "bilstm" else ("",)
         models, batch, units, _ = inputs.shape
-        place = torch.arange(units, device=mask.device)
-        turned = torch.where(mask, mask.sum(-1, keepdim=True) - 1 - place, place)
-        turned = turned + units * torch.arange(batch, device=mask.device)[:, None]
-        gates, hidden = [], []
-        for end in ends:
-            cells = {
-                kind: self.weights[f"{cells_at}.{kind}_l{layer}{end}"]
-                for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-            }
-            read = inputs if not end else _turned(inputs, turned)
-            flat = read.reshape(models, batch * units, -1)
-            bias = (cells["bias_ih"] + cells["bias_hh"])[:, None]
-            gates.append(torch.baddbmm(bias, flat, cells["weight_ih"].transpose(1, 2)))
-            hidden.append(cells["weight_hh"].transpose(1, 2))
+        turned = turning(mask)
+        inward, hidden, of_input, of_state = (
+            tuple(self.weights[f"{cells_at}.{kind}_l{layer}{end}"] for end in ends)
+            for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        # Inputs are put together and not their gates, which take several times their memory.
+        reads = [inputs, *(turned_around(inputs, turned) for _ in ends[1:])]
+        # Added one by one: the gradients of two joined biases would be one and the same memory.
+        bias = torch.cat([one + two for one, two in zip(of_input, of_state, strict=True)])
+        gates = torch.baddbmm(
+            bias[:, None], torch.cat(reads).flatten(1, 2), torch.cat(inward).transpose(1, 2)
+        )
         states, _ = lstm(
-            torch.cat(gates).view(len(ends) * models, batch, units, -1), torch.cat(hidden)
+            gates.view(len(ends) * models, batch, units, -1),
+            torch.cat([weight.transpose(1, 2) for weight in hidden]),
         )
         found = states.view(len(ends), models, batch, units, -1)
-        parts = [found[0]] + [_turned(back, turned) for back in found[1:]]
+        parts = [found[0]] + [turned_around(back, turned) for back in found[1:]]
         return torch.cat(parts, -1) * mask[..., None]
 
     def _check(self) -> None:
@@ -287,7 +286,18 @@ class _Turned(torch.autograd.Function):
         return _picked(gradient.flatten(1, 2), turned), None
 
 
-def _turned(values: Tensor, turned: Tensor) -> Tensor:
+def turning(mask: Bool[Tensor, "*model batch unit"]) -> Int[Tensor, "*model batch unit"]:
+    """Where `turned_around` finds each unit, batch and units taken as one; padding stays."""
+    batch, units = mask.shape[-2:]
+    place = torch.arange(units, device=mask.device)
+    turned = torch.where(mask, mask.sum(-1, keepdim=True) - 1 - place, place)
+    return turned + units * torch.arange(batch, device=mask.device)[:, None]
+
+
+def turned_around(
+    values: Float[Tensor, "model batch unit dim"], turned: Int[Tensor, "*model batch unit"]
+) -> Float[Tensor, "model batch unit dim"]:
+    """Every text turned around within its own length."""
     found: Tensor = _Turned.apply(values, turned)  # type: ignore[no-untyped-call]
     return found
 
