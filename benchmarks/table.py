@@ -60,7 +60,7 @@ def cells(row: Row) -> tuple[str, ...]:
     """A row as text, in the order of `COLUMNS`."""
     passes = {None: "", True: "yes", False: "NO"}[row.passes]
     amounts = (_amount(x, row.unit) for x in (row.ours, row.naive, row.peer))
-    return (row.case, *amounts, f"{row.ratio:.3g}", row.against, row.limit, passes)
+    return (row.case, *amounts, _spelt(row.ratio), row.against, row.limit, passes)
 
 
 def plain(rows: Sequence[Row]) -> str:
@@ -124,7 +124,12 @@ what limits training, [a table](results/erasure/README.md#what-limits-training-o
 def _amount(x: float | None, unit: str) -> str:
     if x is None:
         return ""
-    return f"{x:.3g} {unit}" if x < 1000 else f"{x:,.0f} {unit}"
+    return f"{_spelt(x)} {unit}"
+
+
+def _spelt(x: float) -> str:
+    """Three digits, and all before the point: 0.0256, 26.9, 1,030."""
+    return f"{x:.3g}" if x < 999.5 else f"{x:,.0f}"
 
 
 def _processor() -> str:
