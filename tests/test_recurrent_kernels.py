@@ -18,7 +18,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.training.recurrent import in_steps
+from heedful.training.recurrent import _kernel, in_steps
 from heedful.training.recurrent_walk import Walk, _answers, _distance, works
 
 CASES = {
@@ -81,6 +81,12 @@ def test_kernels_that_differ_from_the_loop_or_fail_do_not_work() -> None:
     assert not works(Walk(fails, anything, lambda dim: True, 1e9), 8, "cpu")
     assert works(Walk(forward, anything, lambda dim: True, 1e9), 8, "cpu")
     assert not works(Walk(forward, anything, lambda dim: dim < 8, 1e9), 8, "cpu")
+
+
+def test_a_layer_without_a_kernel_is_a_warning_and_not_a_silence() -> None:
+    _kernel.cache_clear()
+    with pytest.warns(UserWarning, match="An LSTM of 7 states runs as a loop of launches"):
+        assert _kernel(7, "cpu") is None  # where nothing can be compiled for
 
 
 def told() -> dict[str, Any]:

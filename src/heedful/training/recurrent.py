@@ -7,6 +7,7 @@ steps instead of a sum of one per step.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -16,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from heedful.training.recurrent_walk import works
+from heedful.training.recurrent_walk import Walk, works
 
 
 def lstm(
@@ -54,13 +55,22 @@ def has_kernel(dim: int, device: torch.device) -> bool:
 
 @cache
 def _kernel(dim: int, device: str) -> Callable[..., tuple[Tensor, Tensor]] | None:
-    """The LSTM as one kernel, where it can be had and agrees with the loop."""
+    """The LSTM as one kernel, where it can be had and agrees with the loop; says so if not."""
+    known: tuple[Walk, ...] = ()
     try:
         from heedful.training import recurrent_kernel, wide_kernel
+
+        known = (recurrent_kernel.NARROW, wide_kernel.WIDE)
+        why = f"none of its kernels computes it rightly on {device}"
     except ImportError:
-        return None
-    known = recurrent_kernel.NARROW, wide_kernel.WIDE
-    return next((walk for walk in known if works(walk, dim, device)), None)
+        why = "triton is not installed"
+    found = next((walk for walk in known if works(walk, dim, device)), None)
+    if found is None:
+        warnings.warn(
+            f"An LSTM of {dim} states runs as a loop of launches, many times slower: {why}.",
+            stacklevel=2,
+        )
+    return found
 
 
 def gru(
