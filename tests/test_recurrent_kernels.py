@@ -40,8 +40,8 @@ def layer(dim: int, batch: int, units: int) -> list[Tensor]:
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Any]:
-    if find_spec("triton") is None:
-        pytest.skip("triton is not installed: there is nothing to interpret the kernels with")
+    if find_spec("triton") is None and sys.platform != "linux":
+        pytest.skip("there is no triton for this system to interpret the kernels with")
     source = str(Path(__file__).parents[1] / "src")
     told = subprocess.run(
         [sys.executable, __file__],

@@ -209,11 +209,18 @@ class Runs(NamedTuple):
     frozen: Step[Followed] | None = None
 
     @property
+    def _runs(self) -> tuple[Run, ...]:
+        return (self.reference, *self.comparisons.values(), *self.uniforms.values())
+
+    @property
+    def _given(self) -> tuple[Step[Followed], ...]:
+        return () if self.frozen is None else (self.frozen,)
+
+    @property
     def names(self) -> list[str]:
         """Those of all runs and predictors."""
-        runs = (self.reference, *self.comparisons.values(), *self.uniforms.values())
-        given = () if self.frozen is None else (self.frozen,)
-        return [one.name for one in (*runs, self.predictors, *given)]
+        steps: tuple[Step[Any], ...] = (self.predictors, *self._given)
+        return [*(run.name for run in self._runs), *(step.name for step in steps)]
 
     @property
     def steps(self) -> tuple[Step[Any], ...]:
@@ -221,9 +228,7 @@ class Runs(NamedTuple):
 
         Needs are begun in this order, and predictors are one processor's longest work.
         """
-        runs = (self.reference, *self.comparisons.values(), *self.uniforms.values())
-        given = () if self.frozen is None else (self.frozen,)
-        every = (self.predictors, *(run.step for run in runs), *given)
+        every = (self.predictors, *(run.step for run in self._runs), *self._given)
         return tuple({step.name: step for step in every}.values())
 
 

@@ -24,6 +24,7 @@ from heedful.runs.randomness import numpy_generator, seeded
 from heedful.runs.steps import fingerprint
 from heedful.training.checkpoints import Progressed, load_checkpoint, save_checkpoint
 from heedful.training.config import Schedule, TrainConfig
+from heedful.training.refusals import refuse_diverged, refuse_empty
 from heedful.training.tasks import Trained, task_of
 
 
@@ -79,9 +80,7 @@ def fit(
     With a folder, `checkpoint.safetensors` and `metrics.jsonl` are kept there; the same call after
     a kill goes on from the checkpoint and ends with the same numbers.
     """
-    for split in ("train", "dev"):
-        if split not in corpus.splits or not len(corpus.splits[split]):
-            raise InputError(f"Training needs {split} documents; {corpus.name} has none.")
+    refuse_empty(corpus)
     task = task_of(model)
     if config.select not in task.selections:
         raise unknown("metric to select this model by", config.select, task.selections)
@@ -217,7 +216,7 @@ class _Run:
             ticker.advance(len(batch))
             if self.schedule is not None and done.step >= self.schedule.steps:
                 break
-        self._check_finite()
+        refuse_diverged(self.model.parameters(), done.epoch)
         if self.schedule is None:
             ticker.advance(0, self._evaluate(done.epoch + 1.0))
         done.epoch, done.batch = done.epoch + 1, 0
@@ -260,15 +259,6 @@ class _Run:
             done.stopped = 0 < config.patience <= done.without_gain
         entry |= {f"dev_{name}": plain(number) for name, number in asdict(metrics).items()}
         return f"dev {config.select} {abs(value):.3f}"
-
-    def _check_finite(self) -> None:
-        # One question to the device, not one for every parameter.
-        finite = [torch.isfinite(weight).all() for weight in self.model.parameters()]
-        if not bool(torch.stack(finite).all()):
-            raise InputError(
-                f"Training diverged in epoch {self.progressed.epoch + 1} (weights are not finite); "
-                "lower learning_rate or set clip_norm."
-            )
 
     def _set_rate(self, factor: float = 1.0) -> None:
         for group in self.optimiser.param_groups:

@@ -30,6 +30,7 @@ from heedful.runs.steps import fingerprint
 from heedful.training.checkpoints import Progressed, load_checkpoint, save_checkpoint
 from heedful.training.config import Schedule, TrainConfig, refuse_unstacked
 from heedful.training.loop import History, optimiser_for
+from heedful.training.refusals import refuse_diverged, refuse_unfit
 from heedful.training.seeds import reduced_precision
 from heedful.training.stack import Stack
 from heedful.training.stacked import StackMoment, StackObserver, clip_each
@@ -162,12 +163,7 @@ class _Run:
             ticker.advance(1)
             if done.step >= self.schedule.steps:
                 break
-        finite = [torch.isfinite(weight).all() for weight in self.stack.weights.values()]
-        if not bool(torch.stack(finite).all()):
-            raise InputError(
-                f"Training diverged in epoch {done.epoch + 1} (weights are not finite); lower "
-                "learning_rate or set clip_norm."
-            )
+        refuse_diverged(self.stack.weights.values(), done.epoch)
         done.epoch, done.batch = done.epoch + 1, 0
         self.loss.zero_()
 
@@ -246,13 +242,7 @@ def _check(
     config: TrainConfig,
     seeds: Sequence[int],
 ) -> None:
-    for split in ("train", "dev"):
-        if split not in corpus.splits or not len(corpus.splits[split]):
-            raise InputError(f"Training needs {split} documents; {corpus.name} has none.")
-    if (corpus.splits["train"].labels < 0).any():
-        raise InputError(f"Every training document of {corpus.name} needs a label.")
-    if len(seeds) != len(models):
-        raise InputError(f"one seed for each of {len(models)} models, got {len(seeds)}.")
+    refuse_unfit(models, corpus, seeds)
     refuse_unstacked(config)
     for name in ("dropout", "head_dropout"):
         if any(getattr(model.config, name) for model in models):

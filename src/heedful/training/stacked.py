@@ -24,6 +24,7 @@ from heedful.training import objectives
 from heedful.training.config import TrainConfig, refuse_unstacked
 from heedful.training.evaluation import EVALUATION_TOKENS, Metrics
 from heedful.training.loop import History, optimiser_for
+from heedful.training.refusals import refuse_diverged, refuse_empty
 from heedful.training.rows import WordRows, fits
 from heedful.training.stack import Stack
 
@@ -125,12 +126,7 @@ class _StackRun:
             self.step, taken = self.step + 1, taken + 1
             if self.step in self.config.evaluate_at:
                 self._evaluate(epoch + taken * len(batch) / len(train), taken)
-        for name, weight in self.stack.weights.items():
-            if not bool(torch.isfinite(weight).all()):
-                raise InputError(
-                    f"Training diverged in epoch {epoch + 1} ({name} is not finite); lower "
-                    "learning_rate or set clip_norm."
-                )
+        refuse_diverged(self.stack.weights.values(), epoch)
         self._evaluate(epoch + 1.0, taken)
         self.loss.zero_()
 
@@ -244,9 +240,7 @@ def _check(
     penalties: Sequence[Penalties],
     seeds: Sequence[int],
 ) -> None:
-    for split in ("train", "dev"):
-        if split not in corpus.splits or not len(corpus.splits[split]):
-            raise InputError(f"Training needs {split} documents; {corpus.name} has none.")
+    refuse_empty(corpus)
     if len(seeds) != len(models) or len(penalties) != len(models):
         raise InputError(
             f"one seed and one set of penalties for each of {len(models)} models, got "

@@ -34,6 +34,7 @@ from heedful.statistics.scores import classification_scores
 from heedful.training.config import TrainConfig
 from heedful.training.evaluation import Metrics
 from heedful.training.loop import History, optimiser_for
+from heedful.training.refusals import refuse_diverged, refuse_unfit
 from heedful.training.seeds import reduced_precision
 from heedful.training.transformer_stack import Drops, StackBatch, TransformerStack
 
@@ -150,11 +151,7 @@ class _Run:
             self._clip()
             self.optimiser.step()
             done.step += 1
-        if not bool(torch.isfinite(stack.weights).all()):
-            raise InputError(
-                f"Training diverged in epoch {done.epoch + 1} (weights are not finite); lower "
-                "learning_rate or set clip_norm."
-            )
+        refuse_diverged([stack.weights], done.epoch)
         done.epoch += 1
         self._evaluate((total / len(orders[0])).tolist())
 
@@ -336,13 +333,7 @@ def _check(
     config: TrainConfig,
     seeds: Sequence[int],
 ) -> None:
-    for split in ("train", "dev"):
-        if split not in corpus.splits or not len(corpus.splits[split]):
-            raise InputError(f"Training needs {split} documents; {corpus.name} has none.")
-    if (corpus.splits["train"].labels < 0).any():
-        raise InputError(f"Every training document of {corpus.name} needs a label.")
-    if len(seeds) != len(models):
-        raise InputError(f"one seed for each of {len(models)} models, got {len(seeds)}.")
+    refuse_unfit(models, corpus, seeds)
     selections = ("accuracy", "macro_f1", "f1", "loss")
     if config.select not in selections:
         raise unknown("metric to select this model by", config.select, selections)
