@@ -114,3 +114,37 @@ def test_a_finished_step_is_marked_for_the_others_and_a_skipped_one_is_not(tmp_p
     assert _finished(shared, done) != _finished(
         shared, Step("done", lambda results: 1, {"seed": 1})
     )
+
+
+HEAVY = STUDY.replace(
+    """        time.sleep(0.2)
+""",
+    """        time.sleep(0.2)
+        full = Path(os.environ["FULL"])
+        if seed == 0 and int(full.read_text()) > 0:
+            full.write_text(str(int(full.read_text()) - 1))
+            raise torch.OutOfMemoryError("CUDA out of memory")
+""",
+).replace("import os, time", "import os, time, torch\nfrom pathlib import Path")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_worker_without_memory_leaves_its_step_to_those_that_remain(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    (tmp_path / "code" / f"{module}.py").write_text(HEAVY)
+    (tmp_path / "full").write_text(str(times))  # how often the step finds the card full
+    monkeypatch.setenv("FULL", str(tmp_path / "full"))
+    compute_together(module, 2, out=tmp_path / "out", corpora=["here"])
+    value = tmp_path / "out" / "spread" / "steps" / "here/0/value.json"
+    assert json.loads(value.read_text())["value"] == 3
+
+
+def test_a_step_too_large_for_the_card_is_said_in_a_sentence(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "code" / f"{module}.py").write_text(HEAVY)
+    (tmp_path / "full").write_text("99")
+    monkeypatch.setenv("FULL", str(tmp_path / "full"))
+    with pytest.raises(InputError, match="more memory than the GPU has free"):
+        compute_together(module, 2, out=tmp_path / "out", corpora=["here"])

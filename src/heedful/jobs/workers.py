@@ -3,6 +3,9 @@
 A step is a closure and cannot be sent to another process, so every worker imports the study, makes
 the same plan and takes the next step that is ready and that no other worker holds. What a worker
 finishes lies on disk, where the others and the reproduction afterwards find it.
+
+The workers share the memory of one GPU. Each gives back what a step leaves cached; one that still
+runs out of memory ends, and those that are left do its step when there is room.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ WORKING = ".working"
 """Folder of the steps' locks and of the reasons for skipping, inside the steps."""
 PAUSE = 0.5
 """Seconds before a worker without a ready step looks again."""
+NO_MEMORY = 75
+"""Exit code of a worker that ran out of GPU memory: no error while others go on."""
 
 
 def compute_together(
@@ -63,18 +68,28 @@ def compute_together(
         left = len(results.planned(wanted))
         try:
             if left:
-                _run([json.dumps(task)] * min(jobs, left))
+                _run_all(json.dumps(task), min(jobs, left))
         finally:
             shutil.rmtree(folder / "steps" / WORKING, ignore_errors=True)
     return left
 
 
-def _run(tasks: list[str]) -> None:
-    """Starts one worker per task and waits for all of them; none outlives this process's wait."""
+def _run_all(task: str, jobs: int) -> None:
+    """Runs the workers, and one alone after all of them ran out of memory beside each other."""
+    if _run(task, jobs) < jobs or (jobs > 1 and not _run(task, 1)):
+        return
+    raise InputError(
+        "The last step named above needs more memory than the GPU has free; end what else runs on "
+        "it, or take --device cpu."
+    )
+
+
+def _run(task: str, jobs: int) -> int:
+    """How many of the workers ran out of memory; none outlives this process's wait."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     started = [
         subprocess.Popen([sys.executable, "-m", "heedful.jobs.workers", task], env=environment)
-        for task in tasks
+        for _ in range(jobs)
     ]
     try:
         codes = [worker.wait() for worker in started]
@@ -82,8 +97,10 @@ def _run(tasks: list[str]) -> None:
         for worker in started:
             worker.terminate()
         raise
-    if any(codes):
-        raise RuntimeError(f"a worker ended with code {next(filter(None, codes))}; see above")
+    failed = [code for code in codes if code not in (0, NO_MEMORY)]
+    if failed:
+        raise RuntimeError(f"a worker ended with code {failed[0]}; see above")
+    return codes.count(NO_MEMORY)
 
 
 def work(task: dict[str, Any]) -> None:
@@ -126,9 +143,27 @@ def _took(results: Results, shared: Path, one: Step[Any]) -> bool:
                 _finished(shared, one).touch()
             except Skipped as skipped:
                 write_json(place / "skipped.json", {"reason": skipped.reason})
+            _give_back(results.device)
             return True
     except InputError:  # another worker holds it
         return False
+
+
+def _give_back(device: str) -> None:
+    """Frees what a finished step leaves cached on the GPU, for the other workers."""
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.empty_cache()
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether the GPU is full: the allocator says so in a class of its own, the driver in words."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, torch.AcceleratorError) and "out of memory" in str(error)
+    )
 
 
 def _finished(shared: Path, one: Step[Any]) -> Path:
@@ -174,4 +209,10 @@ if __name__ == "__main__":
     import torch
 
     torch.set_num_threads(1)
-    work(json.loads(sys.argv[1]))
+    try:
+        work(json.loads(sys.argv[1]))
+    except (torch.OutOfMemoryError, torch.AcceleratorError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        print("out of GPU memory: this worker ends", file=sys.stderr, flush=True)
+        sys.exit(NO_MEMORY)
