@@ -20,6 +20,7 @@ from heedful.models import AttentionClassifier, Reading, build, parse, read
 from heedful.report import choose, describe, render
 from heedful.runs import RunFolder, write_json
 from heedful.training import TrainConfig, fit
+from heedful.training.checkpoints import remove_checkpoint
 
 VERDICT: dict[str, Any] = {
     "word": "partly",
@@ -107,6 +108,7 @@ def demo(
     )
     config = TrainConfig(epochs=epochs, batch_size=16, learning_rate=5e-3)
     fit(model, encoded, config, recipe_of.penalties, folder=folder)
+    remove_checkpoint(folder)
     reading = read(model, collate(encoded.splits["test"], range(test)))
     importance = explain(model, reading)
     rows = {n: a.rows(model, reading, importance, 0) for n, a in AUDITS.items()}

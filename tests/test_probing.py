@@ -68,10 +68,8 @@ def test_the_probe_gives_the_decision_back_through_log_odds(corpus):
     model = _model(corpus).double()
     dev = corpus.splits["dev"]
     found = probed(model, dev)
-    beta = np.exp(found.probe[0].astype(np.float64))
-    odds = np.log(beta) - np.log1p(-beta)
     starts = starts_of(found.lengths)
-    decided = 1 / (1 + np.exp(-np.add.reduceat(found.attention[0] * odds, starts)))
+    decided = 1 / (1 + np.exp(-np.add.reduceat(found.attention[0] * found.probe[0], starts)))
     with torch.no_grad():
         logp = model(collate(dev, range(len(dev)))).logits.log_softmax(-1)
     right = logp.gather(1, torch.from_numpy(dev.labels)[:, None])[:, 0].exp().numpy()
@@ -109,11 +107,11 @@ def test_documents_are_probed_as_each_would_be_alone(corpus, recipe, monkeypatch
         with torch.no_grad():
             passed = model(batch)
             attention = passed.attended.scores.softmax(-1)[0]
-            said = model.with_zero(model.head(passed.attended.values))[0].log_softmax(-1)
+            said = model.with_zero(model.head(passed.attended.values))[0].softmax(-1)
         units = slice(unit, unit + found.lengths[row])
         assert found.lengths[row] == len(attention)
         np.testing.assert_allclose(found.attention[0, units], attention, atol=1e-7)
-        right = said[:, dev.labels[document]]
+        right = torch.logit(said[:, dev.labels[document]])
         np.testing.assert_allclose(found.probe[0, units], right, atol=1e-6)
         decided = int(passed.logits.argmax()) == dev.labels[document]
         assert found.correct[0, row] == decided
@@ -156,10 +154,28 @@ def test_saliency_is_the_derivative_by_a_gate(corpus):
             for change in (-1e-5, 1e-5):
                 gated = inputs.clone()
                 gated[0, place] *= 1 + change
-                values.append(
-                    model.from_inputs(gated, batch).logits.log_softmax(-1)[0, batch.labels[0]]
-                )
+                p = model.from_inputs(gated, batch).logits.softmax(-1)[0, batch.labels[0]]
+                values.append(torch.logit(p))
             assert found[place] == pytest.approx(float(values[1] - values[0]) / 2e-5, abs=1e-6)
+
+
+def test_units_and_gates_of_a_model_that_is_sure_are_not_tied(corpus):
+    """As a model of 32 bits becomes after some thousand steps: probabilities are 1 to the bit."""
+    model, dev = _model(corpus), corpus.splits["dev"]
+    with torch.no_grad():
+        plain, before = probed(model, dev).probe[0], saliency(model, dev)
+        model.head.weight *= 4_000
+        model.head.bias *= 4_000
+    found = probed(model, dev)
+    assert found.probe.max() > 100
+    sure = found.probe[0] > 17  # log p would be 0 for all of them
+    assert sure.sum() > 20
+    assert len(np.unique(found.probe[0][sure])) > 0.9 * len(np.unique(plain[sure]))
+    after = saliency(model, dev)
+    starts = starts_of(dev.lengths)
+    for start, length in zip(starts, dev.lengths, strict=True):
+        own = slice(start, start + length)  # attention is the same, so are the directions
+        np.testing.assert_allclose(after[own], 4_000 * before[own], rtol=1e-2, atol=1e-3)
 
 
 def test_a_schedule_counts_steps_and_evaluates_where_it_says(corpus, tmp_path):

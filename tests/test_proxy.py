@@ -1,12 +1,16 @@
 """The bag-of-words proxy, its convex form and its first move."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from heedful.dynamics.cooccurrence import cooccurrence, side
 from heedful.dynamics.proxy import (
+    Proxy,
     ProxyConfig,
+    Regression,
     _answers,
     initial_rates,
     logistic_sweep,
@@ -107,10 +111,28 @@ def test_the_regression_ranks_words_as_its_weights_and_keeps_the_first_best():
     assert found.penalty == (1e-5, 1.0, 100.0)[int(np.argmax(found.accuracies))]
     words = np.arange(12)
     said = found.probe(words, np.ones(12, dtype=int))
-    assert (np.argsort(said) == np.argsort(found.weights[:, 1])).all()
-    np.testing.assert_allclose(
-        np.exp(said) + np.exp(found.probe(words, np.zeros(12, dtype=int))), 1.0
-    )
+    np.testing.assert_allclose(said, found.weights[:, 1])
+    np.testing.assert_allclose(found.probe(words, np.zeros(12, dtype=int)), -said)
+
+
+@pytest.mark.parametrize("answers", [2, 7])
+def test_what_words_say_is_told_apart_however_sure_they_are(answers):
+    """Exact log-odds, up to weights whose probabilities are 1 in 64 bits."""
+    draw = np.random.default_rng(0)
+    vectors = torch.tensor(draw.normal(size=(40, 3)) * np.geomspace(0.1, 200, 40)[:, None])
+    weight = torch.tensor(draw.normal(size=(answers, 3)))
+    words, asked = (one.ravel() for one in np.mgrid[:40, :answers])
+    said = (vectors @ weight.T).tolist()
+    expected = []
+    for word, answer in zip(words, asked, strict=True):
+        others = [value for k, value in enumerate(said[word]) if k != answer]
+        highest = max(others)
+        rest = highest + math.log(math.fsum(math.exp(value - highest) for value in others))
+        expected.append(said[word][answer] - rest)
+    proxy = Proxy(vectors, weight, torch.zeros(answers), (0.0,))
+    np.testing.assert_allclose(proxy.probe(words, asked), expected, rtol=1e-9, atol=1e-12)
+    table = Regression((vectors @ weight.T).numpy(), 1.0, ())
+    np.testing.assert_allclose(table.probe(words, asked), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_padding_and_the_start_symbol_count_only_when_asked_for():

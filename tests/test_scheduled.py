@@ -21,8 +21,9 @@ from heedful.errors import InputError
 from heedful.models import AttentionClassifier, build, parse
 from heedful.runs.randomness import numpy_generator
 from heedful.training import TrainConfig, fit, scheduled
+from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.config import Schedule
-from heedful.training.scheduled import CHECKPOINT, Documents, fit_scheduled_together
+from heedful.training.scheduled import Documents, fit_scheduled_together
 from heedful.training.stack import Stack
 from heedful.training.stacked import StackMoment
 
@@ -281,21 +282,6 @@ def test_a_killed_training_ends_with_the_same_numbers(
         one, two = (kept_checkpoints(tmp_path / part / name, "dev") for part in ("whole", "parts"))
         assert one.steps.tolist() == two.steps.tolist() == [0, 4, 9, 23]
         np.testing.assert_array_equal(one.attention, two.attention)
-    assert not (tmp_path / "parts" / CHECKPOINT).exists()
-
-
-def test_a_kill_after_the_last_step_trains_no_further(
-    corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scheduled, "WRITING", 0)
-    config = replace(CONFIG, checkpoint_seconds=0.0)
-    settings: dict[str, Any] = {"seeds": SEEDS, "schedule": Schedule(7, (7,)), "folder": tmp_path}
-    whole, again = crew(corpus), crew(corpus)
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", lambda self, **options: None)
-        fit_scheduled_together(whole, corpus, config, **settings)
-    fit_scheduled_together(again, corpus, config, **settings)
-    assert max(difference(one, two) for one, two in zip(again, whole, strict=True)) == 0.0
 
 
 def test_checkpoints_go_by_the_clock_and_never_take_long(

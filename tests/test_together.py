@@ -14,6 +14,7 @@ from heedful.jobs.opening import encoded_of
 from heedful.jobs.settings import Settings
 from heedful.models import TransformerConfig, build
 from heedful.training import TrainConfig, fit, together
+from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.together import fit_together
 
 SMALL = TransformerConfig(
@@ -113,14 +114,13 @@ def test_a_killed_training_ends_with_the_same_weights(corpus, tmp_path, monkeypa
         fit_together([built(SMALL, s, corpus) for s in (0, 1)], corpus, config, seeds=[0, 1],
                      folder=tmp_path)  # fmt: skip
     monkeypatch.setattr(together._Run, "epoch", epoch)
-    assert (tmp_path / together.CHECKPOINT).is_file()
+    assert (tmp_path / CHECKPOINT).is_file()
     again = [built(SMALL, seed, corpus) for seed in (0, 1)]
     with pytest.raises(InputError, match="other settings"):
         fit_together(again, corpus, replace(config, epochs=9), seeds=[0, 1], folder=tmp_path)
     again = [built(SMALL, seed, corpus) for seed in (0, 1)]
     found = fit_together(again, corpus, config, seeds=[0, 1], folder=tmp_path)
     assert found == expected
-    assert not (tmp_path / together.CHECKPOINT).exists()
     for one, two in zip(again, whole, strict=True):
         for name, value in weights(two).items():
             assert torch.equal(weights(one)[name], value)

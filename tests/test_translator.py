@@ -169,12 +169,12 @@ def test_the_probe_is_all_attention_on_one_position(name: str) -> None:
         expected = log_p.gather(-1, reading.labels[:, None])[:, 0]
         real = reading.mask[:, unit]
         here = found[sentence, step, unit]
-        torch.testing.assert_close(here[real], expected[real], rtol=0, atol=1e-12)
+        torch.testing.assert_close(here[real], expected[real].exp().logit(), rtol=0, atol=1e-11)
         assert bool((here[~real] == -torch.inf).all())
         if model.config.heads == 1:
             edit = Replace(one_hot[:, None])
             asked = likelihood(model, reading, edit, reading.labels)[:, 0]
-            torch.testing.assert_close(asked[real], here[real], rtol=0, atol=1e-12)
+            torch.testing.assert_close(asked[real], expected[real], rtol=0, atol=1e-12)
 
 
 def test_attention_probe_and_accuracy_come_from_one_pass() -> None:
@@ -198,13 +198,13 @@ def test_saliency_is_the_derivative_by_a_gate_on_each_word(name: str) -> None:
     assert model.encoder.dropout == FORMS[name].dropout * (FORMS[name].layers > 1)
     model.eval()
 
-    def log_p(gates: Tensor) -> Tensor:
+    def odds(gates: Tensor) -> Tensor:
         vectors = model.embedding(given.source) * gates[..., None]
         values, start = model.encode(vectors, given)
         states, _ = model.decode(given.before, start)
         attention = model.scores(states, values, given.source_mask).softmax(-1)
-        logits = model.output(states, attention, values).log_softmax(-1)
-        return logits.gather(-1, given.target[..., None])[..., 0]
+        p = model.output(states, attention, values).softmax(-1)
+        return p.gather(-1, given.target[..., None])[..., 0].logit()
 
     ones = torch.ones(given.source.shape, dtype=torch.float64)
     with torch.no_grad():
@@ -212,7 +212,7 @@ def test_saliency_is_the_derivative_by_a_gate_on_each_word(name: str) -> None:
             up, down = ones.clone(), ones.clone()
             up[:, unit] += 1e-5
             down[:, unit] -= 1e-5
-            slope = (log_p(up) - log_p(down)) / 2e-5
+            slope = (odds(up) - odds(down)) / 2e-5
             mask = given.target_mask
             torch.testing.assert_close(found[..., unit][mask], slope[mask], rtol=0, atol=1e-7)
     assert bool((found[~given.target_mask] == 0).all())

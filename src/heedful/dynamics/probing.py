@@ -22,6 +22,7 @@ from heedful.dynamics.agreement import starts_of
 from heedful.dynamics.trajectory import Trajectory, keep_checkpoint
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.likelihoods import differentiating
+from heedful.models.log_odds import log_odds
 from heedful.models.verbs import evaluating
 from heedful.runs.atomic import writing
 from heedful.training.loop import Moment
@@ -106,9 +107,8 @@ def _read_together(stack: Stack, encoded: Encoded, device: torch.device | str) -
 def _told(
     said: Float[Tensor, "model batch unit class"], batch: Batch
 ) -> Float[Tensor, "model batch unit"]:
-    """log β: what each unit alone says of the right class."""
-    label = batch.labels.clamp_min(0)[:, None, None].expand(*said.shape[:-1], 1)
-    return said.log_softmax(-1).gather(-1, label)[..., 0]
+    """What each unit alone says of the right class, as the log-odds of β."""
+    return log_odds(said, batch.labels.clamp_min(0)[:, None].expand(said.shape[:-1]))
 
 
 def _marks(batch: Batch) -> Bool[Tensor, "batch token"]:
@@ -176,19 +176,20 @@ class _Laid(NamedTuple):
 def saliency(
     model: AttentionClassifier, encoded: Encoded, device: torch.device | str = "cpu"
 ) -> Float32[np.ndarray, "flat"]:
-    """Δ of every token of the labelled documents: ∂ log p(right class) / ∂ a gate on the token.
+    """Δ of every token of the labelled documents: the derivative by a gate on the token.
 
     Gradient times input; positive = supports the right class (§3.2; the release has the other
-    sign, trap 2).
+    sign, trap 2). Of the log-odds: that of log p is 1 − p times as large, one factor for all tokens
+    of a document, which rounds to 0 where the model is sure.
     """
     rows, lengths, gated = [], [], []
     with differentiating(model):
         for own, batch in groups(encoded):
             here = batch.to(device)
             inputs = model.embed(here).detach().requires_grad_()
-            logp = model.from_inputs(inputs, here).logits.log_softmax(-1)
-            right = logp.gather(1, here.labels.clamp_min(0)[:, None]).sum()
-            (slope,) = torch.autograd.grad(right, inputs)
+            logits = model.from_inputs(inputs, here).logits
+            right = log_odds(logits, here.labels.clamp_min(0))
+            (slope,) = torch.autograd.grad(right.sum(), inputs)
             rows.append(own)
             lengths.append(batch.lengths)
             gated.append((slope * inputs).sum(-1).detach())
@@ -272,8 +273,9 @@ class ProbeLogs:
         """Keeps the moment of every model."""
         for name, encoded in self.splits.items():
             found = probed_together(moment.stack, encoded, moment.device, moment.step)
-            for log, one, model in zip(self.logs, found, moment.stack.models, strict=True):
-                log.keep(name, one, model, moment.device)
+            for row, (log, one) in enumerate(zip(self.logs, found, strict=True)):
+                with moment.stack.lent(row) as model:
+                    log.keep(name, one, model, moment.device)
 
 
 def kept_saliency(folder: Path, name: str) -> Float32[np.ndarray, "flat"]:

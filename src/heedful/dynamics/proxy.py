@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.dynamics.cooccurrence import Side
+from heedful.models.log_odds import log_odds
 from heedful.runs.randomness import numpy_generator, seeded
 
 PENALTIES = (*(one * 10.0**e for e in range(-5, 4) for one in (1, 5)), 1e4)
@@ -62,19 +63,33 @@ class Proxy(NamedTuple):
     def probe(
         self, words: Int[np.ndarray, "pair"], answers: Int[np.ndarray, "pair"]
     ) -> Float64[np.ndarray, "pair"]:
-        """log softmax(W e_word) of the answer, without bias, for each pair."""
+        """The log-odds of the answer in softmax(W e_word), without bias, for each pair."""
         vectors, weight = self.vectors.double(), self.weight.double()
-        # Never the whole [type answer] table: it has 64 million entries for 8,000 pieces.
-        parts = (vectors[start : start + 1024] for start in range(0, len(vectors), 1024))
-        whole = torch.cat([(part @ weight.T).logsumexp(-1) for part in parts])
+        # Never the whole [type answer] table: it has 64 million entries for 8,000 pieces. What the
+        # others say of an answer is the sum without it: kept for the likeliest, where subtracting
+        # would leave nothing, and subtracted for the rest.
+        first, whole, others = (torch.cat(part) for part in zip(
+            *(_normalisers(part @ weight.T) for part in vectors.split(1024)), strict=True
+        ))  # fmt: skip
         found = np.empty(len(words))
         for start in range(0, len(words), PAIRS_AT_ONCE):
             part = slice(start, start + PAIRS_AT_ONCE)
             one = torch.from_numpy(words[part].astype(np.int64)).to(vectors.device)
             other = torch.from_numpy(answers[part].astype(np.int64)).to(vectors.device)
-            said = (vectors[one] * weight[other]).sum(-1) - whole[one]
+            own = (vectors[one] * weight[other]).sum(-1)
+            rest = whole[one] + torch.log(-torch.expm1(own - whole[one]))
+            said = own - torch.where(other == first[one], others[one], rest)
             found[part] = said.cpu().numpy()
         return found
+
+
+def _normalisers(
+    said: Float64[Tensor, "word answer"],
+) -> tuple[Int[Tensor, "word"], Float64[Tensor, "word"], Float64[Tensor, "word"]]:
+    """The likeliest answer, and the log of the sum over all answers and over all but that one."""
+    first = said.argmax(-1)
+    others = said.scatter(-1, first[:, None], -torch.inf).logsumexp(-1)
+    return first, said.logsumexp(-1), others
 
 
 def train_proxy(
@@ -190,13 +205,13 @@ class Regression(NamedTuple):
     def probe(
         self, words: Int[np.ndarray, "pair"], answers: Int[np.ndarray, "pair"]
     ) -> Float64[np.ndarray, "pair"]:
-        """log softmax of what a word says of the answer, without bias, for each pair.
+        """The log-odds of the answer by what a word says, without bias, for each pair.
 
-        With two classes this rises with (2y - 1) · weight, so that it ranks words as the weight.
+        With two classes this is (2y - 1) · weight.
         """
-        said = self.weights - self.weights.max(1, keepdims=True)
-        table = said - np.log(np.exp(said).sum(1, keepdims=True))
-        return np.asarray(table[words, answers])
+        every = torch.from_numpy(self.weights)
+        sides = [log_odds(every, torch.full((len(every),), k)) for k in range(every.shape[1])]
+        return np.asarray(torch.stack(sides, 1).numpy()[words, answers])
 
 
 def logistic_sweep(

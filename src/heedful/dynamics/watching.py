@@ -25,6 +25,7 @@ from heedful.dynamics.probing import chosen, groups
 from heedful.dynamics.proxy import Regression, logistic_sweep
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
+from heedful.models.log_odds import log_odds
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone, read
 from heedful.runs.atomic import write_text
@@ -56,7 +57,7 @@ class Watch:
             bags[0], train.labels, bags[1], dev.labels, PENALTIES, iterations=200
         )
         self.dev, self.folder, self.seed = dev, folder, seed
-        self.entries: list[dict[str, Any]] = _kept(folder)
+        self.entries: list[dict[str, Any]] = kept_entries(folder)
 
     def __call__(self, moment: Moment) -> None:
         """Logs the moment."""
@@ -67,10 +68,7 @@ class Watch:
     ) -> None:
         """One entry; those of later steps, left by a run that was killed, are dropped."""
         entry = {"step": step, "epoch": round(epoch, 4)} | self.agreements(model, device)
-        self.entries = [old for old in self.entries if old["step"] < step] + [entry]
-        if self.folder is not None:
-            lines = "".join(json.dumps(one) + "\n" for one in self.entries)
-            write_text(self.folder / FILE, lines)
+        self.entries = entered(entry, self.entries, self.folder)
 
     def agreements(self, model: AttentiveModel, device: torch.device | str) -> dict[str, float]:
         """The agreements of this moment, by what the chart calls them."""
@@ -92,13 +90,13 @@ class Watch:
     def _vectors(self, model: AttentiveModel, batch: Batch) -> tuple[np.ndarray, ...]:
         """Attention, probe and bag of words of every unit, and the units of each document."""
         reading = read(model, batch)
-        said = alone(model, reading).log_softmax(-1)
-        label = reading.labels[:, None, None].expand(*said.shape[:2], 1)
+        said = alone(model, reading)
+        told = log_odds(said, reading.labels[:, None].expand(said.shape[:2]))
         words = reading.batch.ids.cpu().numpy()
         right = np.broadcast_to(reading.labels.cpu().numpy()[:, None], words.shape)
-        told = self.bag.probe(words.ravel(), right.ravel()).reshape(words.shape)
-        bag = _mean_per_unit(torch.from_numpy(told).to(said), reading)
-        found = (reading.attention, said.gather(2, label)[..., 0], bag)
+        alike = self.bag.probe(words.ravel(), right.ravel()).reshape(words.shape)
+        bag = _mean_per_unit(torch.from_numpy(alike).to(said), reading)
+        found = (reading.attention, told, bag)
         flat = [values[reading.mask].double().cpu().numpy() for values in found]
         return (*flat, reading.units.cpu().numpy())
 
@@ -111,7 +109,20 @@ def _mean_per_unit(
     return reading.per_unit(per_token) / count.clamp_min(1)
 
 
-def _kept(folder: Path | None) -> list[dict[str, Any]]:
+def entered(
+    entry: dict[str, Any], entries: list[dict[str, Any]], folder: Path | None
+) -> list[dict[str, Any]]:
+    """The entries with one more, kept in the folder where there is one.
+
+    Those of later steps, left by a run that was killed, are dropped.
+    """
+    found = [old for old in entries if old["step"] < entry["step"]] + [entry]
+    if folder is not None:
+        write_text(folder / FILE, "".join(json.dumps(one) + "\n" for one in found))
+    return found
+
+
+def kept_entries(folder: Path | None) -> list[dict[str, Any]]:
     """The entries that an earlier part of this training left."""
     if folder is None or not (folder / FILE).is_file():
         return []

@@ -15,6 +15,7 @@ from heedful.jobs.opening import Decider
 from heedful.jobs.sources import Source
 from heedful.runs import RunFolder
 from heedful.training import History, evaluate
+from heedful.training.checkpoints import remove_checkpoint
 
 Model = TypeVar("Model", bound=Decider)
 
@@ -45,6 +46,7 @@ def kept(
         corpus=encoded.fingerprint,
     )
     if run.is_finished("train"):
+        remove_checkpoint(run.path)
         return reopen(run.model)
     started = time.perf_counter()
     with run.locked():
@@ -56,4 +58,5 @@ def kept(
         if "test" in encoded.splits:
             run.update(test=asdict(evaluate(model, encoded.splits["test"], device)))
         run.finish("train", time.perf_counter() - started)
+        remove_checkpoint(run.path)
     return model

@@ -41,6 +41,7 @@ from heedful.runs import RunFolder, write_json
 from heedful.statistics import draws
 from heedful.statistics.estimates import Estimate
 from heedful.training import fit
+from heedful.training.checkpoints import remove_checkpoint
 from heedful.training.tasks import evaluate_narratives
 
 PRESET = "tracing/send"
@@ -99,6 +100,7 @@ def train_narrator(
         out, configuration, seeds={"all": seed}, device=str(target), corpus=encoded.fingerprint
     )
     if run.is_finished("train"):
+        remove_checkpoint(run.path)
         return cast(NarrativeTransformer, load_model(run.model, target))
     started = time.perf_counter()
     with run.locked():
@@ -110,6 +112,7 @@ def train_narrator(
         if "test" in encoded.splits:
             run.update(test=asdict(evaluate_narratives(model, encoded.splits["test"], target)))
         run.finish("train", time.perf_counter() - started)
+        remove_checkpoint(run.path)
     return model.eval()
 
 

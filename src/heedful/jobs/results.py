@@ -136,13 +136,14 @@ class Results:
         finally:
             self.missing = before
 
-    @contextmanager
-    def scratch(self, wanted: Step[Any]) -> Iterator[Path]:
-        """Lends a step a folder that survives a kill (checkpoints) and goes when it is done."""
-        folder = self.folder / "unfinished" / f"{named(wanted.name)}-{fingerprint(wanted.key)}"
+    def scratch(self, wanted: Step[Any]) -> Path:
+        """A folder for what a step must not lose (checkpoints); it goes when its result is saved.
+
+        Whatever ends the step before, a kill or an error after the training, leaves it as it is.
+        """
+        folder = self._unfinished(wanted)
         folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-        shutil.rmtree(folder, ignore_errors=True)
+        return folder
 
     def finish(self, wanted: Iterable[Step[Any]]) -> None:
         """Computes what is not there yet, in order, saying how far it is and how long it takes."""
@@ -208,10 +209,15 @@ class Results:
             return value
 
         try:
-            return step(self.folder, wanted.name, compute, inputs=wanted.key, form=wanted.form)
+            found = step(self.folder, wanted.name, compute, inputs=wanted.key, form=wanted.form)
         except (InputError, Skipped) as error:
             self.skipped[wanted.name] = str(error)
             raise Skipped(str(error)) from error
+        shutil.rmtree(self._unfinished(wanted), ignore_errors=True)
+        return found
+
+    def _unfinished(self, wanted: Step[Any]) -> Path:
+        return self.folder / "unfinished" / f"{named(wanted.name)}-{fingerprint(wanted.key)}"
 
     def _note(self, wanted: Step[Any], seconds: float) -> None:
         entry: dict[str, Any] = {"step": wanted.name, "device": described(self.device)}

@@ -89,11 +89,10 @@ def trained(
         corpus = results[text]
         words, classes = corpus.vocabulary, corpus.classes
         model = build(chosen.model, words, classes, seed, corpus.vectors, corpus.tokeniser)
-        with results.scratch(step) as folder:
-            fit(
-                model, corpus, config, chosen.penalties,
-                seed=seed, device=results.device, folder=folder,
-            )  # fmt: skip
+        fit(
+            model, corpus, config, chosen.penalties,
+            seed=seed, device=results.device, folder=results.scratch(step),
+        )  # fmt: skip
         return model
 
     inputs = {"recipe": str(chosen), "model": described(chosen.model), "seed": seed}

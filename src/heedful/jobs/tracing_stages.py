@@ -108,11 +108,10 @@ def learnt_together(
         corpus = results[text]
         started = time.perf_counter()
         models = [_fresh(corpus, member.config, member.seed) for member in members]
-        with results.scratch(step) as folder:
-            histories = fit_together(
-                models, corpus, training, seeds=[member.seed for member in members],
-                device=results.device, folder=folder, show=results.show,
-            )  # fmt: skip
+        histories = fit_together(
+            models, corpus, training, seeds=[member.seed for member in members],
+            device=results.device, folder=results.scratch(step), show=results.show,
+        )  # fmt: skip
         seconds = time.perf_counter() - started
         return {
             member.name: _record(model, history, training.select, seconds, len(members))
@@ -160,10 +159,10 @@ def learnt_narrator(
         model = build_narrator(config, corpus.vocabulary, seed, corpus.vectors)
         started, history = time.perf_counter(), History((), float("nan"), 0)
         if training is not None:
-            with results.scratch(step) as folder:
-                history = fit(
-                    model, corpus, training, seed=seed, device=results.device, folder=folder
-                )
+            history = fit(
+                model, corpus, training, seed=seed, device=results.device,
+                folder=results.scratch(step),
+            )  # fmt: skip
         metric = "ccc" if training is None else training.select
         return _record(model, history, metric, time.perf_counter() - started, 1)
 

@@ -48,6 +48,9 @@ from heedful.training.scheduled import fit_scheduled_together
 
 EM = 5
 """Iterations of the translation table that is more than counts."""
+LOG_ODDS = 2
+"""Version of the steps that keep probes: as log-odds, where the first kept log probabilities, which
+tie as soon as a model is sure."""
 
 
 def followed_documents(corpus: EncodedCorpus) -> dict[str, Encoded]:
@@ -79,16 +82,16 @@ def crew(
         documents = followed_documents(corpus)
         models = [_built(corpus, recipe, seed, with_vectors) for seed in seeds]
         names, told = [str(seed) for seed in seeds], [str(seed) for seed in with_saliency]
-        with results.scratch(step) as folder:
-            fit_scheduled_together(
-                models, corpus, config, seeds=seeds, schedule=schedule, device=results.device,
-                observers=[ProbeLogs(folder, names, documents, told)], folder=folder,
-            )  # fmt: skip
-            return {one: _kept(folder / one, documents, one in told) for one in names}
+        folder = results.scratch(step)
+        fit_scheduled_together(
+            models, corpus, config, seeds=seeds, schedule=schedule, device=results.device,
+            observers=[ProbeLogs(folder, names, documents, told)], folder=folder,
+        )  # fmt: skip
+        return {one: _kept(folder / one, documents, one in told) for one in names}
 
     inputs = _inputs(recipe, schedule) | {"train": config.described(), "seeds": list(seeds)}
     inputs |= {"saliency": list(with_saliency), "vectors": with_vectors}
-    step = Step(_place(text, name, "runs"), compute, inputs, CREW, (text,))
+    step = Step(_place(text, name, "runs"), compute, inputs, CREW, (text,), LOG_ODDS)
     return step
 
 
@@ -161,13 +164,13 @@ def predictors(
         every = np.arange(types)
         words = pd.DataFrame({"id": every, "count": np.bincount(train.ids, minlength=types)})
         for name, model in (("proxy", proxy), ("logistic", regression)):
-            sides = [model.probe(every, np.full(types, k)) for k in (classes - 1, 0)]
-            words[name] = sides[0] - sides[1]
+            words[name] = model.probe(every, np.full(types, classes - 1))
         return Predictors(splits, words)
 
     inputs: dict[str, Any] = {"proxy": asdict(config), "penalties": list(penalties), "em": EM}
     form = PREDICTORS
-    return Step(_place(text, "predictors"), compute, inputs | {"seed": seed}, form, (text,))
+    name = _place(text, "predictors")
+    return Step(name, compute, inputs | {"seed": seed}, form, (text,), LOG_ODDS)
 
 
 def words(found: Step[Predictors]) -> Step[pd.DataFrame]:

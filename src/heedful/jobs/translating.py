@@ -26,7 +26,7 @@ from heedful.dynamics.pair_probing import PairLog, pair_rows, probed_pairs
 from heedful.dynamics.proxy import ProxyConfig, train_proxy
 from heedful.dynamics.trajectory import Followed, kept_checkpoints, load_followed, save_followed
 from heedful.jobs.results import Results, Step, named
-from heedful.jobs.trajectories import EM, PREDICTORS, Predictors, count_tables
+from heedful.jobs.trajectories import EM, LOG_ODDS, PREDICTORS, Predictors, count_tables
 from heedful.models.saved_translator import (
     SavedTranslator,
     load_translator,
@@ -116,23 +116,24 @@ def followed_pairs(
         corpus = results[text]
         model = build_translator(config, seed)
         pieces = Pieces(corpus.model)
-        with results.scratch(step) as folder:
-            log = PairLog(folder, followed_splits(corpus), pieces, with_saliency)
-            fit_translator(
-                model, corpus, training, seed=seed, device=results.device, observers=[log],
-                folder=folder,
-            )  # fmt: skip
-            splits = {split: kept_checkpoints(folder, split) for split in log.splits}
-            saved = SavedTranslator(model, pieces)
-            found: dict[str, Any] = {}
-            if with_saliency:
-                again = build_translator(config).to(results.device)
-                found = log.best_saliency(again, results.device)
+        folder = results.scratch(step)
+        log = PairLog(folder, followed_splits(corpus), pieces, with_saliency)
+        fit_translator(
+            model, corpus, training, seed=seed, device=results.device, observers=[log],
+            folder=folder,
+        )  # fmt: skip
+        splits = {split: kept_checkpoints(folder, split) for split in log.splits}
+        saved = SavedTranslator(model, pieces)
+        found: dict[str, Any] = {}
+        if with_saliency:
+            again = build_translator(config).to(results.device)
+            found = log.best_saliency(again, results.device)
         return _Trained(Followed(splits, found), saved)
 
     inputs = {"model": asdict(config), "seed": seed, "saliency": with_saliency}
     inputs |= {"training": _training(training)}
-    step: Step[Any] = Step(_place(text, name, seed, "run"), compute, inputs, RUN, (text,))
+    place = _place(text, name, seed, "run")
+    step: Step[Any] = Step(place, compute, inputs, RUN, (text,), LOG_ODDS)
     return step
 
 
@@ -254,7 +255,7 @@ def pair_predictors(
         return Predictors(splits, pd.DataFrame({"id": np.arange(types)}))
 
     inputs: dict[str, Any] = {"proxy": asdict(config), "em": EM, "seed": seed}
-    return Step(_place(text, "predictors"), compute, inputs, PREDICTORS, (text,))
+    return Step(_place(text, "predictors"), compute, inputs, PREDICTORS, (text,), LOG_ODDS)
 
 
 def pair_sizes(text: Step[EncodedPairs]) -> Step[dict[str, Any]]:

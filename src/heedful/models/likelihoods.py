@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from heedful.corpora.pairs import Pairs
 from heedful.models.edits import Edit
+from heedful.models.log_odds import log_odds
 from heedful.models.reading import Reading
 from heedful.models.translator import Translator
 from heedful.models.verbs import evaluating
@@ -44,7 +45,7 @@ class Attended(NamedTuple):
     attention: Float[Tensor, "sentence step unit"]
     """The mean over heads; 0 at padding."""
     probe: Float[Tensor, "sentence step unit"]
-    """log β: log p(y_t) if the context of step t were that source state alone; -inf at padding."""
+    """The log-odds of y_t if the context of step t were that source state; -inf at padding."""
     is_right: Bool[Tensor, "sentence step"]
     """Whether the most probable word is the reference's."""
     log_probability: Float[Tensor, "sentence step"]
@@ -70,7 +71,7 @@ def attended(model: Translator, pairs: Pairs) -> Attended:
 
 
 def probe(model: Translator, pairs: Pairs) -> Float[Tensor, "sentence step unit"]:
-    """log β_{t,l} for all t and l: log p(y_t) with all attention on source position l (§3.1)."""
+    """The log-odds of y_t with all attention on source position l, for all t and l (§3.1)."""
     with evaluating(model):
         values, start = model.encode(model.embedding(pairs.source), pairs)
         states, _ = model.decode(pairs.before, start)
@@ -93,9 +94,18 @@ def _probe(
     for start in range(0, len(sentence), rows):
         part = slice(start, start + rows)
         pre = base[sentence[part], step[part]] + message[sentence[part], unit[part]]
-        parts.append(_log_probability(model, model.activated(pre), right[part]))
+        parts.append(_log_odds(model, model.activated(pre), right[part]))
     found[asked] = torch.cat(parts)
     return found
+
+
+def _log_odds(
+    model: Translator, hidden: Float[Tensor, "row hidden"], right: Int[Tensor, "row"]
+) -> Float[Tensor, "row"]:
+    """The log-odds of one word per row, the vocabulary in chunks of rows."""
+    rows = max(CHUNK // model.config.vocabulary, 1)
+    parts = zip(hidden.split(rows), right.split(rows), strict=True)
+    return torch.cat([log_odds(model.logits(part), word) for part, word in parts])
 
 
 def _log_probability(
@@ -114,9 +124,10 @@ def _log_probability(
 def saliency(
     model: Translator, pairs: Pairs, chunk: int = 512
 ) -> Float[Tensor, "sentence step unit"]:
-    """Δ_{t,l}: the derivative of log p(y_t) by a gate on source word l, all t at once (§3.2).
+    """Δ_{t,l}: the derivative by a gate on source word l, all t at once (§3.2).
 
-    Gradient times input of the reference's log probability: positive = supports it. Every sentence
+    Gradient times input of the reference's log-odds: positive = supports it. (That of log p is
+    1 − p times as large for all l, which rounds to 0 where the model is sure.) Every sentence
     is repeated once per output word with gates of its own, so that one backward pass over a sum
     gives all of them; `chunk` copies at a time. 0 at padding.
     """
@@ -146,10 +157,10 @@ def _saliency(model: Translator, pairs: Pairs) -> Tensor:
     states = states[row, step][:, None]
     attention = model.scores(states, values, copies.source_mask).softmax(-1)
     logits = model.output(states, attention, values)[:, 0]
-    right = copies.target[row, step][:, None]
-    log_p = logits.gather(-1, right)[:, 0] - logits.logsumexp(-1)
+    right = copies.target[row, step]
+    told = log_odds(logits, right)
     is_asked = pairs.target_mask.flatten()
-    (gradient,) = torch.autograd.grad(log_p[is_asked].sum(), gates)
+    (gradient,) = torch.autograd.grad(told[is_asked].sum(), gates)
     return gradient.view(len(pairs), steps, units)
 
 

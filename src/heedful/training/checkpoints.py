@@ -1,4 +1,9 @@
-"""The state of a training run in one file, so that a killed run ends with the same numbers."""
+"""The state of a training run in one file, so that a killed run ends with the same numbers.
+
+A checkpoint lives until the result made from it stands on disk. Trainers only write it; who lent
+them the folder takes it away (`remove_checkpoint`, or with the whole folder), so that what fails
+between the last update and the saved model costs no second training.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,9 @@ from torch import Tensor
 
 from heedful.errors import InputError
 from heedful.runs.atomic import writing
+
+CHECKPOINT = "checkpoint.safetensors"
+"""Its name in the folder that a training was lent."""
 
 
 @dataclass
@@ -100,6 +108,11 @@ def load_checkpoint(
     optimiser.load_state_dict(optimiser.state_dict() | {"state": stored})
     progressed = Progressed(**json.loads(metadata["progressed"]))
     return progressed, _under("best.", tensors)
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Takes the checkpoint of a training away, once what came of it is saved."""
+    (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -22,7 +22,12 @@ from heedful.runs.atomic import plain, write_text
 from heedful.runs.progress import Ticker, ticking
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.runs.steps import fingerprint
-from heedful.training.checkpoints import Progressed, load_checkpoint, save_checkpoint
+from heedful.training.checkpoints import (
+    CHECKPOINT,
+    Progressed,
+    load_checkpoint,
+    save_checkpoint,
+)
 from heedful.training.config import Schedule, TrainConfig
 from heedful.training.refusals import refuse_diverged, refuse_empty
 from heedful.training.tasks import Trained, task_of
@@ -78,7 +83,8 @@ def fit(
     look at dev themselves, `is_judged` off saves its evaluation, and the last weights stay.
 
     With a folder, `checkpoint.safetensors` and `metrics.jsonl` are kept there; the same call after
-    a kill goes on from the checkpoint and ends with the same numbers.
+    a kill goes on from the checkpoint and ends with the same numbers. The checkpoint stays:
+    `remove_checkpoint` when the model is saved.
     """
     refuse_empty(corpus)
     task = task_of(model)
@@ -115,12 +121,10 @@ def fit(
         run.resume()
         ticker.advance(run.progressed.epoch * len(corpus.splits["train"]))
         run.begin()
-        while run.progressed.epoch < config.epochs and not run.progressed.stopped:
+        while not run.is_done:
             run.epoch(seed, penalties, ticker)
     if is_judged:
         model.load_state_dict(run.best)
-    if folder is not None:
-        (folder / "checkpoint.safetensors").unlink(missing_ok=True)
     progressed = run.progressed
     return History(
         tuple(progressed.history),
@@ -161,11 +165,17 @@ class _Run:
         self.saved = time.monotonic()
         self.saving = 0.0
 
+    @property
+    def is_done(self) -> bool:
+        """Whether no epoch is left; one that was begun is gone through, though it be the last."""
+        done = self.progressed
+        return done.epoch >= self.config.epochs or (done.stopped and not done.batch)
+
     def resume(self) -> None:
         """Goes on from the checkpoint, where there is one."""
         if self.folder is None:
             return
-        path = self.folder / "checkpoint.safetensors"
+        path = self.folder / CHECKPOINT
         found = load_checkpoint(path, self.model, self.optimiser, self.described)
         if found is not None:
             self.progressed, self.best = found
@@ -195,6 +205,8 @@ class _Run:
             taken += len(batch)
             if index < done.batch:
                 continue
+            if self.schedule is not None and done.step >= self.schedule.steps:
+                break
             self.model.train(drops_out)
             here = batch.to(self.device)
             self._ramp(done.epoch + (taken - len(batch) / 2) / len(train))
@@ -214,8 +226,6 @@ class _Run:
             if time.monotonic() - self.saved > self.config.checkpoint_seconds:
                 self._save()
             ticker.advance(len(batch))
-            if self.schedule is not None and done.step >= self.schedule.steps:
-                break
         refuse_diverged(self.model.parameters(), done.epoch)
         if self.schedule is None:
             ticker.advance(0, self._evaluate(done.epoch + 1.0))
@@ -285,7 +295,7 @@ class _Run:
             return
         started = time.monotonic()
         self.progressed.loss = float(self.loss)
-        path = self.folder / "checkpoint.safetensors"
+        path = self.folder / CHECKPOINT
         save_checkpoint(
             path, self.progressed, self.model, self.best, self.optimiser, self.described
         )

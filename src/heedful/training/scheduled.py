@@ -27,7 +27,12 @@ from heedful.models.classifier import AttentionClassifier
 from heedful.runs.progress import Ticker, ticking
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.runs.steps import fingerprint
-from heedful.training.checkpoints import Progressed, load_checkpoint, save_checkpoint
+from heedful.training.checkpoints import (
+    CHECKPOINT,
+    Progressed,
+    load_checkpoint,
+    save_checkpoint,
+)
 from heedful.training.config import Schedule, TrainConfig, refuse_unstacked
 from heedful.training.loop import History, optimiser_for
 from heedful.training.refusals import refuse_diverged, refuse_unfit
@@ -35,7 +40,6 @@ from heedful.training.seeds import reduced_precision
 from heedful.training.stack import Stack
 from heedful.training.stacked import StackMoment, StackObserver, clip_each
 
-CHECKPOINT = "checkpoint.safetensors"
 WRITING = 20
 """A checkpoint takes at most one in so many seconds of training."""
 
@@ -55,8 +59,8 @@ def fit_scheduled_together(
     """Trains all models in place, each as `fit` with its seed and `is_judged` off would alone.
 
     Observers are called at the schedule's evaluations, and the last weights stay. With a folder a
-    kill goes on from its checkpoint and ends with the same numbers. Products are in TF32 on a GPU
-    while models learn, not while observers look at them.
+    kill goes on from its checkpoint, which stays (`remove_checkpoint`), and ends with the same
+    numbers. Products are in TF32 on a GPU while models learn, not while observers look at them.
     """
     _check(models, corpus, config, seeds)
     described = {
@@ -78,8 +82,6 @@ def fit_scheduled_together(
         while run.done.step < schedule.steps:
             run.epoch(ticker)
     stack.release()
-    if folder is not None:
-        (folder / CHECKPOINT).unlink(missing_ok=True)
     return [History(run.entries(row), float("nan"), 0) for row in range(len(models))]
 
 
@@ -215,6 +217,8 @@ class _Run:
             path = self.folder / CHECKPOINT
             found = load_checkpoint(path, self, self.optimiser, self.mark)
             self.done = self.done if found is None else found[0]
+            # After the last step no epoch is left at whose end the weights are looked at.
+            refuse_diverged(self.stack.weights.values(), self.done.epoch)
 
     def _save_in_time(self) -> None:
         since = time.monotonic() - self.saved

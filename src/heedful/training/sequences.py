@@ -21,7 +21,12 @@ from heedful.runs.atomic import write_text
 from heedful.runs.progress import ticking
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.runs.steps import fingerprint
-from heedful.training.checkpoints import Progressed, load_checkpoint, save_checkpoint
+from heedful.training.checkpoints import (
+    CHECKPOINT,
+    Progressed,
+    load_checkpoint,
+    save_checkpoint,
+)
 from heedful.training.loop import History
 from heedful.training.seeds import reduced_precision
 from heedful.training.translator_walk import walked, walks
@@ -90,7 +95,8 @@ def fit_translator(
     """Trains the model in place and leaves it with the weights of its best dev token accuracy.
 
     With a folder, `checkpoint.safetensors` and `metrics.jsonl` are kept there; the same call after
-    a kill goes on from the checkpoint. Observers must not draw random numbers.
+    a kill goes on from the checkpoint. The checkpoint stays: `remove_checkpoint` when the model is
+    saved. Observers must not draw random numbers.
     """
     for split in ("train", "dev"):
         if split not in corpus.splits or not len(corpus.splits[split]):
@@ -114,8 +120,6 @@ def fit_translator(
             run.epoch(seed, ticker.advance)
         run.evaluate()  # where the grid asks for the step after the last update
     model.load_state_dict(run.best)
-    if folder is not None:
-        (folder / "checkpoint.safetensors").unlink(missing_ok=True)
     best = float("nan") if run.done.best is None else run.done.best
     return History(tuple(run.done.history), best, run.done.best_step)
 
@@ -151,7 +155,7 @@ class _Run:
         """Goes on from the checkpoint, where there is one."""
         if self.folder is None:
             return
-        path = self.folder / "checkpoint.safetensors"
+        path = self.folder / CHECKPOINT
         found = load_checkpoint(path, self.model, self.optimiser, self.described)
         if found is not None:
             self.done, best = found
@@ -212,7 +216,7 @@ class _Run:
         if self.folder is None:
             return
         self.done.loss = float(self.loss)
-        path = self.folder / "checkpoint.safetensors"
+        path = self.folder / CHECKPOINT
         save_checkpoint(path, self.done, self.model, self.best, self.optimiser, self.described)
         self.saved = time.monotonic()
 

@@ -7,7 +7,8 @@ whoever holds a model sees it learn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -79,11 +80,25 @@ class Stack:
     def release(self) -> None:
         """Gives every model parameters of its own again."""
         for model in self.models:
-            for parameter in model.parameters():
-                parameter.data = parameter.data.clone()
-            for module in model.modules():
-                if isinstance(module, nn.RNNBase):
-                    module.flatten_parameters()  # else cuDNN copies the weights at every call
+            _own(model)
+
+    @contextmanager
+    def lent(self, row: int) -> Iterator[AttentionClassifier]:
+        """Lends one model as it is now, to be run by itself while the stack is still learning.
+
+        Its recurrent weights are copies meanwhile, in the one piece that cuDNN wants, and views
+        into the stack again afterwards.
+        """
+        model = self.models[row]
+        cells = [module for module in model.modules() if isinstance(module, nn.RNNBase)]
+        views = [(weight, weight.data) for cell in cells for weight in cell.parameters()]
+        try:
+            for cell in cells:
+                _own(cell)
+            yield model
+        finally:
+            for weight, view in views:
+                weight.data = view
 
     def forward(
         self,
@@ -300,6 +315,15 @@ def turned_around(
     """Every text turned around within its own length."""
     found: Tensor = _Turned.apply(values, turned)  # type: ignore[no-untyped-call]
     return found
+
+
+def _own(module: nn.Module) -> None:
+    """Gives a module's parameters memory of their own."""
+    for parameter in module.parameters():
+        parameter.data = parameter.data.clone()
+    for part in module.modules():
+        if isinstance(part, nn.RNNBase):
+            part.flatten_parameters()  # else cuDNN copies the weights at every call, and warns
 
 
 def _picked(table: Tensor, rows: Tensor) -> Tensor:

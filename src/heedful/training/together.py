@@ -31,6 +31,7 @@ from heedful.runs.progress import ticking
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.runs.steps import fingerprint
 from heedful.statistics.scores import classification_scores
+from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.config import TrainConfig
 from heedful.training.evaluation import Metrics
 from heedful.training.loop import History, optimiser_for
@@ -38,7 +39,6 @@ from heedful.training.refusals import refuse_diverged, refuse_unfit
 from heedful.training.seeds import reduced_precision
 from heedful.training.transformer_stack import Drops, StackBatch, TransformerStack
 
-CHECKPOINT = "checkpoint.safetensors"
 SLACK = 1.5
 """Batches are padded to each other's size up to this factor; others are a pass of their own."""
 DEV_TOKENS = 16_384
@@ -57,8 +57,8 @@ def fit_together(
 ) -> list[History]:
     """Trains all models in place, each as `fit` would alone; each keeps its best dev weights.
 
-    With a folder a kill goes on from its checkpoint and ends with the same numbers. Products are
-    in TF32 on a GPU.
+    With a folder a kill goes on from its checkpoint, which stays (`remove_checkpoint`), and ends
+    with the same numbers. Products are in TF32 on a GPU.
     """
     _check(models, corpus, config, seeds)
     target = torch.device(device)
@@ -85,8 +85,6 @@ def fit_together(
                     run.save(folder / CHECKPOINT, mark)
                     saved = time.monotonic()
     run.stack.write(run.best)
-    if folder is not None:
-        (folder / CHECKPOINT).unlink(missing_ok=True)
     done = run.done
     return [
         History(tuple(done.history[row]), done.best[row], done.best_step[row])
