@@ -6,7 +6,7 @@ from functools import partial
 
 from heedful.jobs.ledger import above, at_least, below, holding, within
 from heedful.jobs.study import Claim
-from heedful.papers.faithful_extras import control_needs
+from heedful.papers.faithful_extras import control_needs, query_needs
 from heedful.papers.faithful_figures import ATTACKED, adversary_needs
 from heedful.papers.faithful_measures import (
     dearer_adversary,
@@ -34,7 +34,6 @@ from heedful.papers.faithful_models import (
     LAYERS,
     LONG,
     MAIN,
-    QUERIES,
     SMOKE,
     Setting,
 )
@@ -121,7 +120,7 @@ CLAIMS = (
           "N(0, 1) it does not.", "C", "entropy / log n (bounds ours); changes of F1 in points",
           "stated, always", {"entropy, default": at_least(0.99), "entropy, N(0, 1)": below(0.95),
           "uniform, default": within(0.5), "permuted, default": within(0.5)}, query_start,
-          steps_of(QUERIES.values(), True), DEEP, "all"),
+          query_needs, DEEP, "all"),
     Claim("FAI-18", "Longer texts are more fragile.", "A", "slope of changed decisions on log "
           "length; over corpora Spearman of mean length with base's drop",
           "base permuted 5.0, 3.9, 14.1, 13.4, 22.4 at lengths 17, 31, 164, 234, 1927", above(0),

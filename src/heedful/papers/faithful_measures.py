@@ -26,6 +26,7 @@ from heedful.papers.faithful_models import (
     QUERIES,
     Setting,
     few_seeds,
+    query_seeds,
 )
 from heedful.papers.faithful_steps import attacked, measured, minus, per_seed
 from heedful.papers.faithful_tables import informed
@@ -315,9 +316,9 @@ def weaker_when_deep(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def query_start(results: Results, plan: Plan, corpus: str) -> Parts:
     """FAI-17."""
-    seeds = few_seeds(plan, corpus)
 
     def of(query: str, name: str) -> Estimate:
+        seeds = query_seeds(plan, corpus, query)
         return over_seeds(per_seed(results, plan, corpus, QUERIES[query, "base"], name, seeds))
 
     return Parts(

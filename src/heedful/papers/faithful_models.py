@@ -296,6 +296,11 @@ def few_seeds(plan: Plan, corpus: str) -> tuple[int, ...]:
     return plan.seeds[: by_corpus(sizes(plan).few, corpus)]
 
 
+def query_seeds(plan: Plan, corpus: str, query: str) -> tuple[int, ...]:
+    """The seeds of dot attention by how its query starts: the usual start is that of Table 1."""
+    return plan.seeds if query == "normal" else few_seeds(plan, corpus)
+
+
 def other_sums(plan: Plan, corpus: str, variant: str) -> list[Setting]:
     """The other reduction of a penalty (§2.3, §2.4): the same effect for tying, the grid for η."""
     if corpus not in OTHER_SUMS:

@@ -257,13 +257,16 @@ def _corpora(results: Results, plan: Plan) -> Made:
 
 def _depth(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
+        results[text(plan, corpus)]  # a corpus that is not here is said once, not for every model
         seeds = few_seeds(plan, corpus)
-        return [
-            row({"corpus": corpus, "layers": float(layers), "model": variant},
-                **scores(results, plan, corpus, Setting(variant, layers=layers), seeds))
-            for layers in LAYERS
-            for variant in DEPTH_VARIANTS
-        ]  # fmt: skip
+        asked = {f"{corpus}, {v}, layers={n:g}": (v, n) for n in LAYERS for v in DEPTH_VARIANTS}
+
+        def one(name: str) -> dict[str, Any]:
+            variant, layers = asked[name]
+            found = scores(results, plan, corpus, Setting(variant, layers=layers), seeds)
+            return row({"corpus": corpus, "layers": float(layers), "model": variant}, **found)
+
+        return list(results.each(asked, one).values())
 
     ours = gathered(results.each(plan.corpora, of))
     keys = ["corpus", "layers", "model"]

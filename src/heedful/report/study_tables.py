@@ -10,7 +10,7 @@ import pandas as pd
 
 from heedful.statistics.estimates import Estimate
 
-MOST_ROWS = 40
+MOST_ROWS = 64
 """Longer tables are cut in pictures and on the page; the CSV has all rows."""
 
 
