@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "heedful"
 ROOMS = ("statistics", "runs", "corpora", "models", "training", "importance", "dynamics", "audits",
          "report", "jobs", "papers", "cli_options", "cli_align", "cli_lexicon",
-         "cli_narratives", "cli_remedy", "cli",
+         "cli_narratives", "cli_remedy", "cli_translator", "cli",
          "__main__")  # fmt: skip
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -49,6 +49,16 @@ def test_hits_mass_and_chance_are_counted_by_hand(reading):
         assert table.loc[name, "chance"] == pytest.approx(float(links.sum() / mask.sum()))
 
 
+def test_even_attention_hits_as_often_as_chance(reading):
+    model, found = reading
+    aligned = with_links(found, LINKS)
+    even = aligned.mask.double() / aligned.mask.sum(-1, keepdim=True)
+    table = AUDITS["alignment"].rows(model, aligned, {"attention": even}, 0)
+    table = table[table["links"] > 0]
+    assert table["hit"].tolist() == pytest.approx(table["chance"].tolist())
+    assert table["mass"].tolist() == pytest.approx(table["chance"].tolist())
+
+
 def test_the_finding_tells_hits_beside_chance(reading):
     model, found = reading
     aligned = with_links(found, LINKS)

@@ -43,6 +43,7 @@ from heedful.cli_options import (
     tell,
 )
 from heedful.cli_remedy import sweep
+from heedful.cli_translator import translator
 from heedful.errors import InputError
 
 app = typer.Typer(
@@ -225,6 +226,9 @@ def report(
 
     folder = RunFolder.open(run)
     if not (folder.findings / "verdict.json").is_file():
+        from heedful.jobs.opening import refuse_translator
+
+        refuse_translator(run)
         raise InputError(f"{run} was not audited yet; run `heedful audit {run}` first.")
     from heedful.report import render
 
@@ -319,6 +323,7 @@ def prepare(
 
 
 app.command()(align)
+app.command()(translator)
 
 
 @app.command()

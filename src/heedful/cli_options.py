@@ -117,9 +117,12 @@ def for_run(
     """
     from heedful.corpora import read_texts
     from heedful.jobs import load
+    from heedful.jobs.opening import refuse_translator
     from heedful.jobs.sources import source_of
     from heedful.runs import RunFolder
 
+    if (run / "run.json").is_file():
+        refuse_translator(run)
     own = source_of(run)
     if own is not None and data is not None and own.is_same_file(data):
         say((f"{data} is the file the run was trained on: auditing its test documents.",))

@@ -11,6 +11,8 @@ from dataclasses import replace
 
 import pandas as pd
 import torch
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor
 
 from heedful.audits.evidence import share_on
 from heedful.audits.finding import Finding, Measure
@@ -18,7 +20,6 @@ from heedful.audits.tables import counted, per_ranking, percent, wide
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
-from heedful.statistics.agreement import top_units
 
 QUESTION = "Does attention lie on the source words that the alignment names?"
 MEASURES = {"hit": "top unit is aligned", "mass": "mass on aligned units"}
@@ -54,14 +55,16 @@ def rows(
 ) -> pd.DataFrame:
     """For each output word and method: whether the top unit is aligned, and the mass that is.
 
-    A word without links has nan; `chance` is the share of units that are aligned.
+    Of tied units the top one is drawn at random, so that even attention hits as often as chance: a
+    hit is then a probability. A word without links has nan; `chance` is the share of units that are
+    aligned.
     """
     known = reading.evidence
     if known is None or not importance:
         return pd.DataFrame()
     mask, found = reading.mask, known & reading.mask
     has_links = found.any(-1)
-    hits = [(top_units(score, mask, 1) & found).any(-1).double() for score in importance.values()]
+    hits = [_share_of_top(score, found, mask) for score in importance.values()]
     masses = [share_on(score, found, mask) for score in importance.values()]
     return per_ranking(
         reading.names,
@@ -72,6 +75,17 @@ def rows(
         mass=torch.stack(masses, 1),
         chance=(found.sum(-1).double() / mask.sum(-1)).masked_fill(~has_links, torch.nan)[:, None],
     )
+
+
+def _share_of_top(
+    score: Float[Tensor, "batch unit"],
+    found: Bool[Tensor, "batch unit"],
+    mask: Bool[Tensor, "batch unit"],
+) -> Float64[Tensor, "batch"]:
+    """The share of each row's largest units, one unless there are ties, that are aligned."""
+    inside = score.double().masked_fill(~mask, -torch.inf)
+    is_top = (inside == inside.amax(-1, keepdim=True)) & mask
+    return (is_top & found).sum(-1).double() / is_top.sum(-1)
 
 
 def summarise(rows: pd.DataFrame) -> Finding:

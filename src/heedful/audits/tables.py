@@ -95,6 +95,11 @@ def percent(estimate: Estimate) -> str:
     return f"{value} [{100 * estimate.low:.{digits}f}, {100 * estimate.high:.{digits}f}]"
 
 
+def in_points(difference: Estimate) -> str:
+    """A difference of shares in words: `34 points [31, 37]`."""
+    return percent(difference).replace("%", "points")
+
+
 def counted(count: int, of: int, what: str) -> tuple[str, ...]:
     """A note such as `3 of 200 documents …`, or none when there is nothing to count."""
     return (f"{count} of {of} documents {what}",) if count else ()

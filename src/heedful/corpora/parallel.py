@@ -68,23 +68,29 @@ def load_parallel(
     return Parallel(name, chosen, readers[name](root_of(data_root), chosen))
 
 
+def paired_lines(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """The lines of two files, as many in one as in the other; empty ones are among them."""
+    for path in (source, target):
+        if not path.is_file():
+            raise InputError(f"{path} is not a file; give two text files of one sentence a line.")
+    one, two = ([line.strip() for line in lines_of(path)] for path in (source, target))
+    if len(one) != len(two):
+        raise InputError(
+            f"{source} has {len(one):,} lines and {target} has {len(two):,}; line by "
+            "line they must translate each other."
+        )
+    if not one:
+        raise InputError(f"{source} and {target} are empty; give one sentence a line.")
+    return one, two
+
+
 def read_pairs(source: Path, target: Path, max_words: int = MAX_WORDS) -> list[Pair]:
     """The pairs of two files, line by line.
 
     Files of different length, empty lines and endless lines are refused: the lines of such files
     would not belong together.
     """
-    for path in (source, target):
-        if not path.is_file():
-            raise InputError(f"{path} is not a file; give two text files of one sentence a line.")
-    sides = [[line.strip() for line in lines_of(path)] for path in (source, target)]
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(
-            f"{source} has {len(sides[0]):,} lines and {target} has {len(sides[1]):,}; line by "
-            "line they must translate each other."
-        )
-    if not sides[0]:
-        raise InputError(f"{source} and {target} are empty; give one sentence a line.")
+    sides = paired_lines(source, target)
     for path, lines in zip((source, target), sides, strict=True):
         empty = [number for number, line in enumerate(lines, 1) if not line]
         if empty:

@@ -58,18 +58,21 @@ class Pieces:
         return found
 
 
-def train_pieces(texts: Iterable[str], size: int = PIECES) -> Pieces:
+def train_pieces(texts: Iterable[str], size: int = PIECES, is_exact: bool = True) -> Pieces:
     """A unigram tokeniser of exactly so many pieces (§2.3), learnt from the texts.
 
-    Padding, start, end and unknown have the ids 0 to 3. The same texts give the same pieces.
+    Padding, start, end and unknown have the ids 0 to 3. The same texts give the same pieces. If not
+    exact, a text that supports fewer pieces gets fewer.
     """
     from sentencepiece import SentencePieceTrainer
 
     written = io.BytesIO()
+    softly: dict[str, Any] = {} if is_exact else {"hard_vocab_limit": False}
     try:
         SentencePieceTrainer.train(
             sentence_iterator=iter(texts), model_writer=written, vocab_size=size,
             pad_id=PAD, bos_id=START, eos_id=END, unk_id=UNKNOWN, num_threads=1, minloglevel=2,
+            **softly,
         )  # fmt: skip
     except RuntimeError as error:
         most = re.search(r"<= (\d+)", str(error))
@@ -93,13 +96,20 @@ def train_pieces(texts: Iterable[str], size: int = PIECES) -> Pieces:
 
 
 def encode_parallel(
-    corpus: Parallel, size: int = PIECES, max_pieces: int = MAX_PIECES
+    corpus: Parallel,
+    size: int = PIECES,
+    max_pieces: int = MAX_PIECES,
+    pieces: Pieces | None = None,
 ) -> EncodedPairs:
-    """A parallel corpus as ids; the pieces are learnt from both sides of its training pairs."""
+    """A parallel corpus as ids; the pieces are learnt from both sides of its training pairs.
+
+    Pieces that are given are used as they are.
+    """
     training = corpus.splits.get("train", ())
     if not training:
         raise InputError(f"{corpus.name} has no training pairs to learn pieces from.")
-    pieces = train_pieces((text for pair in training for text in pair), size)
+    if pieces is None:
+        pieces = train_pieces((text for pair in training for text in pair), size)
     splits = {}
     for split, pairs in corpus.splits.items():
         sides = [pieces.encode([pair[side] for pair in pairs]) for side in (0, 1)]

@@ -68,9 +68,8 @@ class Proxy(NamedTuple):
         # Never the whole [type answer] table: it has 64 million entries for 8,000 pieces. What the
         # others say of an answer is the sum without it: kept for the likeliest, where subtracting
         # would leave nothing, and subtracted for the rest.
-        first, whole, others = (torch.cat(part) for part in zip(
-            *(_normalisers(part @ weight.T) for part in vectors.split(1024)), strict=True
-        ))  # fmt: skip
+        told = [_normalisers(some @ weight.T) for some in torch.split(vectors, 1024)]
+        first, whole, others = (torch.cat(parts) for parts in zip(*told, strict=True))
         found = np.empty(len(words))
         for start in range(0, len(words), PAIRS_AT_ONCE):
             part = slice(start, start + PAIRS_AT_ONCE)

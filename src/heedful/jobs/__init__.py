@@ -6,6 +6,7 @@ from heedful.jobs.narrating import trace_narratives, train_narrator
 from heedful.jobs.opening import deterministic, device_of, load
 from heedful.jobs.settings import Settings, read_settings, settings_of
 from heedful.jobs.training import train
+from heedful.jobs.translator import train_translator
 
 __all__ = [
     "Audited",
@@ -21,4 +22,5 @@ __all__ = [
     "trace_narratives",
     "train",
     "train_narrator",
+    "train_translator",
 ]

@@ -110,7 +110,7 @@ def align(
             "sides; is one of them empty?"
         )
     kept = [[s if use else [] for s, use in zip(text, usable, strict=True)] for text in texts]
-    words, ids = zip(*(_numbered(text) for text in kept), strict=True)
+    words, ids = zip(*(numbered(text) for text in kept), strict=True)
     left, right = side(ids[0], len(words[0])), side(ids[1], len(words[1]))
     counts = cooccurrence(left, right)
     counts.sort_indices()
@@ -167,7 +167,7 @@ def _sentences(path: Path, lower: bool) -> list[list[str]]:
     return [(line.lower() if lower else line).split() for line in lines]
 
 
-def _numbered(sentences: Sequence[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
+def numbered(sentences: Sequence[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
     """The different words in order of appearance, and the sentences as their numbers."""
     known: dict[str, int] = {}
     rows = [[known.setdefault(word, len(known)) for word in sentence] for sentence in sentences]

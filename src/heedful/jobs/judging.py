@@ -73,7 +73,7 @@ def _entry(claim: Claim, plan: Plan, corpus: str, judgement: Judgement) -> dict[
         sides=claim.side,
         paper=claim.paper_value(corpus),
         judgement=judgement,
-        seeds=len(plan.seeds),
+        seeds=len(plan.seeds) if claim.seeds is None else claim.seeds,
         scale=plan.scale,
         commit=commit(),
     )

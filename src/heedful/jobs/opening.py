@@ -80,6 +80,7 @@ def load(
     if not is_named and not folder.exists():
         raise InputError(f"{folder} does not exist; expected a run or model folder, or hf:NAME.")
     if (folder / "run.json").exists():
+        refuse_translator(folder)
         folder = RunFolder.open(folder).model
     if is_named or is_transformer(folder):
         return open_classifier(
@@ -96,6 +97,16 @@ def load(
             "transformers."
         )
     return load_model(folder, device_of(device))
+
+
+def refuse_translator(run: str | Path) -> None:
+    """Raises where a run holds a translator, which decides nothing that these audits ask about."""
+    folder = RunFolder.open(run)
+    if folder.configuration.get("kind") == "translator":
+        raise UnsupportedModel(
+            f"{run} holds a translator, which `heedful translator` has audited already; see "
+            f"{folder.path / 'index.html'}."
+        )
 
 
 def load_own(path: str | Path, device: str = "cpu") -> Classifier:

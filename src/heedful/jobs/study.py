@@ -173,6 +173,8 @@ class Claim:
     """`all` adds an object for all corpora at hand: confirmed only if each one is."""
     measure_all: Callable[[Results, Plan, tuple[str, ...]], Measured] | None = None
     """The statistic over the corpora whose needs could be met, where it is no conjunction."""
+    seeds: int | None = None
+    """Trainings of each kind that the statistic rests on; none means all seeds of the plan."""
 
     def paper_value(self, corpus: str) -> str:
         """What the paper printed for this corpus."""

@@ -15,14 +15,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from heedful.corpora.pairs import END, START, EncodedPairs, PairSplit, load_pairs, pair_batches
+from heedful.corpora.pairs import EncodedPairs, PairSplit, load_pairs, pair_batches
 from heedful.corpora.pairs import save_pairs as _save_pairs
 from heedful.corpora.parallel import Parallel
 from heedful.corpora.pieces import MAX_PIECES, Pieces, bleu_counts, encode_parallel
 from heedful.dynamics.agreement import agrees, chance
-from heedful.dynamics.cooccurrence import Side, grid, looked_up, side, translation_table
+from heedful.dynamics.cooccurrence import grid, looked_up, translation_table
 from heedful.dynamics.optimal import optimal_attention
 from heedful.dynamics.pair_probing import PairLog, pair_rows, probed_pairs
+from heedful.dynamics.pair_watching import pair_sides
 from heedful.dynamics.proxy import ProxyConfig, train_proxy
 from heedful.dynamics.trajectory import Followed, kept_checkpoints, load_followed, save_followed
 from heedful.jobs.results import Results, Step, named
@@ -236,7 +237,7 @@ def pair_predictors(
     def compute(results: Results) -> Predictors:
         corpus = results[text]
         types = len(corpus.pieces)
-        sides = {name: _sides(part, types) for name, part in _parts(corpus).items()}
+        sides = {name: pair_sides(part, types) for name, part in _parts(corpus).items()}
         proxy = train_proxy(
             *sides["train"], sides["held out"], config, seed=seed, device=results.device
         )
@@ -246,7 +247,7 @@ def pair_predictors(
         }
         splits = {}
         for name, part in followed_splits(corpus).items():
-            source, target = _sides(part, types)
+            source, target = pair_sides(part, types)
             cells = grid(source, target)
             words, answers = source.ids[cells.source_token], target.ids[cells.target_token]
             splits[name] = {"proxy": proxy.probe(words, answers)} | {
@@ -278,20 +279,13 @@ def pair_tables(text: Step[EncodedPairs]) -> Step[dict[str, Any]]:
 
     def compute(results: Results) -> dict[str, Any]:
         corpus = results[text]
-        return count_tables(*_sides(corpus.splits["train"], len(corpus.pieces)))
+        return count_tables(*pair_sides(corpus.splits["train"], len(corpus.pieces)))
 
     return Step(_place(text, "tables"), compute, {}, needs=(text,))
 
 
 def _parts(corpus: EncodedPairs) -> dict[str, PairSplit]:
     return {"train": corpus.splits["train"], "held out": corpus.splits["dev"]}
-
-
-def _sides(split: PairSplit, types: int) -> tuple[Side, Side]:
-    """Sources between start and end, targets with the end."""
-    rows = range(len(split))
-    sources = side([[START, *split.source.row(row), END] for row in rows], types)
-    return sources, side([[*split.target.row(row), END] for row in rows], types)
 
 
 def _run(results: Results, run: Step[Followed]) -> TranslatedRun:

@@ -104,7 +104,7 @@ def _log_odds(
 ) -> Float[Tensor, "row"]:
     """The log-odds of one word per row, the vocabulary in chunks of rows."""
     rows = max(CHUNK // model.config.vocabulary, 1)
-    parts = zip(hidden.split(rows), right.split(rows), strict=True)
+    parts = zip(torch.split(hidden, rows), torch.split(right, rows), strict=True)
     return torch.cat([log_odds(model.logits(part), word) for part, word in parts])
 
 

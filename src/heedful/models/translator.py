@@ -61,6 +61,8 @@ class TranslatorConfig:
     def __post_init__(self) -> None:
         if min(self.vocabulary, self.embedding_dim, self.width, self.layers, self.heads) < 1:
             raise InputError(f"every size of a translator must be at least 1, got {self}.")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout must lie from 0 to below 1, got {self.dropout:g}.")
 
 
 def copying_config(symbols: int, width: int = 256, heads: int = 1) -> TranslatorConfig:

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from heedful.dynamics.watching import read_watched
-from heedful.report.drawing import ACCENT, GREY, SOFT, VIOLET, WARM, canvas, page_style, svg
+from heedful.report.drawing import ACCENT, GREY, OCHRE, SOFT, VIOLET, WARM, canvas, page_style, svg
 
 CURVES = {
     "probe ~ bag of words": (WARM, "-"),
@@ -17,23 +17,39 @@ CURVES = {
     "attention ~ bag of words": (VIOLET, (0, (4, 2))),
     "chance": (GREY, (0, (2, 2))),
 }
+PAIR_CURVES = {
+    "probe ~ counts": (WARM, "-"),
+    "attention ~ probe": (ACCENT, "-"),
+    "attention ~ IBM 1": (VIOLET, (0, (4, 2))),
+    "attention ~ counts": (OCHRE, (0, (4, 2))),
+    "chance": (GREY, (0, (2, 2))),
+}
+"""The same of a translator, whose words are told by counts; see `dynamics.pair_watching`."""
 TITLE = "Words first, then attention"
+
+Curves = Mapping[str, tuple[str, Any]]
+"""Colour and dashes of each curve: first what words tell, then attention, and so on."""
 
 
 def draw_watched(path: Path) -> str:
     """The curves of a `watched.jsonl` as an inline SVG element; empty without one."""
     entries = read_watched(path) if path.is_file() else []
-    if not entries:
-        return ""
+    return draw_entries(entries) if entries else ""
+
+
+def draw_entries(
+    entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES, words: str = "a bag of words"
+) -> str:
+    """The curves of some entries as an inline SVG element."""
     with page_style("chart-watched"):
-        return svg(watched(entries), "chart-watched", TITLE, told(entries))
+        return svg(watched(entries, curves), "chart-watched", TITLE, told(entries, curves, words))
 
 
-def watched(entries: Sequence[Mapping[str, Any]]) -> Figure:
+def watched(entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES) -> Figure:
     """Agreements over steps on the left, entropy of attention on the right."""
     figure, (left, right) = canvas(210, 2, (1.7, 1))
     steps = [entry["step"] for entry in entries]
-    for name, (colour, dashes) in CURVES.items():
+    for name, (colour, dashes) in curves.items():
         values = [entry[name] for entry in entries]
         width = 1.2 if name == "chance" else 1.8
         left.plot(steps, values, color=colour, ls=dashes, lw=width, label=name)
@@ -47,18 +63,20 @@ def watched(entries: Sequence[Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def told(entries: Sequence[Mapping[str, Any]]) -> str:
-    """What the curves show, in a sentence."""
+def told(
+    entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES, words: str = "a bag of words"
+) -> str:
+    """What the first two curves show, in a sentence."""
     first, last = entries[0], entries[-1]
-    halves = {name: _halfway(entries, name) for name in list(CURVES)[:2]}
-    words, attention = halves.values()
-    order = "after" if attention > words else "before" if attention < words else "together with"
+    probe, attention, *_ = curves
+    early, late = (_halfway(entries, name) for name in (probe, attention))
+    order = "after" if late > early else "before" if late < early else "together with"
     return (
-        f"From step {first['step']} to {last['step']} agreement of the probe with a bag of words "
-        f"goes from {first['probe ~ bag of words']:.2f} to {last['probe ~ bag of words']:.2f}, of "
-        f"attention with the probe from {first['attention ~ probe']:.2f} to "
-        f"{last['attention ~ probe']:.2f}; the second is half way up at step {attention}, {order} "
-        f"the first (step {words})."
+        f"From step {first['step']} to {last['step']} agreement of the probe with {words} "
+        f"goes from {first[probe]:.2f} to {last[probe]:.2f}, of "
+        f"attention with the probe from {first[attention]:.2f} to "
+        f"{last[attention]:.2f}; the second is half way up at step {late}, {order} "
+        f"the first (step {early})."
     )
 
 

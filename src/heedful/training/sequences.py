@@ -112,7 +112,7 @@ def fit_translator(
     with (
         seeded(seed),
         reduced_precision(torch.device(device)),
-        ticking("training", total, show=show) as ticker,
+        ticking("training", total, "updates", show=show) as ticker,
     ):
         run.resume()
         ticker.advance(run.done.step)

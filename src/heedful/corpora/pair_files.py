@@ -1,0 +1,197 @@
+"""A user's two files of sentences as training and dev pairs, and links between their words.
+
+What cannot be used (an empty side, a line that is too long) is left out and counted. The dev pairs
+are drawn by what they say, so that the order of the lines does not matter.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.corpora.parallel import Pair, Parallel, paired_lines
+from heedful.corpora.pieces import MAX_PIECES, PIECES, Pieces, train_pieces
+from heedful.corpora.root import lines_of
+from heedful.corpora.splits import draw
+from heedful.errors import InputError
+
+MAX_WORDS = 100
+"""Of a line."""
+DEV_SHARE = 0.1
+MOST_DEV = 2_000
+LEAST = 10
+"""Different pairs below which there is nothing to split."""
+WORDS_PER_PIECE = 10
+"""A vocabulary nobody asked for has a piece for so many running words at most."""
+
+Links = tuple[tuple[int, int], ...]
+"""The (source, target) positions of one pair that go together."""
+
+
+@dataclass(frozen=True)
+class UsablePairs:
+    """The pairs of two files that can be used, and how many cannot."""
+
+    pairs: tuple[Pair, ...]
+    lines: tuple[int, ...]
+    """The line of each pair, from 0."""
+    empty: int
+    long: int
+    of: int
+    """Lines of each file."""
+
+    def kept(self, rows: Sequence[int], long: int) -> UsablePairs:
+        """Some of the pairs; the others are too long."""
+        return UsablePairs(
+            tuple(self.pairs[row] for row in rows), tuple(self.lines[row] for row in rows),
+            self.empty, self.long + long, self.of,
+        )  # fmt: skip
+
+    def said(self, name: str) -> tuple[str, ...]:
+        """What was left out, in sentences."""
+        counts = {"with an empty side": self.empty, "with a line that is too long": self.long}
+        return tuple(
+            f"{count:,} of {self.of:,} {name} pairs {why} {'is' if count == 1 else 'are'} left out."
+            for why, count in counts.items()
+            if count
+        )
+
+
+def usable_pairs(source: Path, target: Path, max_words: int = MAX_WORDS) -> UsablePairs:
+    """The pairs of two files, without those with an empty side or more words than the limit."""
+    if max_words < 1:
+        raise InputError(f"--max-words must be at least 1, got {max_words}.")
+    one, two = paired_lines(source, target)
+    one[0], two[0] = (lines[0].removeprefix("\ufeff").strip() for lines in (one, two))
+    pairs = list(zip(one, two, strict=True))
+    is_empty = [not left or not right for left, right in pairs]
+    is_long = [
+        not empty and max(len(text.split()) for text in pair) > max_words
+        for pair, empty in zip(pairs, is_empty, strict=True)
+    ]
+    rows = [row for row in range(len(pairs)) if not is_empty[row] and not is_long[row]]
+    if not rows:
+        raise InputError(
+            f"{source} and {target} have no pair of lines with 1 to {max_words:,} words on both "
+            "sides; check that they hold one sentence a line."
+        )
+    return UsablePairs(
+        tuple(pairs[row] for row in rows), tuple(rows), sum(is_empty), sum(is_long), len(pairs)
+    )
+
+
+def dev_rows(pairs: Sequence[Pair], share: float = DEV_SHARE, seed: int = 0) -> list[int]:
+    """Which pairs are for dev: a share of the different ones, drawn by seed and text.
+
+    Of pairs that say the same the first stands for all.
+    """
+    if not 0 < share < 1:
+        raise InputError(f"--dev-share must lie between 0 and 1, got {share:g}.")
+    first: dict[Pair, int] = {}
+    for row, pair in enumerate(pairs):
+        first.setdefault(pair, row)
+    if len(first) < LEAST:
+        raise InputError(
+            f"There are {len(first)} different pairs to learn from, at least {LEAST} are "
+            "needed (and thousands to learn a language); give more sentences."
+        )
+    count = min(max(round(share * len(first)), 1), MOST_DEV)
+    chosen = draw(["\t".join(pair) for pair in first], count, seed)
+    rows = list(first.values())
+    return [rows[place] for place in chosen]
+
+
+def learnt_pieces(pairs: Sequence[Pair], size: int | None = None) -> Pieces:
+    """Pieces of both sides: exactly so many, or without a size as many as the text supports.
+
+    That is a piece for ten running words, at least the characters and at most 8,000.
+    """
+    texts = [text for pair in pairs for text in pair]
+    if size is not None:
+        return train_pieces(texts, size)
+    characters = len(set("".join(unicodedata.normalize("NFKC", text) for text in texts)))
+    words = sum(len(text.split()) for text in texts)
+    wanted = min(max(words // WORDS_PER_PIECE, characters + 8), PIECES)
+    return train_pieces(texts, wanted, is_exact=False)
+
+
+def fitting(found: UsablePairs, pieces: Pieces, max_pieces: int = MAX_PIECES) -> UsablePairs:
+    """The pairs whose sides have at least one piece and at most so many."""
+    sides = [pieces.encode([pair[side] for pair in found.pairs]) for side in (0, 1)]
+    sizes = [(len(one), len(two)) for one, two in zip(*sides, strict=True)]
+    rows = [row for row, both in enumerate(sizes) if min(both) and max(both) <= max_pieces]
+    if not rows:
+        raise InputError(f"Every pair has more than {max_pieces:,} pieces; raise --pieces.")
+    return found.kept(rows, len(sizes) - len(rows))
+
+
+def as_parallel(name: str, train: Sequence[Pair], dev: Sequence[Pair]) -> Parallel:
+    """Training and dev pairs as a corpus."""
+    return Parallel(name, ("source", "target"), {"train": list(train), "dev": list(dev)})
+
+
+def read_links(path: Path, found: UsablePairs) -> list[Links]:
+    """The links of each usable pair from a file of `i-j`, one line for each line of the texts."""
+    if not path.is_file():
+        raise InputError(f"{path} is not a file; `heedful align` writes one as alignments.txt.")
+    lines = lines_of(path)
+    if len(lines) != found.of:
+        raise InputError(
+            f"{path} has {len(lines):,} lines, the sentences it should link {found.of:,}; give the "
+            "alignment of these very files."
+        )
+    return [
+        _links(path, line, lines[line], pair)
+        for line, pair in zip(found.lines, found.pairs, strict=True)
+    ]
+
+
+def _links(path: Path, number: int, line: str, pair: Pair) -> Links:
+    links = []
+    counts = [len(text.split()) for text in pair]
+    for word in line.split():
+        match = re.fullmatch(r"(\d+)-(\d+)", word)
+        if match is None:
+            raise InputError(
+                f"{path}, line {number + 1:,}: expected links such as 0-0 1-2, got {word[:40]!r}."
+            )
+        link = int(match[1]), int(match[2])
+        if link[0] >= counts[0] or link[1] >= counts[1]:
+            raise InputError(
+                f"{path}, line {number + 1:,}: link {word} goes beyond the sentences, which have "
+                f"{counts[0]} and {counts[1]} words counted from 0."
+            )
+        links.append(link)
+    return tuple(links)
+
+
+def piece_links(
+    pairs: Sequence[Pair], links: Sequence[Links], pieces: Pieces
+) -> list[Links | None]:
+    """Links between words as links between pieces; none where words do not tell the pieces.
+
+    All pieces of a word have its links. Positions count pieces from 0, without start and end.
+    """
+    words = sorted({word for pair in pairs for text in pair for word in text.split()})
+    sizes = dict(zip(words, map(len, pieces.encode(words)), strict=True))
+    whole = [[len(row) for row in pieces.encode([p[side] for p in pairs])] for side in (0, 1)]
+    found: list[Links | None] = []
+    for row, (pair, own) in enumerate(zip(pairs, links, strict=True)):
+        places = [_places([sizes[word] for word in text.split()]) for text in pair]
+        if any(
+            sum(map(len, side)) != total[row] for side, total in zip(places, whole, strict=True)
+        ):
+            found.append(None)  # cut otherwise as a sentence than word by word
+            continue
+        left, right = places
+        found.append(tuple((i, j) for a, b in own for i in left[a] for j in right[b]))
+    return found
+
+
+def _places(sizes: Sequence[int]) -> list[range]:
+    """The positions of parts that follow each other."""
+    ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]
+    return [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]

@@ -1,0 +1,302 @@
+"""A translator of a user's two files: what it learns, keeps, refuses, and where it looks.
+
+The words of the small corpus are drawn at random, so that only the source can tell the next one:
+then attention has to find it. (Planted reviews can mostly be told from the words before.)
+"""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from heedful.audits.alignment import CHANCE
+from heedful.corpora.pair_files import (
+    UsablePairs,
+    dev_rows,
+    learnt_pieces,
+    piece_links,
+    read_links,
+    usable_pairs,
+)
+from heedful.corpora.planted_pairs import planted_pairs
+from heedful.errors import InputError, UnsupportedModel
+from heedful.jobs import load
+from heedful.jobs.translator import TranslatedFiles, grid_of, train_translator
+from heedful.jobs.translator_texts import Texts
+from heedful.models.saved_translator import load_translator
+from heedful.models.translator import TranslatorConfig
+from heedful.training.sequences import SequenceConfig, SequenceMoment
+
+WORDS = [a + b for a in ("ba", "de", "fi", "go", "ku") for b in ("na", "to", "ri", "se", "mo")]
+SMALL = TranslatorConfig(embedding_dim=24, width=24, layers=1, dropout=0.0)
+BRIEF = SequenceConfig(epochs=1, batch_size=8, learning_rate=1e-2, checkpoint_seconds=0.0)
+
+
+def written(folder: Path, sentences: list[list[str]]) -> tuple[Path, Path, Path]:
+    """Sources, their words said backwards in another language, and the links."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source, target, links = (folder / name for name in ("text.xx", "text.yy", "links"))
+    source.write_text("".join(" ".join(s) + "\n" for s in sentences))
+    target.write_text("".join(" ".join(w[::-1] + "k" for w in s) + "\n" for s in sentences))
+    links.write_text("".join(" ".join(f"{i}-{i}" for i in range(len(s))) + "\n" for s in sentences))
+    return source, target, links
+
+
+def drawn(count: int) -> list[list[str]]:
+    rng = random.Random(0)
+    return [rng.sample(WORDS, rng.randint(3, 6)) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> TranslatedFiles:
+    """A translator that learns its task."""
+    folder = tmp_path_factory.mktemp("learnt")
+    source, target, links = written(folder, drawn(300))
+    return train_translator(
+        source, target, folder / "run", alignment=links, model=SMALL,
+        training=SequenceConfig(epochs=7, batch_size=8, learning_rate=1e-2), device="cpu",
+    )  # fmt: skip
+
+
+def test_learnt_attention_lies_on_the_true_links(learnt: TranslatedFiles) -> None:
+    assert learnt.found["is learnt"]
+    assert learnt.estimate("token accuracy").value > 0.8
+    assert learnt.estimate("bleu").value > 40
+    hit = learnt.finding.get("top unit is aligned", "attention")
+    chance = learnt.finding.get("top unit is aligned", CHANCE)
+    assert hit is not None
+    assert chance is not None
+    assert hit.value > 0.8 > 0.25 > chance.value
+    assert learnt.estimate("beyond chance").low > 0.5
+    random_order = learnt.finding.get("top unit is aligned", "random")
+    assert random_order is not None
+    assert abs(random_order.value - chance.value) < 0.1
+
+
+def test_uniform_attention_is_at_chance(tmp_path: Path) -> None:
+    source, target, links = written(tmp_path, drawn(60))
+    even = train_translator(
+        source, target, tmp_path / "run", alignment=links, training=BRIEF, device="cpu",
+        model=TranslatorConfig(
+            embedding_dim=8, width=8, layers=1, dropout=0.0, attention="uniform"
+        ),
+    )  # fmt: skip
+    chance = even.finding.get("top unit is aligned", CHANCE)
+    assert chance is not None
+    for name in ("top unit is aligned", "mass on aligned units"):
+        found = even.finding.get(name, "attention")
+        assert found is not None
+        assert found.value == pytest.approx(chance.value)
+    assert even.estimate("beyond chance").value == pytest.approx(0, abs=1e-12)
+    assert "chance" in even.found["judged"]
+    assert all(entry["entropy of attention"] == pytest.approx(1) for entry in even.found["curves"])
+
+
+def test_a_task_that_is_not_learnt_is_told_so(tmp_path: Path) -> None:
+    source, target, _ = written(tmp_path, drawn(40))
+    slow = SequenceConfig(epochs=1, batch_size=8, learning_rate=1e-9)
+    done = train_translator(
+        source, target, tmp_path / "run", model=SMALL, training=slow, device="cpu"
+    )
+    assert not done.found["is learnt"]
+    assert "The task was not learnt" in "\n".join(done.lines())
+    assert "The task was not learnt" in done.page.read_text()
+
+
+def test_an_alignment_without_links_leaves_nothing_to_measure(tmp_path: Path) -> None:
+    source, target, links = written(tmp_path, drawn(40))
+    links.write_text("\n" * 40)
+    done = train_translator(
+        source, target, tmp_path / "run", alignment=links, model=SMALL, training=BRIEF, device="cpu"
+    )
+    assert "Nothing could be measured" in "\n".join(done.lines())
+    assert "undefined" in done.page.read_text()
+    assert done.found["examples"] == []
+
+
+def test_the_run_holds_what_is_promised(learnt: TranslatedFiles) -> None:
+    folder = learnt.folder
+    record = json.loads((folder / "run.json").read_text())
+    assert record["configuration"]["kind"] == "translator"
+    assert record["configuration"]["train"]["epochs"] == 7
+    assert {"versions", "commit", "seeds"} <= set(record)
+    entries = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [entry["step"] for entry in entries] == list(grid_of(7 * 34))
+    asked = {"dev_loss", "dev_accuracy", "greedy bleu", "probe ~ counts", "attention ~ probe"}
+    asked |= {"attention ~ counts", "attention ~ IBM 1", "chance", "entropy of attention"}
+    assert all(asked <= set(entry) for entry in entries)
+    assert entries[-1]["attention ~ IBM 1"] > entries[0]["attention ~ IBM 1"] + 0.3
+    assert entries[-1]["entropy of attention"] < entries[0]["entropy of attention"]
+    lines = (folder / "translations.tsv").read_text().splitlines()
+    assert lines[0].split("\t") == ["source", "reference", "translation"]
+    assert len(lines) == 1 + learnt.found["dev"]
+    saved = load_translator(folder / "model")
+    source, _, translation = lines[1].split("\t")
+    assert saved.translate([source]) == [translation]
+    left = {path.name for path in folder.iterdir()}
+    assert not left & {"checkpoint.safetensors", "watched.jsonl", ".lock"}
+
+
+def test_the_page_holds_the_numbers(learnt: TranslatedFiles) -> None:
+    page = learnt.page.read_text()
+    assert str(learnt.estimate("bleu")) in page
+    assert learnt.finding.answer in page
+    assert page.count('<table class="matrix">') == 6
+    assert page.count('class="linked"') > 15
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
+
+
+def test_asking_again_computes_nothing_and_another_alignment_trains_nothing(
+    learnt: TranslatedFiles, tmp_path: Path
+) -> None:
+    folder = learnt.folder.parent
+    files = folder / "text.xx", folder / "text.yy", folder / "run"
+    training = SequenceConfig(epochs=7, batch_size=8, learning_rate=1e-2)
+    before = learnt.page.stat().st_mtime_ns
+
+    def untouched(moment: SequenceMoment) -> None:
+        raise AssertionError("trained again")
+
+    options = {"model": SMALL, "training": training, "device": "cpu", "observers": [untouched]}
+    again = train_translator(*files, alignment=folder / "links", **options)
+    assert again.found == learnt.found
+    assert learnt.page.stat().st_mtime_ns == before
+    ibm = train_translator(*files, **options)
+    assert ibm.found["alignment"] == "IBM Model 1"
+    assert ibm.estimate("bleu") == learnt.estimate("bleu")
+    assert ibm.estimate("beyond chance").low > 0.4  # IBM Model 1 finds this dictionary
+    with pytest.raises(InputError, match="other settings"):
+        train_translator(*files, **(options | {"seed": 1}))
+    with pytest.raises(UnsupportedModel, match="holds a translator"):
+        load(folder / "run")
+    train_translator(*files, alignment=folder / "links", **options)  # as the others found it
+
+
+class Killed(Exception):
+    """Stands for a kill."""
+
+
+def test_a_killed_run_ends_with_the_same_numbers(tmp_path: Path) -> None:
+    pairs = planted_pairs({"train": 48, "dev": 1}).splits["train"]
+    (tmp_path / "a").write_text("".join(one + "\n" for one, _ in pairs))
+    (tmp_path / "b").write_text("".join(two + "\n" for _, two in pairs))
+    tiny = TranslatorConfig(embedding_dim=8, width=8, layers=2, dropout=0.3, heads=2)
+
+    def run(name: str, stop: float = float("inf")) -> TranslatedFiles:
+        def killing(moment: SequenceMoment) -> None:
+            if moment.step >= stop:
+                raise Killed
+
+        return train_translator(
+            tmp_path / "a", tmp_path / "b", tmp_path / name, model=tiny, training=BRIEF,
+            device="cpu", observers=[killing],
+        )  # fmt: skip
+
+    whole = run("whole")
+    for stop in (2, 6):  # at once, and after the last update
+        with pytest.raises(Killed):
+            run("killed", stop)
+        assert (tmp_path / "killed" / "checkpoint.safetensors").is_file()
+    resumed = run("killed")
+    assert resumed.found == whole.found
+    for name in ("metrics.jsonl", "translations.tsv"):
+        one, two = ((tmp_path / run / name).read_text() for run in ("whole", "killed"))
+        assert one == two
+    assert not (tmp_path / "killed" / "checkpoint.safetensors").exists()
+
+
+def test_unusable_lines_are_left_out_and_counted(tmp_path: Path) -> None:
+    one, two = tmp_path / "a", tmp_path / "b"
+    one.write_text("\ufeffein Hund\n\neine Katze\nzu lang " + "x " * 9 + "\n", "utf-8")
+    two.write_text("a dog\na cow\n \nlong\n", "utf-8")
+    found = usable_pairs(one, two, max_words=8)
+    assert found == UsablePairs((("ein Hund", "a dog"),), (0,), 2, 1, 4)
+    assert found.said("given") == (
+        "2 of 4 given pairs with an empty side are left out.",
+        "1 of 4 given pairs with a line that is too long is left out.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "options", "said"),
+    [
+        ("a\nb\n", "a\n", {}, "has 2 lines and .* has 1"),
+        ("", "", {}, "are empty"),
+        ("\n\n", "a\n\n", {}, "no pair of lines with 1 to 100 words"),
+        ("a b\n" * 30, "c d\n" * 30, {}, "1 different pairs to learn from"),
+        (None, None, {"pieces": 5_000}, r"supports [\d,]+ pieces at most, 5,000 were asked for"),
+        (None, None, {"pieces": 5}, "raise the vocabulary"),
+        (None, None, {"dev_share": 1.5}, "--dev-share must lie between 0 and 1"),
+        (None, None, {"max_words": 0}, "--max-words must be at least 1"),
+        (None, None, {"alignment": Path("nowhere")}, "nowhere is not a file"),
+        (None, None, {"dev": (Path("x"), Path("y"))}, "x is not a file"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_no_folder(
+    tmp_path: Path, source: str | None, target: str | None, options: dict, said: str
+) -> None:
+    one, two, _ = written(tmp_path, drawn(30))
+    if source is not None:
+        one.write_text(source)
+        two.write_text(target or "")
+    with pytest.raises(InputError, match=said) as refused:
+        train_translator(one, two, tmp_path / "run", training=BRIEF, **options)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_bad_alignment_is_told_by_its_line(tmp_path: Path) -> None:
+    one, two, links = written(tmp_path, drawn(3))
+    found = usable_pairs(one, two)
+    good = links.read_text().splitlines()
+    for bad, said in (
+        (good[:2], "has 2 lines, the sentences it should link 3"),
+        ([good[0], "0-0 1:1", good[2]], "line 2: expected links such as 0-0 1-2, got '1:1'"),
+        ([good[0], good[1], "0-99"], "line 3: link 0-99 goes beyond the sentences"),
+    ):
+        links.write_text("\n".join(bad) + "\n")
+        with pytest.raises(InputError, match=said):
+            read_links(links, found)
+
+
+def test_dev_pairs_are_drawn_by_what_they_say() -> None:
+    pairs = [(f"a{n}", f"b{n}") for n in range(40)] * 2
+    rows = dev_rows(pairs, 0.25, seed=3)
+    assert len(rows) == 10
+    assert max(rows) < 40  # of copies the first
+    dev = {pairs[row] for row in rows}
+    assert {pairs[::-1][row] for row in dev_rows(pairs[::-1], 0.25, seed=3)} == dev
+    assert {pairs[row] for row in dev_rows(pairs, 0.25, seed=4)} != dev
+
+
+def test_no_copy_of_a_dev_pair_is_trained_on(tmp_path: Path) -> None:
+    one, two, _ = written(tmp_path, drawn(30) * 2)
+    texts = Texts.read((one, two), 0.2, 100, seed=0)
+    assert len(texts.dev_pairs) == 6
+    assert not set(texts.dev_pairs) & set(texts.train_pairs)
+    assert texts.said() == ["6 given pairs are copies of dev pairs and not trained on."]
+    given = Texts.read((one, two, one, two), None, 100, seed=0)
+    with pytest.raises(InputError, match="No training pair is left"):
+        given.encoded(None, "same")
+
+
+def test_links_of_words_become_links_of_their_pieces() -> None:
+    pairs = list(planted_pairs({"train": 60, "dev": 1}).splits["train"])
+    pieces = learnt_pieces(pairs, 90)
+    pair = pairs[0]
+    counts = [[len(row) for row in pieces.encode(text.split())] for text in pair]
+    (found,) = piece_links([pair], [((0, 1),)], pieces)
+    before = counts[1][0]
+    assert found == tuple((i, before + j) for i in range(counts[0][0]) for j in range(counts[1][1]))
+    whole = tuple((i, 0) for i in range(len(counts[0])))
+    (every,) = piece_links([pair], [whole], pieces)
+    assert {i for i, _ in every or ()} == set(range(len(pieces.encode([pair[0]])[0])))
+
+
+def test_the_grid_follows_the_updates() -> None:
+    assert grid_of(36_260)[:3] == (0, 91, 363)
+    assert grid_of(36_260)[-1] == 36_260
+    assert len(grid_of(36_260)) == 21
+    assert grid_of(3) == (0, 1, 2, 3)
