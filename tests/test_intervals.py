@@ -274,3 +274,7 @@ def test_the_deviation_of_seeds_has_the_interval_of_a_normal_sample():
     assert found.low == pytest.approx(np.sqrt(2.5 * 4 / 11.1433), rel=1e-4)
     assert found.high == pytest.approx(np.sqrt(2.5 * 4 / 0.4844), rel=1e-3)
     assert np.isnan(deviation([1.0]).low)
+    # Five at once: χ²(4) leaves 0.5 % outside at 0.2070 and 14.8603.
+    wider = deviation([1.0, 2.0, 3.0, 4.0, 5.0], together=5)
+    assert wider.low == pytest.approx(np.sqrt(2.5 * 4 / 14.8603), rel=1e-4)
+    assert wider.high == pytest.approx(np.sqrt(2.5 * 4 / 0.2070), rel=1e-3)

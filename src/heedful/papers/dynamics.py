@@ -30,7 +30,11 @@ def _deviations(plan: Plan) -> tuple[str, ...]:
         "BLEU over training is of greedy translations; E1 and DYN-21 have a beam of 5.",
         "Validation documents are test documents, as published: fine to compare with the paper, "
         "not to claim accuracies.",
-        "Intervals resample documents (sentences); the checkpoint is chosen anew in each resample.",
+        "Intervals resample documents (sentences); the checkpoint is chosen anew in each resample. "
+        "DYN-22 resamples runs too.",
+        "Sizes and lengths of corpora that differ from the paper's by a tenth or more are told "
+        "under T9.",
+        f"The run on a frozen probe (T10, DYN-8) has seed {steps.REFERENCE}, that of run A.",
     )
     smoke = ("At smoke scale planted texts stand for all corpora, with tiny models.",)
     return found + (smoke if plan.scale == "smoke" else ())

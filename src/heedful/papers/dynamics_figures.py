@@ -12,11 +12,15 @@ from heedful.jobs.beside import gathered, row
 from heedful.jobs.study import Artifact, Made, Plan
 from heedful.papers import dynamics_measures as measures
 from heedful.papers import dynamics_steps as steps
+from heedful.papers.dynamics_numbers import COLUMNS
+from heedful.papers.dynamics_shown import span, written
 from heedful.papers.dynamics_tables import ROWS, needs
 from heedful.report.panels import lines
 from heedful.statistics.draws import minus
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from heedful.jobs.results import Results
 
 CURVES = {
@@ -24,11 +28,18 @@ CURVES = {
     "proxy ~ uniform probe": "top:proxy~uniform",
     "saliency ~ uniform probe": "top:saliency~uniform",
     "attention ~ probe of run B": "top:attention~probe",
+    "chance (uniform probe)": "chance:uniform",
 }
 STAGES = {
     "probe ~ proxy": "top:proxy~own probe",
     "attention ~ probe": "top:own attention~own probe",
+    "chance": "chance:own probe",
 }
+"""All of run A alone: whatever is looked for, it is looked for in run A's own probe."""
+XI = "ξ"
+
+
+BOTH = "agreement, performance"
 
 
 def _contextualised(results: Results, plan: Plan) -> Made:
@@ -44,64 +55,110 @@ def _contextualised(results: Results, plan: Plan) -> Made:
             "A(α,βuf)": np.full(len(performed), agreed),
         }
         rows = [
-            {"corpus": corpus, "step": int(step), "curve": name, "value": float(value)}
+            {"corpus": corpus, "step": int(step), "curve": name, BOTH: float(value)}
             for name, values in series.items()
             for step, value in zip(found.steps, values, strict=True)
         ]
         passed = measures.xi(found, "attention~uniform")
-        step = int(found.steps[passed.checkpoint])
-        for value in (agreed, passed.performance):
-            rows.append({"corpus": corpus, "step": step, "curve": "ξ", "value": value})
+        if not passed.is_never:
+            step = int(found.steps[passed.checkpoint])
+            for value in (agreed, passed.performance):
+                rows.append({"corpus": corpus, "step": step, "curve": XI, BOTH: value})
         return rows
 
     table = gathered(results.each(plan.corpora, one))
-    draw = partial(lines, x="step", y="value", hue="curve", panel="corpus")
-    return Made(table, draw, "Read ξ where the vertical line meets the performance.")
+    never = _never_passed(table)
+    told = []
+    if len(never) < table["corpus"].nunique():
+        told.append("ξ is the performance that the vertical line reaches.")
+    if never:
+        told.append(f"On {', '.join(never)} the runs' mean agreement never passes: ξ is then ξ*.")
+    return Made(table, contextualised, " ".join(told))
+
+
+def _never_passed(table: pd.DataFrame) -> list[str]:
+    """The corpora without a ξ."""
+    passed = set(table.loc[table["curve"] == XI, "corpus"])
+    return [corpus for corpus in dict.fromkeys(table["corpus"]) if corpus not in passed]
+
+
+def contextualised(table: pd.DataFrame) -> Figure:
+    """F2 from its table; a panel without ξ says in its title that it was never passed."""
+    figure = lines(table, x="step", y=BOTH, hue="curve", panel="corpus")
+    never = _never_passed(table)
+    for axes, corpus in zip(figure.axes, dict.fromkeys(table["corpus"]), strict=False):
+        if corpus in never:
+            axes.set_title(f"{corpus}: {XI} never passed")
+    return figure
 
 
 def _curves(
-    results: Results, plan: Plan, named: dict[str, str], has_chance: bool = True
+    results: Results, plan: Plan, named: dict[str, str], quantity: str = "agreement"
 ) -> pd.DataFrame:
+    """The curves of every corpus that has them."""
+
     def one(corpus: str) -> list[dict[str, Any]]:
         found = results[steps.compared(plan, corpus)]
-        keys = {name: key for name, key in named.items() if found.has(key)}
-        keys |= {"chance": "chance:uniform"} if has_chance else {}
         return [
-            {"corpus": corpus, "step": int(step), "curve": name, "value": float(value)}
-            for name, key in keys.items()
+            {"corpus": corpus, "step": int(step), "curve": name, quantity: float(value)}
+            for name, key in named.items()
+            if found.has(key)
             for step, value in zip(found.steps, found.curve(key).means, strict=True)
         ]
 
     return gathered(results.each(plan.corpora, one))
 
 
+_agreements = partial(lines, x="step", y="agreement", hue="curve", panel="corpus")
+
+
 def _over_training(results: Results, plan: Plan) -> Made:
     table = _curves(results, plan, CURVES)
-    return Made(table, partial(lines, x="step", y="value", hue="curve", panel="corpus"))
+    tops, falls = [], []
+    first = next(iter(CURVES))
+    for corpus, rows in table[table["curve"] == first].groupby("corpus", sort=False):
+        values = rows["agreement"].to_numpy()
+        tops.append(f"{rows['step'].iloc[int(values.argmax())]} on {corpus}")
+        falls.append(100 * float(values.max() - values[-1]))
+    said = (
+        f"A(α,βuf) is highest at step {', '.join(tops)}, and {span(falls)} points lower at the end."
+    )
+    return Made(table, _agreements, said)
 
 
 def _two_stages(results: Results, plan: Plan) -> Made:
     table = _curves(results, plan, STAGES)
-    halves = {}
-    for name, part in table.groupby("curve"):
-        steps_to = [_halfway(rows) for _, rows in part.groupby("corpus")]
-        halves[name] = float(np.median(steps_to))
-    said = ", ".join(f"{name} is half way up at step {halves[name]:.0f}" for name in STAGES)
-    return Made(table, partial(lines, x="step", y="value", hue="curve", panel="corpus"), said + ".")
+    halves = pd.DataFrame(
+        {
+            name: {
+                corpus: _halfway(rows)
+                for corpus, rows in table[table["curve"] == name].groupby("corpus", sort=False)
+            }
+            for name in list(STAGES)[:2]
+        }
+    )
+    probe, attention = (halves[name] for name in halves)
+    said = (
+        f"In the median over corpora {probe.name} is half way up at step {probe.median():.0f}, "
+        f"{attention.name} at step {attention.median():.0f}; attention is the later one on "
+        f"{int((attention > probe).sum())} of {len(halves)} corpora."
+    )
+    return Made(table, _agreements, said)
 
 
 def _halfway(rows: pd.DataFrame) -> float:
     """The first step at which a curve is half way from its start to its highest value."""
-    values = rows["value"].to_numpy()
+    values = rows["agreement"].to_numpy()
     middle = (values[0] + values.max()) / 2
     return float(rows["step"].to_numpy()[int(np.argmax(values >= middle))])
 
 
 def _entropy(results: Results, plan: Plan) -> Made:
-    table = _curves(results, plan, {"entropy of attention": "entropy:attention"}, has_chance=False)
-    last = table.groupby("corpus")["value"].last()
+    quantity = "entropy (1: uniform)"
+    table = _curves(results, plan, {"entropy of attention": "entropy:attention"}, quantity)
+    last = table.groupby("corpus", sort=False)[quantity].last()
     said = "At the end: " + ", ".join(f"{name} {value:.2f}" for name, value in last.items()) + "."
-    return Made(table, partial(lines, x="step", y="value", hue="corpus"), said)
+    return Made(table, partial(lines, x="step", y=quantity, hue="corpus"), said)
 
 
 def _counts_predict(results: Results, plan: Plan) -> Made:
@@ -127,28 +184,65 @@ def _counts_predict(results: Results, plan: Plan) -> Made:
             )
         return rows
 
-    return Made(gathered(results.each(plan.corpora, one)))
+    table = gathered(results.each(plan.corpora, one))
+    gained = 100 * table.set_index("predictor")["A(α,·) beyond chance"]
+    told = ", ".join(f"{name} {span(gained[[name]])}" for name in dict.fromkeys(gained.index))
+    return Made(table, sentence=f"Agreement with attention beyond chance, in points: {told}.")
 
 
 def _seeds(results: Results, plan: Plan) -> Made:
     """DYN-A7 as a table."""
+    spreads: dict[str, list[float]] = {}
 
     def one(corpus: str) -> list[dict[str, Any]]:
         spread = measures.spread_of_seeds(results[steps.compared(plan, corpus)])
+        spreads.update({f"{name} on {corpus}": values for name, values in spread.items()})
         return [
             {
                 "corpus": corpus,
                 "agreement": name,
                 "runs": len(values),
-                "mean": 100 * float(np.mean(values)),
-                "s.d.": 100 * float(np.std(values, ddof=1)) if len(values) > 1 else None,
-                "lowest": 100 * min(values),
-                "highest": 100 * max(values),
+                "mean": float(np.mean(values)),
+                "s.d.": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+                "lowest": min(values),
+                "highest": max(values),
             }
             for name, values in spread.items()
         ]
 
-    return Made(gathered(results.each(plan.corpora, one)).round(2))
+    table = gathered(results.each(plan.corpora, one)).round(2)
+    largest = measures.largest_spread(spreads)
+    said = "No run was repeated."
+    if largest is not None:
+        name, estimate = largest
+        said = f"The largest s.d. is {written(estimate.value, 1)} points: {name}, which goes from "
+        said += f"{span(spreads[name], 1)}."
+    return Made(table, sentence=said)
+
+
+def _two_seeds(results: Results, plan: Plan) -> Made:
+    """DYN-22 as a table: run A against each of the others."""
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        found = results[steps.compared(plan, corpus)]
+        rows = []
+        for run, agreed in measures.final_agreements(found).items():
+            ranks = f"tau:attention~attention/{run}"
+            tau = found.curve(ranks).at(-1).estimate() if found.has(ranks) else None
+            rows.append(row({"corpus": corpus, "run": run}, A=agreed.estimate(), τ=tau))
+        return rows
+
+    table = gathered(results.each(plan.corpora, one))
+    told = []
+    for corpus, rows in table.groupby("corpus", sort=False):
+        values, ranks = (", ".join(written(one, 2) for one in rows[name]) for name in ("A", "τ"))
+        told.append(f"{corpus}: A {values}; τ {ranks}")
+    said = f"Run A against each other run. {'. '.join(told)}."
+    return Made(
+        table,
+        sentence=said,
+        deviations=("τ is of run A's attention at its best checkpoint, A of its last.",),
+    )
 
 
 def _artefacts(results: Results, plan: Plan) -> Made:
@@ -169,7 +263,10 @@ def _artefacts(results: Results, plan: Plan) -> Made:
             rows[-1][f"largest {name} on start or end"] = share
         return rows
 
-    return Made(gathered(results.each(plan.corpora, one)).round(3))
+    table = gathered(results.each(plan.corpora, one)).round(3)
+    first = 100 * table.set_index("minus chance")[COLUMNS[0]]
+    told = "; ".join(f"{way} {span(first[[way]])}" for way in dict.fromkeys(first.index))
+    return Made(table, sentence=f"{COLUMNS[0]} beyond chance, in points: {told}.")
 
 
 def _signs(results: Results, plan: Plan) -> Made:
@@ -181,7 +278,10 @@ def _signs(results: Results, plan: Plan) -> Made:
         cells = {"A(Δ,βuf)": right.estimate(), "A(-Δ,βuf)": wrong.estimate()}
         return [row({"corpus": corpus}, **cells, difference=minus(right, wrong).estimate())]
 
-    return Made(gathered(results.each(plan.corpora, one)).round(3))
+    table = gathered(results.each(plan.corpora, one)).round(3)
+    right, wrong = (span(100 * table[name]) for name in ("A(Δ,βuf)", "A(-Δ,βuf)"))
+    said = f"Δ agrees with the uniform probe in {right} per cent, with the other sign in {wrong}."
+    return Made(table, sentence=said)
 
 
 FIGURES = (
@@ -189,7 +289,7 @@ FIGURES = (
              ROWS, "illustration"),
     Artifact("X1", "Agreement over training", "ours (A.7, trap 4)", "figure", _over_training,
              needs(), ROWS, "said to rise, then fall"),
-    Artifact("X2", "Two stages: the probe learns from counts, attention follows it",
+    Artifact("X2", "Two stages: when the probe meets the counts and attention meets the probe",
              "ours (section 6)", "figure", _two_stages, needs(), ROWS, "argued, not shown"),
     Artifact("X3", "Entropy of attention over training", "ours (section 6)", "figure", _entropy,
              needs(), ROWS, "not measured"),
@@ -201,4 +301,6 @@ FIGURES = (
              _artefacts, needs(), ROWS, "not reported"),
     Artifact("X7", "Both signs of Δ", "trap 2", "table", _signs, needs(), ROWS,
              "the release has the wrong one"),
+    Artifact("X8", "Attention of two seeds", "A.9", "table", _two_seeds, needs(),
+             (*steps.SIX, "sms"), "text: on SMS two seeds hardly agree"),
 )  # fmt: skip

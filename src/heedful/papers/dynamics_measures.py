@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +14,10 @@ from heedful.dynamics.comparing import MAIN, RANKED, Compared, mean_of
 from heedful.jobs.ledger import NotMeasurable, Parts, each_unchanged
 from heedful.papers import dynamics_steps as steps
 from heedful.papers.dynamics_numbers import COLUMNS
+from heedful.papers.dynamics_shown import span, written
 from heedful.statistics import Estimate
 from heedful.statistics.association import spearman
-from heedful.statistics.draws import Draws, minus, smallest
+from heedful.statistics.draws import Draws, minus, over_seeds, smallest
 from heedful.statistics.intervals import deviation
 
 if TYPE_CHECKING:
@@ -155,21 +157,26 @@ def proxy_is_regression(results: Results, plan: Plan, corpus: str) -> Parts:
     return Parts({"difference": difference.estimate(), "word weights": correlation})
 
 
-def seeds_disagree(
-    results: Results, plan: Plan, corpora: tuple[str, ...]
-) -> Estimate | NotMeasurable:
-    """DYN-22: the lowest agreement of final attentions on other corpora minus that on SMS."""
+def final_agreements(found: Compared) -> dict[str, Draws]:
+    """By comparison run: how often its last attention agrees with that of run A."""
+    prefix = "top:final attention~attention/"
+    return {name: found.curve(prefix + name).at(0) for name in found.runs(prefix)}
+
+
+def seeds_disagree(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Parts | NotMeasurable:
+    """DYN-22: the lowest agreement of final attentions on other corpora minus that on SMS.
+
+    Runs are resampled beside documents: on SMS some pairs of seeds agree and others do not.
+    """
     if "sms" not in corpora or len(corpora) < 2:
         return NotMeasurable("data absent: needs SMS and another corpus")
-    final = {}
-    for corpus in corpora:
-        found = results[steps.compared(plan, corpus)]
-        prefix = "top:final attention~attention/"
-        curves = [found.curve(prefix + name) for name in found.runs(prefix)]
-        final[corpus] = mean_of(curves).at(0)
+    runs = {one: final_agreements(results[steps.compared(plan, one)]) for one in corpora}
+    final = {corpus: over_seeds(list(found.values())) for corpus, found in runs.items()}
     sms = final.pop("sms")
-    # Corpora share no documents, so their resamples are independent.
-    return minus(smallest(final.values()), sms).estimate()
+    least = min(final, key=lambda corpus: final[corpus].value)
+    values = ", ".join(f"{one.value:.2f}" for one in runs["sms"].values())
+    told = f"{least} ({final[least].value:.2f}) minus SMS (run by run {values})"
+    return Parts({told: minus(smallest(final.values()), sms).estimate()})
 
 
 def as_literally_written(results: Results, plan: Plan, corpus: str) -> Parts:
@@ -188,13 +195,26 @@ def as_literally_written(results: Results, plan: Plan, corpus: str) -> Parts:
 
 
 def without_ties_and_marks(results: Results, plan: Plan, corpus: str) -> Parts:
-    """DYN-A3."""
+    """DYN-A3; beside the rest of the agreement stands how far splitting ties lowers the highest."""
     found = results[steps.compared(plan, corpus)]
     parts = Parts()
-    for measure, what in (("inner", "without marks"), ("split", "ties split")):
-        for name, estimate in all_columns(found, measure).items():
-            parts[f"{name} {what}"] = estimate
+    for name, estimate in all_columns(found, "inner").items():
+        parts[f"{name} without marks"] = estimate
+    lowered = lowered_by_ties(found)
+    for name, estimate in all_columns(found, "split").items():
+        before, after = lowered[name]
+        told = f"highest A {written(before, 2)} before, {written(after, 2)} after"
+        parts[f"{name} ties split ({told})"] = estimate
     return parts
+
+
+def lowered_by_ties(found: Compared) -> dict[str, tuple[float, float]]:
+    """The highest agreement of each column as published, and with ties split."""
+    pairs = [pair for pair in (*MAIN, "attention~saliency") if found.has(f"split:{pair}")]
+    return {
+        NAMED.get(pair, "A(α,Δ)"): (highest(found, pair).value, highest(found, pair, "split").value)
+        for pair in pairs
+    }
 
 
 def vectors_and_sign(results: Results, plan: Plan, corpus: str) -> Parts:
@@ -216,17 +236,20 @@ def vectors_and_sign(results: Results, plan: Plan, corpus: str) -> Parts:
 
 
 def spread_of_seeds(found: Compared) -> dict[str, list[float]]:
-    """DYN-A7: each agreement over reference runs and over uniform runs."""
+    """DYN-A7: each agreement, in points, over the runs of one kind while the others stay.
+
+    Over reference runs the attention changes, over comparison runs the probe of run B.
+    """
 
     def best(key: str) -> float:
-        return float(np.nanmax(found.curve(key).means))
+        return 100 * float(np.nanmax(found.curve(key).means))
 
     runs, others = found.runs("top:attention/"), found.runs("top:attention~uniform/")
     references = [name for name in runs if name.endswith("~uniform")]
     spread = {
         "A(α,βuf) over reference runs": [best("top:attention~uniform")]
         + [best(f"top:attention/{name}") for name in references],
-        "A(α,β) over reference runs": [
+        "A(α,β) over comparison runs": [
             best(f"top:attention~probe/{name}") for name in found.runs("top:attention~probe/")
         ],
     }
@@ -237,13 +260,43 @@ def spread_of_seeds(found: Compared) -> dict[str, list[float]]:
     return spread
 
 
+def largest_spread(spread: Mapping[str, Sequence[float]]) -> tuple[str, Estimate] | None:
+    """The column whose s.d. over seeds is largest, with the interval of the largest of them all.
+
+    Columns with a single run are left out; none is left where seeds were not repeated. The largest
+    is found by looking at all: their intervals hold together (Bonferroni), and the largest s.d.
+    lies between the largest of the lower ends and the largest of the upper ones.
+    """
+    repeated = {name: values for name, values in spread.items() if len(values) > 1}
+    if not repeated:
+        return None
+    found = {name: deviation(values, len(repeated)) for name, values in repeated.items()}
+    name = max(found, key=lambda one: found[one].value)
+    low, high = (max(getattr(one, end) for one in found.values()) for end in ("low", "high"))
+    return name, replace(found[name], low=low, high=high)
+
+
 def seeds_move(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
-    """DYN-A7: the s.d. of each agreement over seeds, in points, with its χ² interval."""
-    spread = spread_of_seeds(results[steps.compared(plan, corpus)])
-    if min(map(len, spread.values())) < 2:
-        return NotMeasurable("needs two runs of each kind")
-    return Parts({name: _spread(values) for name, values in spread.items()})
+    """DYN-A7 on one corpus: the largest s.d. over seeds of any agreement, in points."""
+    return _moved(spread_of_seeds(results[steps.compared(plan, corpus)]))
 
 
-def _spread(values: list[float]) -> Estimate:
-    return deviation([100 * value for value in values])
+def seeds_move_anywhere(
+    results: Results, plan: Plan, corpora: tuple[str, ...]
+) -> Parts | NotMeasurable:
+    """DYN-A7 over all corpora: the largest of any agreement on any of them."""
+    return _moved(
+        {
+            f"{corpus}, {name}": values
+            for corpus in corpora
+            for name, values in spread_of_seeds(results[steps.compared(plan, corpus)]).items()
+        }
+    )
+
+
+def _moved(spread: Mapping[str, Sequence[float]]) -> Parts | NotMeasurable:
+    found = largest_spread(spread)
+    if found is None:
+        return NotMeasurable("needs two runs of a kind")
+    name, estimate = found
+    return Parts({f"{name} ({span(spread[name], 1)})": estimate})

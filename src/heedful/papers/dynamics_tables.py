@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from heedful.papers import dynamics_measures as measures
 from heedful.papers import dynamics_numbers as paper
 from heedful.papers import dynamics_steps as steps
 from heedful.papers.dynamics_numbers import COLUMNS
+from heedful.papers.dynamics_shown import NEVER, briefly, span, written
 from heedful.papers.dynamics_translation import TRANSLATED
 from heedful.statistics import Estimate
 
@@ -24,18 +25,28 @@ if TYPE_CHECKING:
 
 ROWS = (*steps.SIX, *TRANSLATED)
 """Corpora of the main tables."""
+BRACKETS = "In brackets the paper's."
+_ALL = (*COLUMNS, "Â", "ξ(α,βuf)", "ξ(βuf,βpx)", "ξ(Δ,βuf)", "ξ(α,β)", "ξ*")
+_INTEGERS = (*COLUMNS, "Â", "ξ(α,βuf)", "ξ(α,β)", "ξ*")
 
 
 def columns(found: Compared, measure: str = "top") -> dict[str, Any]:
-    """The agreements, chance, ξ and ξ* of one row, × 100; an asterisk where none agrees more."""
+    """The agreements, chance, ξ and ξ* of one row, × 100, and which ξ was never passed.
+
+    Chance is given twice: Â is its mean over checkpoints, as published, and each agreement has that
+    of the checkpoint where it is highest.
+    """
     pairs = MAIN if measure == "top" else RANKED
     scale = 100.0 if found.facts["performance"] == "accuracy" else 1.0
     cells: dict[str, Any] = {}
     never = []
     for pair in pairs:
         if found.has(f"{measure}:{pair}"):
-            name = measures.NAMED[pair]
-            cells |= row({}, **{name: _scaled(measures.highest(found, pair, measure).estimate())})
+            name, agreed = measures.NAMED[pair], measures.highest(found, pair, measure)
+            cells |= row({}, **{name: _scaled(agreed.estimate())})
+            if measure == "top":
+                there = agreed.value - measures.beyond(found, pair).value
+                cells[f"{name}, chance there"] = 100 * there
     cells["Â"] = (
         0.0 if measure == "tau" else 100 * float(found.curve("chance:uniform").means.mean())
     )
@@ -45,7 +56,7 @@ def columns(found: Compared, measure: str = "top") -> dict[str, Any]:
             cells[f"ξ{measures.NAMED[pair][1:]}"] = scale * passed.performance
             never += [f"ξ{measures.NAMED[pair][1:]}"] if passed.is_never else []
     cells["ξ*"] = scale * float(found.performance["reference"][found.best])
-    cells["never passed"] = ", ".join(never)
+    cells[NEVER] = "; ".join(never)
     cells["best step"] = int(found.steps[found.best])
     return cells
 
@@ -63,28 +74,52 @@ def _table(
     measure: str,
     performance: str = "accuracy",
     digits: int = 2,
-    shown: Iterable[str] = (),
+    shown: Sequence[str] = _ALL,
 ) -> Made:
     def one(corpus: str) -> list[dict[str, Any]]:
         found = results[steps.compared(plan, corpus, split, performance)]
         return [{"corpus": corpus} | columns(found, measure)]
 
     ours = gathered(results.each(plan.corpora, one))
-    keep = [name for name in shown if name in ours] or list(ours.columns)
-    theirs = printed[[name for name in printed if name in keep]]
-    table = beside(ours[keep], theirs[theirs["corpus"].isin(plan.corpora)], ["corpus"])
+    theirs = printed[printed["corpus"].isin(plan.corpora)]
+    table = beside(ours, theirs.drop(columns=NEVER, errors="ignore"), ["corpus"])
+    if NEVER in theirs:
+        table[f"{NEVER}, paper"] = table["corpus"].map(theirs.set_index("corpus")[NEVER])
+    by_chance = (
+        "By chance τ is 0 because its sign is as often wrong as right; it is not measured.",
+    )
+    return Made(
+        _rounded(table, 2),
+        sentence=f"{_said(ours, measure)} {BRACKETS} * never passed.",
+        deviations=by_chance if measure == "tau" else (),
+        shown=briefly(table, shown, digits),
+    )
+
+
+def _rounded(table: pd.DataFrame, digits: int) -> pd.DataFrame:
     numeric = table.select_dtypes("number").columns
-    table[numeric] = table[numeric].round(digits)
-    brief = [c for c in table.columns if not c.endswith((" low", " high", " n", ", difference"))]
-    return Made(table, shown=table[brief], sentence=_said(ours, measure))
+    return table.assign(**{name: table[name].round(digits) for name in numeric})
 
 
 def _said(ours: pd.DataFrame, measure: str) -> str:
     """How far agreement lies above chance, in a sentence."""
     named = [name for name in COLUMNS if name in ours]
-    least = float(np.nanmin(ours[named].to_numpy(dtype=float)))
-    kind = "Kendall's τ × 100" if measure == "tau" else "agreement"
-    return f"The lowest {kind} is {least:.1f}; by chance it is {ours['Â'].max():.1f} at most."
+    least, corpus, name = min(
+        (float(one[name]), str(one["corpus"]), name)
+        for one in ours.to_dict("records")
+        for name in named
+        if not pd.isna(one[name])
+    )
+    place = f"({name} on {corpus})"
+    if measure == "tau":
+        return f"The lowest Kendall's τ × 100 is {written(least, 1)} {place}; by chance it is 0."
+    chances = ours.set_index("corpus")[[f"{name}, chance there" for name in named]]
+    there = chances[f"{name}, chance there"][corpus]
+    return (
+        f"The lowest agreement is {written(least, 1)} {place}, where chance gives "
+        f"{written(there, 1)}. Chance is {span(chances.to_numpy().ravel(), 1)} at the chosen "
+        f"checkpoints and {span(ours['Â'], 1)} averaged over all (Â)."
+    )
 
 
 def needs(
@@ -109,7 +144,36 @@ def _sizes(results: Results, plan: Plan) -> Made:
         return [cells | {"vocabulary": found["vocabulary"]}]
 
     ours = gathered(results.each(plan.corpora, one))
-    return Made(beside(ours, paper.SIZES[paper.SIZES["corpus"].isin(plan.corpora)], ["corpus"]))
+    theirs = paper.SIZES[paper.SIZES["corpus"].isin(plan.corpora)]
+    table = beside(ours, theirs, ["corpus"])
+    return Made(
+        table,
+        sentence=f"{len(ours)} corpora are at hand. {BRACKETS}",
+        deviations=tuple(_differing(table)),
+        shown=briefly(table, list(theirs.columns.drop("corpus")), 0),
+    )
+
+
+_COUNTED = {
+    "texts": "texts in all",
+    "train": "training texts",
+    "train-length": "words in the median training text",
+    "vocabulary": "words in the vocabulary",
+}
+
+
+def _differing(sizes: pd.DataFrame) -> Iterator[str]:
+    """What each corpus has more or less of than the paper's, by a tenth or more."""
+    for end in (", paper", ", difference"):
+        sizes = sizes.assign(**{f"texts{end}": sizes[f"train{end}"] + sizes[f"val{end}"]})
+    for _, one in sizes.assign(texts=sizes["train"] + sizes["val"]).iterrows():
+        told = [
+            f"{written(one[name])} {what} ({written(one[f'{name}, paper'])})"
+            for name, what in _COUNTED.items()
+            if abs(one.get(f"{name}, difference", np.nan)) >= one.get(f"{name}, paper", np.nan) / 10
+        ]
+        if told:
+            yield f"{one['corpus']} has {', '.join(told)}; the paper's in brackets."
 
 
 def _of_pairs(
@@ -117,8 +181,10 @@ def _of_pairs(
     plan: Plan,
     printed: pd.DataFrame,
     named: Mapping[str, str],
+    said: Callable[[pd.DataFrame, pd.DataFrame], str],
     scale: float,
     digits: int,
+    deviations: tuple[str, ...] = (),
 ) -> Made:
     """A table of a few agreements."""
 
@@ -131,15 +197,41 @@ def _of_pairs(
         return [{"corpus": corpus} | cells]
 
     ours = gathered(results.each(plan.corpora, one))
-    table = beside(ours, printed[printed["corpus"].isin(plan.corpora)], ["corpus"])
-    numeric = table.select_dtypes("number").columns
-    table[numeric] = table[numeric].round(digits)
-    return Made(table)
+    theirs = printed[printed["corpus"].isin(plan.corpora)]
+    table = beside(ours, theirs, ["corpus"])
+    return Made(
+        _rounded(table, digits + 2),
+        sentence=f"{said(ours, printed)} {BRACKETS}",
+        deviations=deviations,
+        shown=briefly(table, list(named), digits, has_intervals=True),
+    )
 
 
-_INTEGERS = ("corpus", *COLUMNS, "Â", "ξ(α,βuf)", "ξ(α,β)", "ξ*")
+def _frozen_said(ours: pd.DataFrame, printed: pd.DataFrame) -> str:
+    frozen, uniform = (
+        f"{span(ours[name])} (the paper's six: {span(printed[name])})" for name in _FROZEN
+    )
+    return (
+        f"In per cent, A(α,αfr) is {frozen} and A(α,βuf) {uniform}; the frozen run has the seed of "
+        "run A."
+    )
+
+
+def _logistic_said(ours: pd.DataFrame, printed: pd.DataFrame) -> str:
+    first, second = _LOGISTIC
+    gained = ours[second] - ours[first]
+    return (
+        f"A(βuf,βlog) minus A(βuf,βpx) is {span(gained, 2)}; the regression is higher on "
+        f"{int((gained > 0).sum())} of {len(gained)} corpora."
+    )
+
+
 _FROZEN = {"A(α,αfr)": "attention~frozen", "A(α,βuf)": "attention~uniform"}
 _LOGISTIC = {"A(βuf,βpx)": "proxy~uniform", "A(βuf,βlog)": "logistic~uniform"}
+_SEED = (
+    f"The frozen run has seed {steps.REFERENCE}, that of run A: both start from the same weights "
+    "and see the same batches, which may raise A(α,αfr). The paper does not give its seed.",
+)
 
 
 def _main(id: str, title: str, where: str, said: str, **settings: Any) -> Artifact:
@@ -151,7 +243,7 @@ def _main(id: str, title: str, where: str, said: str, **settings: Any) -> Artifa
 
 TABLES = (
     _main("T2", "Agreement of attention with what words tell, in whole per cent", "Table 2",
-          "20 to 82 against 5 to 8 by chance", printed=paper.VALIDATION, split="dev",
+          "20 to 82 against 5 to 8 by chance", printed=paper.MAIN, split="dev",
           measure="top", digits=0, shown=_INTEGERS),
     _main("T3", "The same by Kendall's τ", "Table 3", "3.9 to 36.8 against 0",
           printed=paper.KENDALL, split="dev", measure="tau"),
@@ -170,9 +262,11 @@ TABLES = (
              lambda plan, corpus: [steps.sizes(plan, corpus)],
              (*steps.TEXTS, *TRANSLATED)),
     Artifact("T10", "Attention on a frozen random probe", "Table 10", "table",
-             partial(_of_pairs, printed=paper.FROZEN, named=_FROZEN, scale=100, digits=0),
+             partial(_of_pairs, printed=paper.FROZEN, named=_FROZEN, said=_frozen_said, scale=100,
+                     digits=0, deviations=_SEED),
              needs(), steps.SIX, "8 to 19 against 18 to 65"),
     Artifact("T11", "Proxy and logistic regression", "Table 11", "table",
-             partial(_of_pairs, printed=paper.LOGISTIC, named=_LOGISTIC, scale=1, digits=2),
+             partial(_of_pairs, printed=paper.LOGISTIC, named=_LOGISTIC, said=_logistic_said,
+                     scale=1, digits=2),
              needs(), steps.SIX, "regression higher in six of six, by .01 to .07"),
 )  # fmt: skip

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from heedful.corpora.pairs import EncodedPairs
-from heedful.corpora.parallel import Parallel, load_parallel
+from heedful.corpora.parallel import IWSLT, NEWS, Parallel, load_parallel
 from heedful.corpora.pieces import PIECES, bleu_of_counts
 from heedful.corpora.planted_pairs import planted_pairs
+from heedful.corpora.root import locate, root_of
 from heedful.dynamics.agreement_curves import curve_of
 from heedful.dynamics.proxy import ProxyConfig
+from heedful.errors import InputError
 from heedful.jobs import translating
 from heedful.jobs.beside import beside, gathered, row
 from heedful.jobs.ledger import Parts
@@ -65,12 +69,33 @@ def _load(plan: Plan, corpus: str) -> Parallel:
     return load_parallel(name, plan.data_root, languages)
 
 
+def lacking(plan: Plan, files: Sequence[str], source: str) -> str:
+    """Why a corpus's steps are nowhere, told where they are only drawn; nothing where a file is."""
+    try:
+        root = root_of(plan.data_root)
+        if any(locate(root, file) for file in files):
+            return ""
+    except InputError:  # no data root at all
+        pass
+    return f"data absent: {files[0]} is not in the data root; it comes from {source}"
+
+
+def _absent(plan: Plan, corpus: str) -> str:
+    if corpus == "iwslt14":
+        return lacking(plan, ["iwslt14/train.de"], IWSLT)
+    name, languages = PUBLISHED.get(corpus, ("", ("", "")))
+    if name != "news-commentary":
+        return ""
+    return lacking(plan, [f"{name}/{'-'.join(languages)}.{languages[0]}"], NEWS)
+
+
 def text(plan: Plan, corpus: str) -> Step[EncodedPairs]:
     """The corpus as sentencepiece ids."""
     size = plan.pick(SMOKE_PIECES, PIECES)
-    return translating.encoded(
+    found = translating.encoded(
         corpus, partial(_load, plan, corpus), size, {"source": dict(plan.source(corpus).inputs)}
     )
+    return replace(found, absent=_absent(plan, corpus))
 
 
 def translator(plan: Plan, attention: str = "dot", output: str = "relu") -> TranslatorConfig:

@@ -301,10 +301,11 @@ def over_seeds(values: ArrayLike) -> Estimate:
     return replace(_student(float(defined.mean()), error, n), undefined=undefined)
 
 
-def deviation(values: ArrayLike) -> Estimate:
+def deviation(values: ArrayLike, together: int = 1) -> Estimate:
     """The standard deviation of one number per seed, with the interval of a normal sample's (χ²).
 
-    Fewer than two defined values have none.
+    Fewer than two defined values have none. Intervals of several deviations, so many `together`,
+    are wider and hold all at once (Bonferroni), so that the largest may be picked.
     """
     given = np.asarray(values, dtype=np.float64)
     defined = given[~np.isnan(given)]
@@ -312,7 +313,8 @@ def deviation(values: ArrayLike) -> Estimate:
     if n < 2:
         return Estimate(_NAN, _NAN, _NAN, n, "none", undefined)
     found = float(defined.std(ddof=1))
-    low, high = (found * np.sqrt((n - 1) / chdtri(n - 1, tail)) for tail in _TAILS)
+    outside = _TAILS[0] / together
+    low, high = (found * np.sqrt((n - 1) / chdtri(n - 1, tail)) for tail in (outside, 1 - outside))
     return Estimate(found, float(low), float(high), n, "chi-squared", undefined)
 
 
