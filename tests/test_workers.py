@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import InputError
-from heedful.jobs.results import Results, Step
+from heedful.jobs.results import Results, Skipped, Step
 from heedful.jobs.workers import _finished, _took, compute_together
 from heedful.runs import locked
 
@@ -128,23 +128,23 @@ HEAVY = STUDY.replace(
 ).replace("import os, time", "import os, time, torch\nfrom pathlib import Path")
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_worker_without_memory_leaves_its_step_to_those_that_remain(
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_step_without_room_waits_until_it_is_alone(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
+    """One that has no room even then is skipped with a sentence; no other step is lost to it."""
     (tmp_path / "code" / f"{module}.py").write_text(HEAVY)
     (tmp_path / "full").write_text(str(times))  # how often the step finds the card full
     monkeypatch.setenv("FULL", str(tmp_path / "full"))
     compute_together(module, 2, out=tmp_path / "out", corpora=["here"])
-    value = tmp_path / "out" / "spread" / "steps" / "here/0/value.json"
-    assert json.loads(value.read_text())["value"] == 3
-
-
-def test_a_step_too_large_for_the_card_is_said_in_a_sentence(
-    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "code" / f"{module}.py").write_text(HEAVY)
-    (tmp_path / "full").write_text("99")
-    monkeypatch.setenv("FULL", str(tmp_path / "full"))
-    with pytest.raises(InputError, match="more memory than the GPU has free"):
-        compute_together(module, 2, out=tmp_path / "out", corpora=["here"])
+    results = Results(tmp_path / "out" / "spread" / "steps")
+    order = [one["step"] for one in results.journal()]
+    light = {f"here/{seed}/value" for seed in range(1, 6)} | {"here/text"}
+    assert set(order[:6]) == light
+    assert order[6:] == (["here/0/value"] if times == 1 else [])
+    if times == 99:
+        assert int((tmp_path / "full").read_text()) == 97  # tried beside others, and alone
+        steps = __import__(module)
+        one = steps.one(steps.STUDY.plan("smoke"), "here", 0)
+        with pytest.raises(Skipped, match="here/0/value found no memory left on cpu"):
+            results[one]

@@ -1,6 +1,6 @@
 """The bag-of-words proxy: what a model can learn while attention is uniform (dynamics.md §2.5).
 
-    p = softmax(W · 1/L Σₗ e_{xₗ} + b),   β^px of unit l for answer o: log softmax(W e_{xₗ})ₒ
+    p = softmax(W · 1/L Σₗ e_{xₗ} + b),   β^px of unit l: the log-odds of softmax(W e_{xₗ})ₒ
 
 One embedding-bag mean and one dense product per batch, whatever the number of target words: a
 document's loss is -Σₒ Y[o] log p[o] with Y the counts of its target words (its class, for a

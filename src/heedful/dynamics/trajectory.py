@@ -34,8 +34,8 @@ class Trajectory:
     """Updates done at each checkpoint."""
     attention: Float32[np.ndarray, "checkpoint flat"]
     probe: Float32[np.ndarray, "checkpoint flat"]
-    """β: what the model would say of the right answer from this unit alone, as a log probability;
-    only its order within a row has a meaning."""
+    """β: what the model would say of the right answer from this unit alone, as log-odds; only its
+    order within a row has a meaning."""
     correct: Bool[np.ndarray, "checkpoint row"]
     """Whether the model answers the row rightly (a translator: under teacher forcing)."""
     lengths: Int[np.ndarray, "row"]

@@ -130,6 +130,7 @@ def _slopes_at(
         inputs = points.flatten(0, 1).requires_grad_()
         batch = batch if len(points) == 1 else batch.repeated(len(points))
         logits: Tensor = model.from_inputs(inputs, batch).logits
-        top = logits.softmax(-1).gather(1, target.repeat(len(points))[:, None]).sum()
+        # In 64 bits: the slope of a sure model's probability rounds to 0 in fewer.
+        top = logits.double().softmax(-1).gather(1, target.repeat(len(points))[:, None]).sum()
         (slope,) = torch.autograd.grad(top, inputs)
     return slope.view(points.shape)

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from heedful.errors import InputError
-from heedful.runs import JSON, Form, commit, fingerprint, is_done, now, step
+from heedful.runs import JSON, Form, commit, fingerprint, is_done, is_out_of_memory, now, step
 
 T = TypeVar("T")
 
 JOURNAL = "journal.jsonl"
 """One line per computed step: where, how long, by which commit. Travels with the steps."""
+NO_ROOM = "{} found no memory left on {}; end what else runs there, or use a larger device"
 KEPT = 16
 """Loaded results kept in memory."""
 
@@ -33,6 +34,10 @@ class Skipped(Exception):
     def reason(self) -> str:
         """Why, in a sentence."""
         return str(self)
+
+
+class OutOfMemory(Skipped):
+    """A result that the device had no room for at the moment."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +218,11 @@ class Results:
         except (InputError, Skipped) as error:
             self.skipped[wanted.name] = str(error)
             raise Skipped(str(error)) from error
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            self.skipped[wanted.name] = NO_ROOM.format(wanted.name, self.device)
+            raise OutOfMemory(self.skipped[wanted.name]) from error
         shutil.rmtree(self._unfinished(wanted), ignore_errors=True)
         return found
 

@@ -4,8 +4,8 @@ A step is a closure and cannot be sent to another process, so every worker impor
 the same plan and takes the next step that is ready and that no other worker holds. What a worker
 finishes lies on disk, where the others and the reproduction afterwards find it.
 
-The workers share the memory of one GPU. Each gives back what a step leaves cached; one that still
-runs out of memory ends, and those that are left do its step when there is room.
+The workers share the memory of one GPU. Each gives back what a step leaves cached; a step that
+finds no room beside the others waits until no other is ready, and is then done by itself.
 """
 
 from __future__ import annotations
@@ -23,16 +23,21 @@ from typing import Any
 
 from heedful.errors import InputError
 from heedful.jobs.opening import device_of
-from heedful.jobs.results import Results, Skipped, Step
+from heedful.jobs.results import OutOfMemory, Results, Skipped, Step
 from heedful.jobs.study import Artifact, Claim, Study
-from heedful.runs import fingerprint, locked, read_json, remove_leftovers, write_json
+from heedful.runs import (
+    fingerprint,
+    give_back_memory,
+    locked,
+    read_json,
+    remove_leftovers,
+    write_json,
+)
 
 WORKING = ".working"
 """Folder of the steps' locks and of the reasons for skipping, inside the steps."""
 PAUSE = 0.5
 """Seconds before a worker without a ready step looks again."""
-NO_MEMORY = 75
-"""Exit code of a worker that ran out of GPU memory: no error while others go on."""
 
 
 def compute_together(
@@ -68,24 +73,14 @@ def compute_together(
         left = len(results.planned(wanted))
         try:
             if left:
-                _run_all(json.dumps(task), min(jobs, left))
+                _run(json.dumps(task), min(jobs, left))
         finally:
             shutil.rmtree(folder / "steps" / WORKING, ignore_errors=True)
     return left
 
 
-def _run_all(task: str, jobs: int) -> None:
-    """Runs the workers, and one alone after all of them ran out of memory beside each other."""
-    if _run(task, jobs) < jobs or (jobs > 1 and not _run(task, 1)):
-        return
-    raise InputError(
-        "The last step named above needs more memory than the GPU has free; end what else runs on "
-        "it, or take --device cpu."
-    )
-
-
-def _run(task: str, jobs: int) -> int:
-    """How many of the workers ran out of memory; none outlives this process's wait."""
+def _run(task: str, jobs: int) -> None:
+    """Starts the workers and waits for all of them; none outlives this process's wait."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     started = [
         subprocess.Popen([sys.executable, "-m", "heedful.jobs.workers", task], env=environment)
@@ -97,10 +92,8 @@ def _run(task: str, jobs: int) -> int:
         for worker in started:
             worker.terminate()
         raise
-    failed = [code for code in codes if code not in (0, NO_MEMORY)]
-    if failed:
-        raise RuntimeError(f"a worker ended with code {failed[0]}; see above")
-    return codes.count(NO_MEMORY)
+    if any(codes):
+        raise RuntimeError(f"a worker ended with code {next(filter(None, codes))}; see above")
 
 
 def work(task: dict[str, Any]) -> None:
@@ -118,20 +111,23 @@ def work(task: dict[str, Any]) -> None:
             done.add(one.name)
         return one.name in done
 
+    def is_ready(one: Step[Any]) -> bool:
+        return all(map(is_done, one.needs))
+
     while todo:
         before = len(todo)
         _note_skipped(results, shared, todo)
         todo = [one for one in todo if one.name not in results.skipped and not is_done(one)]
-        for one in todo:
-            if all(map(is_done, one.needs)) and _took(results, shared, one):
-                break
-        else:
-            if len(todo) == before:
-                time.sleep(PAUSE)
+        ready = [one for one in todo if is_ready(one)]
+        # A step that another worker holds is ready too: large ones are taken after all others.
+        light = [one for one in ready if not _large(shared, one).is_file()]
+        take = _took if light else _took_alone
+        if not any(take(results, shared, one) for one in light or ready) and len(todo) == before:
+            time.sleep(PAUSE)
 
 
-def _took(results: Results, shared: Path, one: Step[Any]) -> bool:
-    """Whether this worker got the step, which is then done or skipped."""
+def _took(results: Results, shared: Path, one: Step[Any], is_alone: bool = False) -> bool:
+    """Whether this worker got the step, which is then done, skipped or found too large for now."""
     place = shared / fingerprint({"step": one.name, "key": one.key})
     try:
         with locked(place):
@@ -142,28 +138,30 @@ def _took(results: Results, shared: Path, one: Step[Any]) -> bool:
                 results[one]
                 _finished(shared, one).touch()
             except Skipped as skipped:
-                write_json(place / "skipped.json", {"reason": skipped.reason})
-            _give_back(results.device)
-            return True
+                if isinstance(skipped, OutOfMemory) and not is_alone:
+                    print(f"{one.name} waits for room", file=sys.stderr, flush=True)
+                    del results.skipped[one.name]
+                    _large(shared, one).touch()
+                else:
+                    write_json(place / "skipped.json", {"reason": skipped.reason})
     except InputError:  # another worker holds it
+        return False
+    give_back_memory()
+    return True
+
+
+def _took_alone(results: Results, shared: Path, one: Step[Any]) -> bool:
+    """`_took` of a step that found no room beside others: one such step at a time."""
+    try:
+        with locked(shared / "alone"):
+            return _took(results, shared, one, is_alone=True)
+    except InputError:  # another worker is at one
         return False
 
 
-def _give_back(device: str) -> None:
-    """Frees what a finished step leaves cached on the GPU, for the other workers."""
-    if device.startswith("cuda"):
-        import torch
-
-        torch.cuda.empty_cache()
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether the GPU is full: the allocator says so in a class of its own, the driver in words."""
-    import torch
-
-    return isinstance(error, torch.OutOfMemoryError) or (
-        isinstance(error, torch.AcceleratorError) and "out of memory" in str(error)
-    )
+def _large(shared: Path, one: Step[Any]) -> Path:
+    """What a worker leaves behind where a step found no room beside the others."""
+    return shared / f"{fingerprint({'step': one.name, 'key': one.key})}.large"
 
 
 def _finished(shared: Path, one: Step[Any]) -> Path:
@@ -209,10 +207,4 @@ if __name__ == "__main__":
     import torch
 
     torch.set_num_threads(1)
-    try:
-        work(json.loads(sys.argv[1]))
-    except (torch.OutOfMemoryError, torch.AcceleratorError) as error:
-        if not _is_out_of_memory(error):
-            raise
-        print("out of GPU memory: this worker ends", file=sys.stderr, flush=True)
-        sys.exit(NO_MEMORY)
+    work(json.loads(sys.argv[1]))

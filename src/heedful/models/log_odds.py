@@ -15,7 +15,7 @@ def log_odds(
 ) -> Float[Tensor, "*row"]:
     """The logit of one class per row over what all the others say together.
 
-    Rises with the probability, and so does its derivative: that of log p divided by 1 − p.
+    It rises with the probability; its derivative is that of log p divided by 1 − p.
     """
     at = right[..., None]
     own = logits.gather(-1, at)[..., 0]

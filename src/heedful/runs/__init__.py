@@ -14,6 +14,7 @@ from heedful.runs.atomic import (
 )
 from heedful.runs.folder import RunFolder
 from heedful.runs.locks import locked
+from heedful.runs.memory import give_back_memory, is_out_of_memory
 from heedful.runs.provenance import commit, now, versions
 from heedful.runs.steps import JSON, TABLE, Form, fingerprint, is_done, step
 
@@ -24,7 +25,9 @@ __all__ = [
     "RunFolder",
     "commit",
     "fingerprint",
+    "give_back_memory",
     "is_done",
+    "is_out_of_memory",
     "locked",
     "now",
     "plain",

@@ -2,7 +2,7 @@
 
 A checkpoint lives until the result made from it stands on disk. Trainers only write it; who lent
 them the folder takes it away (`remove_checkpoint`, or with the whole folder), so that what fails
-between the last update and the saved model costs no second training.
+between the last update and the saved model costs no more than a kill: what was trained since then.
 """
 
 from __future__ import annotations

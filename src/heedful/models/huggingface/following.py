@@ -66,7 +66,8 @@ def value_products(
         hidden = entered[last].hidden.detach().requires_grad_()
         with torch.enable_grad(), starting_at(layout, last, hidden, {}):
             logits = logits_of(classifier.run(inputs))
-            after = logits.softmax(-1).gather(1, target[:, None]).sum()
+            # In 64 bits: the slope of a sure model's probability rounds to 0 in fewer.
+            after = logits.double().softmax(-1).gather(1, target[:, None]).sum()
         slope = torch.ones_like(after)
         for place in range(last, -1, -1):
             if place < last:
