@@ -74,5 +74,5 @@ def test_bad_input_is_told_in_a_sentence(files, tmp_path, source, target, option
 
 def test_a_missing_file_is_named(tmp_path):
     (tmp_path / "a").write_text("x\n")
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="b is not a file"):
         align(tmp_path / "a", tmp_path / "b", tmp_path / "out")

@@ -1,5 +1,7 @@
 """Agreement of a translator's attention with an alignment."""
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from heedful.corpora.pairs import PairSplit, Side, collate_pairs
 from heedful.importance import explain
 from heedful.models import read
 from heedful.models.translator import TranslatorConfig, build_translator
+from heedful.statistics import proportion
 
 LINKS = (((1, 0), (2, 1)), ((1, 0), (2, 0)))
 """Source units count the start symbol; the second pair's first word has two links."""
@@ -67,7 +70,29 @@ def test_the_finding_tells_hits_beside_chance(reading):
     finding = audit.summarise(table)
     assert finding.get("top unit is aligned", CHANCE).value == pytest.approx((0.2 + 0.2 + 0.5) / 3)
     assert "output words" in finding.answer
+    assert set(table["sentence"]) == {"a", "b"}
     assert "have no aligned source word" in finding.notes[0]
+
+
+def test_words_are_resampled_with_their_sentence():
+    sentences, words = 60, 12
+    is_hit = np.arange(sentences) % 2 == 0  # all words of a sentence or none
+    rows = pd.DataFrame(
+        {
+            "instance": [f"{s}:{t}" for s in range(sentences) for t in range(words)],
+            "sentence": np.repeat(np.arange(sentences).astype(str), words),
+            "ranking": "attention",
+            "links": 1,
+            "hit": np.repeat(is_hit.astype(float), words),
+            "mass": 0.5,
+            "chance": 0.1,
+        }
+    )
+    found = AUDITS["alignment"].summarise(rows).get("top unit is aligned", "attention")
+    alone = proportion(sentences // 2, sentences)  # what the words add is nothing
+    assert found.value == 0.5
+    assert found.n == sentences
+    assert found.high - found.low == pytest.approx(alone.high - alone.low, rel=0.15)
 
 
 def test_without_links_there_is_nothing_to_measure(reading):

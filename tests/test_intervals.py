@@ -16,6 +16,7 @@ from heedful.statistics import (
     moments,
     over_seeds,
     paired,
+    pooled,
     proportion,
     quantile,
     resampling_weights,
@@ -278,3 +279,28 @@ def test_the_deviation_of_seeds_has_the_interval_of_a_normal_sample():
     wider = deviation([1.0, 2.0, 3.0, 4.0, 5.0], together=5)
     assert wider.low == pytest.approx(np.sqrt(2.5 * 4 / 14.8603), rel=1e-4)
     assert wider.high == pytest.approx(np.sqrt(2.5 * 4 / 0.2070), rel=1e-3)
+
+
+def test_a_pooled_mean_covers_the_truth_where_values_hang_together():
+    rng = np.random.default_rng(3)
+    found, alone = [], []
+    for _ in range(300):
+        sizes = rng.integers(1, 20, 100)
+        hits = rng.random(sizes.sum()) < np.repeat(rng.beta(1, 1, 100), sizes)
+        groups = np.repeat(names(100), sizes).tolist()
+        found.append(pooled(hits, groups))
+        alone.append(mean(hits, groups))
+    assert 0.92 <= coverage(found, 0.5) <= 0.98
+    assert coverage(alone, 0.5) < 0.8  # as if every value were its own
+
+
+def test_pooled_values_without_spread_are_one_for_each_group():
+    groups = np.repeat(names(40), 5).tolist()
+    assert pooled(np.ones(200), groups) == proportion(40, 40)
+    assert pooled(np.zeros(200), groups) == proportion(0, 40)
+    none = pooled(np.zeros(200), groups, is_difference=True)
+    assert (none.low, none.high, none.method) == (0, 0, "constant")
+    assert math.isnan(pooled(np.full(10, 0.3), groups[:10]).low)
+    assert math.isnan(pooled([], []).value)
+    some = pooled([1.0, NAN, 0.0, 2.0], ["a", "a", "b", "b"])
+    assert (some.value, some.n, some.undefined) == (1.0, 2, 1)

@@ -119,7 +119,7 @@ def test_a_followed_run_is_what_comparisons_read(results: Results) -> None:
     written = results[translating.translated(TEXT, step, "test", 2)]
     expected = bleu(written["translation"], written["reference"]).score
     found = float(bleu_of_counts(written, np.ones((1, len(written))))[0])
-    assert found == pytest.approx(expected, abs=1e-6) or found == 0.0
+    assert found == pytest.approx(expected, abs=1e-6)
     assert len(written) == SIZES["test"]
 
 
@@ -132,6 +132,25 @@ def test_counts_give_the_corpus_bleu_back() -> None:
     whole = bleu_of_counts(counts, np.array([[1.0, 1.0], [2.0, 0.0]]))
     assert whole[0] == pytest.approx(bleu(written, right).score)
     assert whole[1] == pytest.approx(bleu(written[:1] * 2, right[:1] * 2).score)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["the cat sat under a tree", "dogs run"],  # no match of four words
+        ["a mat the on", "bridge over"],  # none of two, three and four
+        ["nothing", "here"],  # none at all, and no four words to match
+        ["", ""],
+    ],
+)
+def test_counts_are_smoothed_as_sacrebleu_does(written: list[str]) -> None:
+    from heedful.corpora.pieces import bleu_counts
+
+    right = ["the cat sat on the mat", "a dog ran over the bridge"]
+    found = bleu_of_counts(bleu_counts(written, right), np.array([[1.0, 1.0], [3.0, 1.0]]))
+    assert found[0] == pytest.approx(bleu(written, right).score)
+    more = [[texts[0]] * 3 + texts[1:] for texts in (written, right)]
+    assert found[1] == pytest.approx(bleu(*more).score)
 
 
 def test_the_best_attention_of_a_linear_model_is_certified(results: Results) -> None:

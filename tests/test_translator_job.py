@@ -11,14 +11,7 @@ from pathlib import Path
 import pytest
 
 from heedful.audits.alignment import CHANCE
-from heedful.corpora.pair_files import (
-    UsablePairs,
-    dev_rows,
-    learnt_pieces,
-    piece_links,
-    read_links,
-    usable_pairs,
-)
+from heedful.corpora.pieces import bleu
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.errors import InputError, UnsupportedModel
 from heedful.jobs import load
@@ -26,6 +19,7 @@ from heedful.jobs.translator import TranslatedFiles, grid_of, train_translator
 from heedful.jobs.translator_texts import Texts
 from heedful.models.saved_translator import load_translator
 from heedful.models.translator import TranslatorConfig
+from heedful.runs import write_text
 from heedful.training.sequences import SequenceConfig, SequenceMoment
 
 WORDS = [a + b for a in ("ba", "de", "fi", "go", "ku") for b in ("na", "to", "ri", "se", "mo")]
@@ -72,6 +66,7 @@ def test_learnt_attention_lies_on_the_true_links(learnt: TranslatedFiles) -> Non
     random_order = learnt.finding.get("top unit is aligned", "random")
     assert random_order is not None
     assert abs(random_order.value - chance.value) < 0.1
+    assert hit.n == chance.n == learnt.found["dev"]  # pairs are resampled, not their pieces
 
 
 def test_uniform_attention_is_at_chance(tmp_path: Path) -> None:
@@ -131,6 +126,8 @@ def test_the_run_holds_what_is_promised(learnt: TranslatedFiles) -> None:
     lines = (folder / "translations.tsv").read_text().splitlines()
     assert lines[0].split("\t") == ["source", "reference", "translation"]
     assert len(lines) == 1 + learnt.found["dev"]
+    columns = list(zip(*(line.split("\t") for line in lines[1:]), strict=True))
+    assert learnt.estimate("bleu").value == pytest.approx(bleu(columns[2], columns[1]).score)
     saved = load_translator(folder / "model")
     source, _, translation = lines[1].split("\t")
     assert saved.translate([source]) == [translation]
@@ -142,6 +139,7 @@ def test_the_page_holds_the_numbers(learnt: TranslatedFiles) -> None:
     page = learnt.page.read_text()
     assert str(learnt.estimate("bleu")) in page
     assert learnt.finding.answer in page
+    assert "dev pairs also chose the weights" in page
     assert page.count('<table class="matrix">') == 6
     assert page.count('class="linked"') > 15
     assert "<script" not in page
@@ -207,18 +205,6 @@ def test_a_killed_run_ends_with_the_same_numbers(tmp_path: Path) -> None:
     assert not (tmp_path / "killed" / "checkpoint.safetensors").exists()
 
 
-def test_unusable_lines_are_left_out_and_counted(tmp_path: Path) -> None:
-    one, two = tmp_path / "a", tmp_path / "b"
-    one.write_text("\ufeffein Hund\n\neine Katze\nzu lang " + "x " * 9 + "\n", "utf-8")
-    two.write_text("a dog\na cow\n \nlong\n", "utf-8")
-    found = usable_pairs(one, two, max_words=8)
-    assert found == UsablePairs((("ein Hund", "a dog"),), (0,), 2, 1, 4)
-    assert found.said("given") == (
-        "2 of 4 given pairs with an empty side are left out.",
-        "1 of 4 given pairs with a line that is too long is left out.",
-    )
-
-
 @pytest.mark.parametrize(
     ("source", "target", "options", "said"),
     [
@@ -247,30 +233,6 @@ def test_bad_input_is_one_sentence_and_leaves_no_folder(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_bad_alignment_is_told_by_its_line(tmp_path: Path) -> None:
-    one, two, links = written(tmp_path, drawn(3))
-    found = usable_pairs(one, two)
-    good = links.read_text().splitlines()
-    for bad, said in (
-        (good[:2], "has 2 lines, the sentences it should link 3"),
-        ([good[0], "0-0 1:1", good[2]], "line 2: expected links such as 0-0 1-2, got '1:1'"),
-        ([good[0], good[1], "0-99"], "line 3: link 0-99 goes beyond the sentences"),
-    ):
-        links.write_text("\n".join(bad) + "\n")
-        with pytest.raises(InputError, match=said):
-            read_links(links, found)
-
-
-def test_dev_pairs_are_drawn_by_what_they_say() -> None:
-    pairs = [(f"a{n}", f"b{n}") for n in range(40)] * 2
-    rows = dev_rows(pairs, 0.25, seed=3)
-    assert len(rows) == 10
-    assert max(rows) < 40  # of copies the first
-    dev = {pairs[row] for row in rows}
-    assert {pairs[::-1][row] for row in dev_rows(pairs[::-1], 0.25, seed=3)} == dev
-    assert {pairs[row] for row in dev_rows(pairs, 0.25, seed=4)} != dev
-
-
 def test_no_copy_of_a_dev_pair_is_trained_on(tmp_path: Path) -> None:
     one, two, _ = written(tmp_path, drawn(30) * 2)
     texts = Texts.read((one, two), 0.2, 100, seed=0)
@@ -282,17 +244,69 @@ def test_no_copy_of_a_dev_pair_is_trained_on(tmp_path: Path) -> None:
         given.encoded(None, "same")
 
 
-def test_links_of_words_become_links_of_their_pieces() -> None:
-    pairs = list(planted_pairs({"train": 60, "dev": 1}).splits["train"])
-    pieces = learnt_pieces(pairs, 90)
-    pair = pairs[0]
-    counts = [[len(row) for row in pieces.encode(text.split())] for text in pair]
-    (found,) = piece_links([pair], [((0, 1),)], pieces)
-    before = counts[1][0]
-    assert found == tuple((i, before + j) for i in range(counts[0][0]) for j in range(counts[1][1]))
-    whole = tuple((i, 0) for i in range(len(counts[0])))
-    (every,) = piece_links([pair], [whole], pieces)
-    assert {i for i, _ in every or ()} == set(range(len(pieces.encode([pair[0]])[0])))
+def test_a_copy_with_other_blanks_or_other_code_points_is_a_copy(tmp_path: Path) -> None:
+    one, two, _ = written(tmp_path, drawn(30))
+    for path in (one, two):
+        lines = path.read_text().splitlines()
+        odd = [line.replace(" ", "  ").replace("k", "\uff4b") for line in lines]
+        path.write_text("\n".join([*lines, *odd, ""]), "utf-8")
+    texts = Texts.read((one, two), 0.2, 100, seed=0)
+    measured = {" ".join(source.split()) for source, _ in texts.dev_pairs}
+    learnt_from = {
+        " ".join(source.replace("\uff4b", "k").split()) for source, _ in texts.train_pairs
+    }
+    assert len(measured) == 6
+    assert not measured & learnt_from
+    assert len(texts.train_pairs) == 2 * 24
+    assert texts.said() == ["6 given pairs are copies of dev pairs and not trained on."]
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends an audit early."""
+
+
+def test_an_interrupted_audit_leaves_no_findings_of_another_alignment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target, _ = written(tmp_path, drawn(40))
+    *dev, links = written(tmp_path / "dev", [WORDS[n : n + 4] for n in range(12)])
+    other = tmp_path / "links2"
+    other.write_text("0-0\n" * 12)
+    run = tmp_path / "run"
+
+    def asked(alignment: Path) -> TranslatedFiles:
+        return train_translator(
+            str(source), str(target), str(run), dev=(str(dev[0]), str(dev[1])),
+            alignment=str(alignment), model=SMALL, training=BRIEF, device="cpu",
+        )  # fmt: skip
+
+    first = asked(links)
+    page = first.page.read_bytes()
+    with monkeypatch.context() as broken:
+        broken.setattr("heedful.report.translator_page.render_translator", _interrupt)
+        with pytest.raises(Interrupted):
+            asked(other)
+    assert asked(links).found == first.found  # nothing was touched
+    assert first.page.read_bytes() == page
+    with monkeypatch.context() as broken:
+        broken.setattr("heedful.jobs.translator.write_text", _interrupt_at_the_page)
+        with pytest.raises(Interrupted):
+            asked(other)
+    (run / "watched.jsonl").write_text("left by a kill")
+    assert asked(links).found == first.found  # measured anew
+    assert first.page.read_bytes() == page
+    assert not (run / "watched.jsonl").exists()
+    assert asked(other).found["alignment"] == "links2"
+
+
+def _interrupt(*_: object) -> str:
+    raise Interrupted
+
+
+def _interrupt_at_the_page(path: Path, text: str) -> None:
+    if path.name == "index.html":
+        raise Interrupted
+    write_text(path, text)
 
 
 def test_the_grid_follows_the_updates() -> None:

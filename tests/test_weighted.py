@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from heedful.statistics.weighted import quantile_of, rank_correlation, weight_below
+from heedful.statistics.weighted import quantile_of, rank_correlation, ratio_of, weight_below
 
 DRAW = np.random.default_rng(0)
 X = np.round(DRAW.normal(size=12), 1)
@@ -49,3 +49,10 @@ def test_a_quantile_is_that_of_the_resample(q: float) -> None:
 def test_a_quantile_of_nothing_is_undefined() -> None:
     assert np.isnan(quantile_of([], 0.5)(np.zeros((2, 0)))).all()
     assert np.isnan(quantile_of(X, 0.5)(np.zeros((1, 12)))).all()
+
+
+def test_a_ratio_is_that_of_the_sums_of_the_resample() -> None:
+    found = ratio_of(X, Y**2)(WEIGHTS)
+    for value, weights in zip(found, WEIGHTS, strict=True):
+        assert value == pytest.approx(resample(X, weights).sum() / resample(Y**2, weights).sum())
+    assert np.isnan(ratio_of(X, np.zeros(12))(WEIGHTS)).all()

@@ -16,20 +16,20 @@ from torch import Tensor
 
 from heedful.audits.evidence import share_on
 from heedful.audits.finding import Finding, Measure
-from heedful.audits.tables import counted, per_ranking, percent, wide
+from heedful.audits.tables import counted, per_ranking, percent
+from heedful.corpora.pairs import pair_of
+from heedful.corpora.parallel import Links
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
+from heedful.statistics.intervals import pooled
 
 QUESTION = "Does attention lie on the source words that the alignment names?"
 MEASURES = {"hit": "top unit is aligned", "mass": "mass on aligned units"}
 CHANCE = "a unit drawn at random"
 
-Links = Sequence[Sequence[tuple[int, int]]]
-"""For each sentence its links (source unit, output word), counted as the reading does."""
 
-
-def with_links(reading: Reading, links: Links) -> Reading:
+def with_links(reading: Reading, links: Sequence[Links]) -> Reading:
     """A translator's reading with the units that each output word is aligned with as evidence.
 
     `links[s]` are those of the reading's sentence s; source units count the start symbol as 0.
@@ -57,7 +57,7 @@ def rows(
 
     Of tied units the top one is drawn at random, so that even attention hits as often as chance: a
     hit is then a probability. A word without links has nan; `chance` is the share of units that are
-    aligned.
+    aligned. `sentence` is the pair that the word is of.
     """
     known = reading.evidence
     if known is None or not importance:
@@ -66,7 +66,7 @@ def rows(
     has_links = found.any(-1)
     hits = [_share_of_top(score, found, mask) for score in importance.values()]
     masses = [share_on(score, found, mask) for score in importance.values()]
-    return per_ranking(
+    table = per_ranking(
         reading.names,
         list(importance),
         units=reading.units[:, None],
@@ -75,6 +75,7 @@ def rows(
         mass=torch.stack(masses, 1),
         chance=(found.sum(-1).double() / mask.sum(-1)).masked_fill(~has_links, torch.nan)[:, None],
     )
+    return table.assign(sentence=table["instance"].map(pair_of))
 
 
 def _share_of_top(
@@ -89,7 +90,10 @@ def _share_of_top(
 
 
 def summarise(rows: pd.DataFrame) -> Finding:
-    """The finding over all output words with links, beside what a random unit would hit."""
+    """The finding over all output words with links, beside what a random unit would hit.
+
+    Words of a sentence hang together: whole sentences are resampled, and n counts them.
+    """
     of = int(rows["instance"].nunique()) if len(rows) else 0
     rows = rows[rows["links"] > 0] if of else rows
     kept = int(rows["instance"].nunique()) if len(rows) else 0
@@ -100,12 +104,14 @@ def summarise(rows: pd.DataFrame) -> Finding:
     if not kept:
         nothing = "Nothing could be measured: no output word has an aligned source word."
         return Finding("alignment", QUESTION, nothing, (), "measures", {}, notes)
+    methods = dict(iter(rows.groupby("ranking", sort=False)))
     measures = [
-        Measure(name, estimate, method)
+        Measure(name, pooled(own[column], own["sentence"].tolist()), str(method))
         for column, name in MEASURES.items()
-        for method, estimate in wide(rows, column).means().items()
+        for method, own in methods.items()
     ]
-    chance = next(iter(wide(rows, "chance").means().values()))
+    own = next(iter(methods.values()))
+    chance = pooled(own["chance"], own["sentence"].tolist())
     measures.append(Measure(MEASURES["hit"], chance, CHANCE))
     shown = {m.method: m.estimate for m in measures if m.name == MEASURES["hit"]}
     first = "attention" if "attention" in shown else next(iter(shown))

@@ -1,7 +1,8 @@
 """A user's two files of sentences as training and dev pairs, and links between their words.
 
 What cannot be used (an empty side, a line that is too long) is left out and counted. The dev pairs
-are drawn by what they say, so that the order of the lines does not matter.
+are drawn by what they say, so that the order of the lines does not matter; pairs that a model could
+not tell apart are one.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from heedful.corpora.parallel import Pair, Parallel, paired_lines
-from heedful.corpora.pieces import MAX_PIECES, PIECES, Pieces, train_pieces
+from heedful.corpora.parallel import Links, Pair, Parallel, paired_lines
+from heedful.corpora.pieces import MAX_PIECES, PIECES, Pieces, normalised, train_pieces
 from heedful.corpora.root import lines_of
 from heedful.corpora.splits import draw
 from heedful.errors import InputError
@@ -26,9 +28,6 @@ LEAST = 10
 """Different pairs below which there is nothing to split."""
 WORDS_PER_PIECE = 10
 """A vocabulary nobody asked for has a piece for so many running words at most."""
-
-Links = tuple[tuple[int, int], ...]
-"""The (source, target) positions of one pair that go together."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,11 @@ class UsablePairs:
     of: int
     """Lines of each file."""
 
-    def kept(self, rows: Sequence[int], long: int) -> UsablePairs:
-        """Some of the pairs; the others are too long."""
+    def kept(self, rows: Sequence[int], empty: int, long: int) -> UsablePairs:
+        """Some of the pairs; of the others so many are empty, and too long."""
         return UsablePairs(
             tuple(self.pairs[row] for row in rows), tuple(self.lines[row] for row in rows),
-            self.empty, self.long + long, self.of,
+            self.empty + empty, self.long + long, self.of,
         )  # fmt: skip
 
     def said(self, name: str) -> tuple[str, ...]:
@@ -64,9 +63,7 @@ def usable_pairs(source: Path, target: Path, max_words: int = MAX_WORDS) -> Usab
     """The pairs of two files, without those with an empty side or more words than the limit."""
     if max_words < 1:
         raise InputError(f"--max-words must be at least 1, got {max_words}.")
-    one, two = paired_lines(source, target)
-    one[0], two[0] = (lines[0].removeprefix("\ufeff").strip() for lines in (one, two))
-    pairs = list(zip(one, two, strict=True))
+    pairs = list(zip(*paired_lines(source, target), strict=True))
     is_empty = [not left or not right for left, right in pairs]
     is_long = [
         not empty and max(len(text.split()) for text in pair) > max_words
@@ -83,6 +80,12 @@ def usable_pairs(source: Path, target: Path, max_words: int = MAX_WORDS) -> Usab
     )
 
 
+def as_said(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs as pieces see them: those that are equal are copies, whatever their blanks."""
+    source, target = (normalised([pair[side] for pair in pairs]) for side in (0, 1))
+    return list(zip(source, target, strict=True))
+
+
 def dev_rows(pairs: Sequence[Pair], share: float = DEV_SHARE, seed: int = 0) -> list[int]:
     """Which pairs are for dev: a share of the different ones, drawn by seed and text.
 
@@ -91,7 +94,7 @@ def dev_rows(pairs: Sequence[Pair], share: float = DEV_SHARE, seed: int = 0) -> 
     if not 0 < share < 1:
         raise InputError(f"--dev-share must lie between 0 and 1, got {share:g}.")
     first: dict[Pair, int] = {}
-    for row, pair in enumerate(pairs):
+    for row, pair in enumerate(as_said(pairs)):
         first.setdefault(pair, row)
     if len(first) < LEAST:
         raise InputError(
@@ -123,9 +126,19 @@ def fitting(found: UsablePairs, pieces: Pieces, max_pieces: int = MAX_PIECES) ->
     sides = [pieces.encode([pair[side] for pair in found.pairs]) for side in (0, 1)]
     sizes = [(len(one), len(two)) for one, two in zip(*sides, strict=True)]
     rows = [row for row, both in enumerate(sizes) if min(both) and max(both) <= max_pieces]
+    empty = sum(not min(both) for both in sizes)
+    long = len(sizes) - len(rows) - empty
+    if not rows and not long:
+        raise InputError(
+            "Every pair has a side that holds nothing but blanks and control characters; give "
+            "files of sentences."
+        )
     if not rows:
-        raise InputError(f"Every pair has more than {max_pieces:,} pieces; raise --pieces.")
-    return found.kept(rows, len(sizes) - len(rows))
+        raise InputError(
+            f"Every pair has more than {max_pieces:,} pieces on a side; raise --pieces, or give "
+            "shorter sentences."
+        )
+    return found.kept(rows, empty, long)
 
 
 def as_parallel(name: str, train: Sequence[Pair], dev: Sequence[Pair]) -> Parallel:
@@ -176,17 +189,15 @@ def piece_links(
     All pieces of a word have its links. Positions count pieces from 0, without start and end.
     """
     words = sorted({word for pair in pairs for text in pair for word in text.split()})
-    sizes = dict(zip(words, map(len, pieces.encode(words)), strict=True))
-    whole = [[len(row) for row in pieces.encode([p[side] for p in pairs])] for side in (0, 1)]
+    known = dict(zip(words, pieces.encode(words), strict=True))
+    whole = zip(*(pieces.encode([pair[side] for pair in pairs]) for side in (0, 1)), strict=True)
     found: list[Links | None] = []
-    for row, (pair, own) in enumerate(zip(pairs, links, strict=True)):
-        places = [_places([sizes[word] for word in text.split()]) for text in pair]
-        if any(
-            sum(map(len, side)) != total[row] for side, total in zip(places, whole, strict=True)
-        ):
+    for pair, sentences, own in zip(pairs, whole, links, strict=True):
+        cut = [[known[word] for word in text.split()] for text in pair]
+        if [list(chain(*side)) for side in cut] != list(sentences):
             found.append(None)  # cut otherwise as a sentence than word by word
             continue
-        left, right = places
+        left, right = (_places([len(word) for word in side]) for side in cut)
         found.append(tuple((i, j) for a, b in own for i in left[a] for j in right[b]))
     return found
 

@@ -116,6 +116,11 @@ def instances(pairs: Pairs) -> Batch:
     )
 
 
+def pair_of(instance: str) -> str:
+    """The name of the pair that an instance is a word of."""
+    return instance.rpartition(":")[0]
+
+
 @dataclass(frozen=True, eq=False)
 class Side:
     """One side of a split: ids one after the other, without start and end."""

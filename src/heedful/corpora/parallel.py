@@ -26,6 +26,8 @@ MAX_WORDS = 1_000
 """Words of a sentence at most, so that a file without line breaks is noticed."""
 
 Pair = tuple[str, str]
+Links = tuple[tuple[int, int], ...]
+"""The (source, target) positions of one pair that go together."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Parallel:
     """Source and target language."""
     splits: Mapping[str, Sequence[Pair]]
     """(source, target) pairs; `train`, `dev`, `test` and further test sets."""
-    alignments: Mapping[str, Sequence[tuple[tuple[int, int], ...]]] | None = None
+    alignments: Mapping[str, Sequence[Links]] | None = None
     """The (source, target) positions of words that translate each other, where that is known."""
 
 
@@ -81,6 +83,7 @@ def paired_lines(source: Path, target: Path) -> tuple[list[str], list[str]]:
         )
     if not one:
         raise InputError(f"{source} and {target} are empty; give one sentence a line.")
+    one[0], two[0] = (lines[0].removeprefix("\ufeff").strip() for lines in (one, two))
     return one, two
 
 

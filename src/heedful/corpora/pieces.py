@@ -58,6 +58,14 @@ class Pieces:
         return found
 
 
+def normalised(texts: Sequence[str]) -> list[str]:
+    """The texts as pieces see them: NFKC, and single blanks also for zero-width ones."""
+    from sentencepiece import SentencePieceNormalizer
+
+    seen: list[str] = SentencePieceNormalizer(rule_name="nmt_nfkc").normalize(list(texts))
+    return [" ".join(text.split()) for text in seen]
+
+
 def train_pieces(texts: Iterable[str], size: int = PIECES, is_exact: bool = True) -> Pieces:
     """A unigram tokeniser of exactly so many pieces (§2.3), learnt from the texts.
 
@@ -161,8 +169,8 @@ def bleu_of_counts(
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Corpus BLEU of each resample: weights [replicate sentence] to [replicate].
 
-    exp(min(0, 1 - r / c)) (Π pₙ)^¼ in points. A resample without any match of some order gets 0,
-    where sacrebleu would smooth.
+    exp(min(0, 1 - r / c)) (Π pₙ)^¼ in points, as sacrebleu smooths: the first order without a match
+    counts half a match, the next a quarter, and so on. Without any match it is 0.
     """
     import numpy as np
 
@@ -172,6 +180,9 @@ def bleu_of_counts(
     matches = np.stack([total(f"matches {n}") for n in ORDERS])
     ngrams = np.stack([total(f"ngrams {n}") for n in ORDERS])
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.log(matches / ngrams).mean(0)
+        is_missed = (matches == 0) & (ngrams > 0)
+        smoothed = np.where(is_missed, 0.5 ** np.cumsum(is_missed, 0), matches)
+        precision = np.log(smoothed / ngrams).mean(0)
         brevity = np.minimum(0.0, 1 - total("reference length") / total("length"))
-        return np.asarray(np.nan_to_num(100 * np.exp(precision + brevity), nan=0.0))
+        score = np.nan_to_num(100 * np.exp(precision + brevity), nan=0.0)
+    return np.where(matches.any(0), score, 0.0)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.corpora.parallel import paired_lines
 from heedful.errors import InputError
 from heedful.runs import write_json, write_text
 from heedful.runs.progress import ticking
@@ -95,12 +96,10 @@ def align(
         raise InputError(f"--iterations must be at least 1, got {iterations}.")
     if max_tokens < 1:
         raise InputError(f"--max-tokens must be at least 1, got {max_tokens}.")
-    texts = [_sentences(Path(path), lower) for path in (source, target)]
-    if len(texts[0]) != len(texts[1]):
-        raise InputError(
-            f"{source} has {len(texts[0]):,} lines and {target} has {len(texts[1]):,}; line n of "
-            "one must translate line n of the other."
-        )
+    texts = [
+        [(line.lower() if lower else line).split() for line in lines]
+        for lines in paired_lines(Path(source), Path(target))
+    ]
     is_empty = [not one or not other for one, other in zip(*texts, strict=True)]
     is_long = [max(len(one), len(other)) > max_tokens for one, other in zip(*texts, strict=True)]
     usable = [not (a or b) for a, b in zip(is_empty, is_long, strict=True)]
@@ -149,22 +148,6 @@ def align(
     )
     write_json(folder / "alignment.json", done.to_json())
     return done
-
-
-def _sentences(path: Path, lower: bool) -> list[list[str]]:
-    """The words of each line, set apart by blanks."""
-    try:
-        text = path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; expected a text file.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error}).") from error
-    lines = text.split("\n")
-    if lines[-1] == "":  # what follows the last line's end is no line
-        lines.pop()
-    return [(line.lower() if lower else line).split() for line in lines]
 
 
 def numbered(sentences: Sequence[Sequence[str]]) -> tuple[list[str], list[list[int]]]:

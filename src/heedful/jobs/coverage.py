@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from heedful.statistics.intervals import (
     quantile,
     sign_test,
 )
+from heedful.statistics.weighted import ratio_of
 
 SIZES = (25, 50, 100, 200, 400)
 Table = list[dict[str, Any]]
@@ -134,12 +134,8 @@ def _pooled(rng: Rng, n: int, times: int) -> list[Estimate]:
     for _ in range(times):
         words = rng.integers(1, 30, n).astype(np.float64)
         right = rng.binomial(words.astype(int), 0.7).astype(np.float64)
-        found.append(bootstrap(partial(_ratio, right, words), _names(n), method="bca"))
+        found.append(bootstrap(ratio_of(right, words), _names(n), method="bca"))
     return found
-
-
-def _ratio(above: np.ndarray, below: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return np.asarray((weights @ above) / (weights @ below))
 
 
 def _skewed(rng: Rng, shape: Any) -> np.ndarray:

@@ -18,8 +18,9 @@ import torch
 
 from heedful.audits.finding import Finding
 from heedful.audits.tables import in_points, percent
-from heedful.corpora.pair_files import DEV_SHARE, MAX_WORDS, Links, piece_links
+from heedful.corpora.pair_files import DEV_SHARE, MAX_WORDS, piece_links
 from heedful.corpora.pairs import EncodedPairs
+from heedful.corpora.parallel import Links
 from heedful.corpora.pieces import Pieces
 from heedful.dynamics.pair_watching import PAIRS, PairWatch
 from heedful.dynamics.watching import FILE
@@ -34,7 +35,7 @@ from heedful.models.saved_translator import (
     translations,
 )
 from heedful.models.translator import TranslatorConfig, build_translator
-from heedful.runs import RunFolder, fingerprint, read_json, write_json, write_text
+from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, write_text
 from heedful.statistics.estimates import Estimate
 from heedful.training.checkpoints import remove_checkpoint
 from heedful.training.loop import History
@@ -93,9 +94,9 @@ def train_translator(
     target: Path | str,
     out: Path | str,
     *,
-    dev: tuple[Path, Path] | None = None,
+    dev: tuple[Path | str, Path | str] | None = None,
     dev_share: float = DEV_SHARE,
-    alignment: Path | None = None,
+    alignment: Path | str | None = None,
     pieces: int | None = None,
     max_words: int = MAX_WORDS,
     model: TranslatorConfig = TranslatorConfig(),
@@ -116,8 +117,9 @@ def train_translator(
     from heedful.report.translator_page import render_translator
 
     where = device_of(device)
-    files = [Path(source), Path(target), *(dev or ())]
-    if alignment is not None and not Path(alignment).is_file():
+    files = [Path(file) for file in (source, target, *(dev or ()))]
+    alignment = None if alignment is None else Path(alignment)
+    if alignment is not None and not alignment.is_file():
         raise InputError(f"{alignment} is not a file; `heedful align` writes alignments.txt.")
     texts = Texts.read(files, None if dev else dev_share, max_words, seed)
     known = "IBM Model 1" if alignment is None else _digest(alignment)
@@ -140,12 +142,17 @@ def train_translator(
         else:
             saved = _train(run, corpus, model, training, seed, where, observers, show)
         remove_checkpoint(run.path)
+        (run.path / FILE).unlink(missing_ok=True)  # its entries are in the metrics
         started = time.perf_counter()
-        found = _audited(run, corpus, saved, texts, links, where, seed)
-        found["alignment"] = "IBM Model 1" if alignment is None else Path(alignment).name
-        write_json(run.path / FINDINGS, found)
-        done = TranslatedFiles(run.path, read_json(run.path / FINDINGS))
-        write_text(done.page, render_translator(done.found, run.record))
+        named = "IBM Model 1" if alignment is None else alignment.name
+        found, rows = _audited(run, corpus, saved, texts, links, where, seed)
+        done = TranslatedFiles(run.path, plain(found | {"alignment": named}))
+        page = render_translator(done.found, run.record)
+        # Until all files are those of this alignment, the record tells of no audit.
+        run.forget("audit")
+        write_text(run.path / TRANSLATIONS, _tsv([("source", "reference", "translation"), *rows]))
+        write_json(run.path / FINDINGS, done.found)
+        write_text(done.page, page)
         run.finish("audit", time.perf_counter() - started, alignment=known)
     return done
 
@@ -195,7 +202,6 @@ def _train(
     _write_metrics(run, history, watch, -(-pairs // training.batch_size))
     run.update(best_dev=history.best, best_step=history.best_step)
     run.finish("train", time.perf_counter() - started)
-    (run.path / FILE).unlink(missing_ok=True)  # its entries are in the metrics
     return saved
 
 
@@ -217,15 +223,14 @@ def _audited(
     links: Sequence[Links],
     device: torch.device,
     seed: int,
-) -> dict[str, Any]:
-    """All that the page shows, as plain data."""
+) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+    """All that the page shows, and source, reference and translation of every dev pair."""
     train, dev = corpus.splits["train"], corpus.splits["dev"]
     pairs = texts.dev_pairs
     of_pieces = piece_links(pairs, links, saved.pieces)
     checked = check(saved.model, train, dev, of_pieces, device, seed)
     written = translations(saved.model, dev, saved.pieces, BEAM)
     rows = [(*pair, text) for pair, text in zip(pairs, written, strict=True)]
-    write_text(run.path / TRANSLATIONS, _tsv([("source", "reference", "translation"), *rows]))
     uncut = sum(one is None for one in of_pieces)
     notes = texts.said()
     if uncut:
@@ -234,7 +239,7 @@ def _audited(
             "other pieces than word by word."
         )
     told = checked.told
-    return {
+    found = {
         "train": len(train),
         "dev": len(dev),
         "watched": min(PAIRS, len(dev)),
@@ -254,6 +259,7 @@ def _audited(
         "examples": examples(saved.model, dev, of_pieces, corpus.pieces, device, seed),
         "translations": [list(row) for row in rows[:SHOWN]],
     }
+    return found, rows
 
 
 def _told(checked: Checked) -> str:

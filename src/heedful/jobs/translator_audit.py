@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float64, Int
+from jaxtyping import Bool, Int
 
 from heedful.audits import AUDITS
 from heedful.audits.alignment import with_links
 from heedful.audits.finding import Finding
-from heedful.corpora.pair_files import Links
 from heedful.corpora.pairs import END, PairSplit, pair_batches
-from heedful.corpora.pieces import bleu, bleu_counts, bleu_of_counts
+from heedful.corpora.parallel import Links
+from heedful.corpora.pieces import bleu_counts, bleu_of_counts
 from heedful.corpora.splits import draw
 from heedful.importance import explain
 from heedful.models.likelihoods import attended
@@ -25,6 +24,7 @@ from heedful.models.translator import Translator
 from heedful.models.verbs import read
 from heedful.statistics.draws import draws
 from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import pooled
 
 SENTENCES = 16
 """Pairs read together: a reading holds the logits of every word to write."""
@@ -74,70 +74,49 @@ def check(
     """
     audit = AUDITS["alignment"]
     attentive: Any = model  # it reads pairs, where the protocol says documents
-    words = dev.target.lengths + 1
-    right = np.zeros(len(dev))
-    tables = []
+    tables, is_right, labels = [], [], []
     for rows, pairs in pair_batches(dev, SENTENCES):
         batch: Any = pairs.to(device)
         here = read(attentive, batch)
-        assert here.shared is not None, "a translator's reading shares its values"
-        is_right = (here.logits.argmax(-1) == here.batch.labels).cpu().numpy()
-        np.add.at(right, rows[here.shared.cpu().numpy()], is_right)
+        is_right.append((here.logits.argmax(-1) == here.batch.labels).cpu().numpy())
+        labels.append(here.batch.labels.cpu().numpy())
         own = [links[row] or () for row in rows.tolist()]
         # Units count the start symbol.
-        marked = with_links(here, [[(unit + 1, step) for unit, step in one] for one in own])
-        table = audit.rows(attentive, marked, explain(attentive, marked, METHODS, seed), seed)
-        tables.append(table.assign(item=np.repeat(rows[here.shared.cpu().numpy()], len(METHODS))))
+        marked = with_links(here, [tuple((unit + 1, step) for unit, step in one) for one in own])
+        importance = explain(attentive, marked, METHODS, seed)
+        tables.append(audit.rows(attentive, marked, importance, seed))
     table = pd.concat(tables, ignore_index=True)
-    found = audit.summarise(table)
-    hit = table[(table["ranking"] == "attention") & (table["links"] > 0)]
-    excess = (hit["hit"] - hit["chance"]).to_numpy(dtype=np.float64)
-    beyond = _mean_by_pair(excess, hit["item"].to_numpy(), dev)
-    return Checked(_told(right, words, train, dev), found, beyond)
+    attention = table[table["ranking"] == METHODS[0]]
+    told = _told(
+        np.concatenate(is_right), np.concatenate(labels), attention["sentence"].tolist(), train
+    )
+    known = attention[attention["links"] > 0]
+    excess, sentences = known["hit"] - known["chance"], known["sentence"].tolist()
+    return Checked(told, audit.summarise(table), pooled(excess, sentences, is_difference=True))
 
 
 def _told(
-    right: Float64[np.ndarray, "pair"],
-    words: Int[np.ndarray, "pair"],
+    is_right: Bool[np.ndarray, "word"],
+    labels: Int[np.ndarray, "word"],
+    sentences: Sequence[str],
     train: PairSplit,
-    dev: PairSplit,
 ) -> Told:
     counts = np.bincount(train.target.ids)
     counts[END] += len(train)
     frequent = int(counts.argmax())
-    pair = np.repeat(np.arange(len(dev)), dev.target.lengths)
-    usual = np.bincount(pair, weights=dev.target.ids == frequent, minlength=len(dev))
-    usual += frequent == END
-    accuracy, share, gain = (
-        draws(partial(_ratio, top, words), dev.names, len(dev)).estimate()
-        for top in (right, usual, right - usual)
+    is_usual = labels == frequent
+    gain = is_right.astype(np.float64) - is_usual
+    return Told(
+        pooled(is_right, sentences),
+        frequent,
+        pooled(is_usual, sentences),
+        pooled(gain, sentences, is_difference=True),
     )
-    return Told(accuracy, frequent, share, gain)
-
-
-def _mean_by_pair(
-    values: Float64[np.ndarray, "row"], item: Int[np.ndarray, "row"], dev: PairSplit
-) -> Estimate:
-    """The mean of rows that are resampled with their pairs."""
-    total = np.bincount(item, weights=values, minlength=len(dev))
-    count = np.bincount(item, minlength=len(dev))
-    return draws(partial(_ratio, total, count), dev.names, int((count > 0).sum())).estimate()
-
-
-def _ratio(
-    top: np.ndarray[Any, Any], bottom: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((weights @ top) / (weights @ bottom))
 
 
 def scored(written: Sequence[str], dev: PairSplit) -> Estimate:
     """Corpus BLEU of translations, as sacrebleu gives it, with an interval over pairs."""
-    counts = bleu_counts(written, dev.texts)
-    drawn = draws(partial(bleu_of_counts, counts), dev.names)
-    found = drawn._replace(value=float(bleu(written, dev.texts).score)).estimate()
-    # Without any match of some order sacrebleu smooths, resamples are 0.
-    return replace(found, low=min(found.low, found.value), high=max(found.high, found.value))
+    return draws(partial(bleu_of_counts, bleu_counts(written, dev.texts)), dev.names).estimate()
 
 
 def examples(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from heedful.corpora.pair_files import (
-    Links,
     UsablePairs,
     as_parallel,
+    as_said,
     dev_rows,
     fitting,
     learnt_pieces,
@@ -17,7 +18,7 @@ from heedful.corpora.pair_files import (
     usable_pairs,
 )
 from heedful.corpora.pairs import EncodedPairs
-from heedful.corpora.parallel import Pair
+from heedful.corpora.parallel import Links, Pair
 from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.splits import draw
 from heedful.dynamics.cooccurrence import alignments, iterate, side, with_empty_word
@@ -63,11 +64,12 @@ class Texts:
             if not pairs:
                 raise InputError(f"No {split} pair is left; give more or shorter sentences.")
 
-    @property
+    @cached_property
     def train_pairs(self) -> list[Pair]:
-        """What is learnt from: what is no dev pair."""
-        measured = set(self.dev_pairs)
-        return [pair for pair in self.train.pairs if pair not in measured]
+        """What is learnt from: what is no dev pair, nor a copy of one."""
+        given, measured = self.train.pairs, set(as_said(self.dev_pairs))
+        said = as_said(given)
+        return [pair for pair, key in zip(given, said, strict=True) if key not in measured]
 
     @property
     def dev_pairs(self) -> list[Pair]:

@@ -75,12 +75,13 @@ def _numbers(found: Mapping[str, Any]) -> list[dict[str, str]]:
             "name": "BLEU",
             "value": str(estimate("bleu")),
             "meaning": "Overlap of the translations' n-grams with the references', 0 to 100 "
-            "(sacrebleu, dev pairs, beam 5).",
+            "(sacrebleu, beam 5), on the dev pairs, which also chose the kept weights.",
         },
         {
             "name": "token accuracy",
             "value": percent(estimate("token accuracy")),
-            "meaning": "Next pieces told rightly while the reference is being written.",
+            "meaning": "Next pieces told rightly while the reference is being written, "
+            "on the same dev pairs.",
         },
         {
             "name": "most frequent piece",

@@ -20,7 +20,7 @@ from scipy.special import bdtr, chdtri, ndtr, ndtri, stdtrit
 from heedful.runs.randomness import keys
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.resampling import resampling_weights
-from heedful.statistics.weighted import quantile_of
+from heedful.statistics.weighted import quantile_of, ratio_of
 
 Statistic: TypeAlias = Callable[
     [Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate"]
@@ -252,6 +252,27 @@ def from_replicates(
     if low == high and n < ENOUGH:
         return none
     return Estimate(value, low, high, n, "percentile" if tails is None else "bca")
+
+
+def pooled(values: ArrayLike, groups: Sequence[str], is_difference: bool = False) -> Estimate:
+    """The mean of values that come in groups, say words of sentences, drawn as a whole (BCa).
+
+    n counts the groups. Where all values are 0, or all 1, they tell no more than one of each group
+    would: Wilson's interval, unless they are differences. Other equal values are as in `mean`.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    _check_names(len(given), groups)
+    defined = ~np.isnan(given)
+    known, place = np.unique(np.asarray(groups, dtype=str)[defined], return_inverse=True)
+    kept, n = given[defined], len(known)
+    if n > 1 and kept.min() == kept.max():
+        value = float(kept[0])
+        is_share = value in (0.0, 1.0) and not is_difference
+        found = proportion(round(value * n), n) if is_share else _constant(value, n)
+    else:
+        mean_of_all = ratio_of(np.bincount(place, kept), np.bincount(place))
+        found = bootstrap(mean_of_all, known.tolist(), method="bca")
+    return replace(found, undefined=int((~defined).sum()))
 
 
 def quantile(

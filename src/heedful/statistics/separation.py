@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap
-from heedful.statistics.weighted import quantile_of, weight_below
+from heedful.statistics.weighted import quantile_of, ratio_of, weight_below
 
 Weights = Float64[np.ndarray, "replicate instance"]
 Values = Float[np.ndarray, "replicate"]
@@ -72,14 +72,7 @@ def mean_ratio(
     first: ArrayLike, second: ArrayLike, names: Sequence[str], seed: int = 0
 ) -> Estimate:
     """Mean of the first over mean of the second, of the same members."""
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-
-    def statistic(weights: Weights) -> Values:
-        below = weights @ two
-        empty = np.full(len(below), np.nan)
-        return np.asarray(np.divide(weights @ one, below, out=empty, where=below != 0))
-
-    return bootstrap(statistic, names, seed)
+    return bootstrap(ratio_of(first, second), names, seed)
 
 
 def _joined(

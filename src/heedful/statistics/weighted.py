@@ -36,6 +36,20 @@ def quantile_of(values: ArrayLike, q: float) -> Weighted:
     return statistic
 
 
+def ratio_of(above: ArrayLike, below: ArrayLike) -> Weighted:
+    """The sum of one column over that of another; undefined where the latter is 0."""
+    top, bottom = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+
+    def statistic(
+        weights: Float64[np.ndarray, "replicate instance"],
+    ) -> Float64[np.ndarray, "replicate"]:
+        under = weights @ bottom
+        empty = np.full(len(under), np.nan)
+        return np.asarray(np.divide(weights @ top, under, out=empty, where=under != 0))
+
+    return statistic
+
+
 def weight_below(
     values: ArrayLike,
 ) -> Callable[
