@@ -8,8 +8,8 @@ from heedful.corpora.pieces import Pieces, encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.dynamics.cooccurrence import grid
 from heedful.dynamics.pair_probing import PairLog, pair_rows, probed_pairs, saliency_of_pairs
+from heedful.dynamics.pair_watching import pair_sides
 from heedful.dynamics.trajectory import kept_checkpoints
-from heedful.jobs.translating import _sides
 from heedful.models.likelihoods import attended, saliency
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.training.sequences import SequenceConfig, fit_translator
@@ -51,7 +51,7 @@ def test_rows_are_the_words_of_the_pairs_in_order(corpus):
 
 def test_predictors_of_words_lie_on_the_same_rows(corpus):
     dev = corpus.splits["dev"]
-    cells = grid(*_sides(dev, len(corpus.pieces)))
+    cells = grid(*pair_sides(dev, len(corpus.pieces)))
     lengths, item = pair_rows(dev)
     np.testing.assert_array_equal(cells.lengths, lengths)
     np.testing.assert_array_equal(cells.item, item)
