@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from heedful.corpora.tasks import Sequences
 from heedful.errors import InputError
+from heedful.models.log_odds import log_odds
 from heedful.models.translator import Translator
 from heedful.training.recurrent import gru, lstm
 
@@ -69,15 +70,15 @@ class TranslatorStack:
         return SeedsPass(self._words(self._base(states) + self._said(contexts)), attention)
 
     def probe(self, sequences: Sequences) -> Float[Tensor, "model batch step unit"]:
-        """log β: the log probability of each target if the context were one source state alone."""
+        """The log-odds of each target if the context were one source state alone."""
         values, state, cell = self._run("encoder", sequences.source)
         states, _, _ = self._run("decoder", sequences.before, state, cell)
         base, said = self._base(states), self._said(self._each_head(values))
         parts = []
         for step in range(base.shape[2]):  # [model batch unit word] at a time
             logits = self._words(base[:, :, step, None] + said)
-            right = sequences.target[:, :, step, None, None].expand(*logits.shape[:3], 1)
-            parts.append(logits.gather(-1, right)[..., 0] - logits.logsumexp(-1))
+            right = sequences.target[:, :, step, None].expand(logits.shape[:3])
+            parts.append(log_odds(logits, right))
         return torch.stack(parts, 2)
 
     def _each_head(self, values: Tensor) -> Float[Tensor, "model batch head unit state"]:
