@@ -37,9 +37,11 @@ def run(files: tuple[Path, Path]) -> Path:
     said = heedful("translator", *files, "--out", out, *QUICK, "--device", "cpu")
     lines = said.splitlines()
     assert lines[0].startswith("27 training and 3 dev pairs")
-    assert lines[1] == "1 of 31 given pairs with an empty side is left out."
+    assert lines[1] == "1 of 31 given pairs has an empty side: left out."
     assert lines[2].startswith("BLEU on dev, beam 5:")
-    assert "The unit with most attention is aligned with" in lines[3]
+    assert lines[3].startswith("May attention be shown as a word alignment? ")
+    assert "the piece with most attention is aligned with" in lines[3]
+    assert lines[4].startswith("The links are guesses: IBM Model 1")
     assert lines[-1] == f"The page: {out / 'index.html'}"
     return out
 
@@ -48,12 +50,16 @@ def test_json_is_one_object_with_the_numbers_and_nothing_is_computed_twice(
     files: tuple[Path, Path], run: Path
 ) -> None:
     before = (run / "index.html").stat().st_mtime_ns
+    said = heedful("translator", *files, "--out", run, *QUICK, "--device", "cpu")
+    assert said.startswith(f"Nothing was trained: {run} holds the finished translator.")
     told = heedful("translator", *files, "--out", run, *QUICK, "--device", "cpu", "--json")
     found = json.loads(told)
     assert found["page"] == str(run / "index.html")
     assert 0 <= found["bleu"]["value"] <= 100
     assert found["bleu"]["n"] == found["dev"] == 3
     assert found["audit"]["audit"] == "alignment"
+    assert found["may show"] in ("yes", "partly", "no")
+    assert found["trained"] is False
     assert (run / "index.html").stat().st_mtime_ns == before
 
 
@@ -87,10 +93,18 @@ def test_dev_files_heads_and_outputs_are_taken(files: tuple[Path, Path], tmp_pat
     [
         (("--attention", "dott"), "Unknown --attention 'dott'; known: learnt, uniform"),
         (("--output", "sigmoid"), "Unknown --output 'sigmoid'; known: linear, relu, tanh"),
-        (("--heads", "0"), "at least 1"),
-        (("--dropout", "1.5"), "dropout must lie"),
-        (("--epochs", "0"), "must be positive"),
-        (("--pieces", "7000"), "lower the vocabulary or give more text"),
+        (("--heads", "0"), "^--heads must be at least 1, got 0.$"),
+        (("--width", "0"), "^--width must be at least 1, got 0.$"),
+        (("--layers", "0"), "^--layers must be at least 1, got 0.$"),
+        (("--dropout", "1.5"), "^--dropout must lie"),
+        (("--epochs", "0"), "^--epochs must be at least 1, got 0.$"),
+        (("--epochs", "-1"), "^--epochs must be at least 1, got -1.$"),
+        (("--batch-size", "0"), "^--batch-size must be at least 1, got 0.$"),
+        (("--learning-rate", "0"), "^--learning-rate must be a positive number, got 0.$"),
+        (("--learning-rate", "nan"), "^--learning-rate must be a positive number, got nan.$"),
+        (("--learning-rate", "inf"), "^--learning-rate must be a positive number, got inf.$"),
+        (("--pieces", "7000"), "lower --pieces or give more text"),
+        (("--pieces", "-3"), "^--pieces must be from 1 to 1,000,000, got -3.$"),
         (("--device", "abacus"), "cannot be used here"),
     ],
 )
@@ -103,10 +117,30 @@ def test_what_cannot_be_done_is_one_sentence(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("words", [("audit",), ("report",)])
-def test_other_commands_point_to_the_page(run: Path, words: tuple[str, ...]) -> None:
-    with pytest.raises(InputError, match=r"holds a translator.*index\.html"):
-        heedful(*words, run)
+@pytest.mark.parametrize(
+    ("words", "inside"),
+    [
+        (("audit",), ""),
+        (("report",), ""),
+        (("audit",), "model"),
+        (("explain", "a text", "--model"), "model"),
+    ],
+)
+def test_other_commands_point_to_the_page(run: Path, words: tuple[str, ...], inside: str) -> None:
+    with pytest.raises(InputError, match=r"holds a translator.*run/index\.html"):
+        heedful(*words, run / inside)
+
+
+def test_translators_have_no_verdict_to_compare(run: Path) -> None:
+    with pytest.raises(InputError, match=r"has no verdict to compare; its page.*run/index\.html"):
+        heedful("compare", run, run)
+
+
+def test_dev_files_and_a_dev_share_exclude_each_other(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="give one of the two"):
+        heedful("translator", *files, "--out", tmp_path / "r", "--dev", *files, "--dev-share", 0.2)
 
 
 def test_help_has_an_example() -> None:

@@ -35,10 +35,10 @@ def test_unusable_lines_are_left_out_and_counted(tmp_path: Path) -> None:
     one.write_text("\ufeffein Hund\n\neine Katze\nzu lang " + "x " * 9 + "\n", "utf-8")
     two.write_text("a dog\na cow\n \nlong\n", "utf-8")
     found = usable_pairs(one, two, max_words=8)
-    assert found == UsablePairs((("ein Hund", "a dog"),), (0,), 2, 1, 4)
+    assert found == UsablePairs((("ein Hund", "a dog"),), (0,), 2, 1, 4, 8)
     assert found.said("given") == (
-        "2 of 4 given pairs with an empty side are left out.",
-        "1 of 4 given pairs with a line that is too long is left out.",
+        "2 of 4 given pairs have an empty side: left out.",
+        "1 of 4 given pairs has a line of more than 8 words (--max-words): left out.",
     )
 
 
@@ -71,10 +71,13 @@ def test_pairs_without_a_piece_are_empty_and_not_too_long(pieces: Pieces) -> Non
     good, long, nothing = PAIRS[0], (" ".join([PAIRS[0][0]] * 9), "x"), ("\u200b", "x")
     most = max(len(row) for row in pieces.encode(good))
     found = fitting(usable(good, long, nothing), pieces, most)
-    assert found == UsablePairs((good,), (0,), 1, 1, 3)
+    assert found == UsablePairs((good,), (0,), 1, 0, 3, many=1, max_pieces=most)
+    assert f"has a line of more than {most} pieces (the limit)" in found.said("dev")[1]
     with pytest.raises(InputError, match="nothing but blanks"):
         fitting(usable(nothing), pieces)
-    with pytest.raises(InputError, match=f"more than {most} pieces on a side; raise --pieces"):
+    with pytest.raises(
+        InputError, match=f"more than {most} pieces on a side, the limit; raise --pieces"
+    ):
         fitting(usable(long, nothing), pieces, most)
 
 
@@ -127,3 +130,26 @@ def test_words_that_are_cut_otherwise_in_their_sentence_have_no_links(pieces: Pi
     first, *others = piece_links(pairs, [((1, 1),)] * 4, pieces)
     assert first
     assert others == [None, None, first]
+
+
+@pytest.mark.parametrize("size", [0, -3, 10**9])
+def test_a_number_of_pieces_that_cannot_be_is_named(size: int) -> None:
+    with pytest.raises(InputError, match=f"--pieces must be from 1 to 1,000,000, got {size:,}"):
+        learnt_pieces(PAIRS, size)
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ("ein Hund\nfür\n".encode("latin-1"), 2),
+        ("ein Hund\n".encode("utf-16"), 1),
+        ("ein Hund\n".encode("utf-16-le"), 1),
+        (b"a dog\na cow\n\x00\x01\x02\n", 3),
+    ],
+)
+def test_what_is_not_utf8_text_is_told_by_its_line(tmp_path: Path, data: bytes, line: int) -> None:
+    one, two = tmp_path / "a", tmp_path / "b"
+    one.write_bytes(data)
+    two.write_text("x\n")
+    with pytest.raises(InputError, match=rf"a is not UTF-8 text \(line {line}\); convert it"):
+        usable_pairs(one, two)

@@ -13,7 +13,7 @@ from heedful.dynamics.probing import probed
 from heedful.dynamics.watching import FILE, Watch, read_watched
 from heedful.errors import InputError
 from heedful.models import build, parse
-from heedful.report.watching import draw_watched, told
+from heedful.report.watching import draw_watched, halfway, told
 from heedful.training import TrainConfig, fit
 
 
@@ -75,7 +75,7 @@ def test_the_command_watches_and_the_page_shows_it(tmp_path):
     done = runner.invoke(app, ["audit", run, "--documents", "40"])
     assert done.exit_code == 0, done.output
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert "Words first, then attention" in page
+    assert "What words tell and where attention lies, over training" in page
     assert (tmp_path / "run" / "figures" / "watched.svg").is_file()
 
 
@@ -93,3 +93,28 @@ def test_the_picture_tells_which_came_first(tmp_path):
     (tmp_path / FILE).write_text("{")
     with pytest.raises(InputError, match="damaged"):
         draw_watched(tmp_path / FILE)
+
+
+def _curve(words, attention):
+    return [
+        {"step": 1_000 * n, "probe ~ bag of words": one, "attention ~ probe": two}
+        for n, (one, two) in enumerate(zip(words, attention, strict=True))
+    ]
+
+
+def test_half_way_up_is_where_a_curve_stays_and_a_spike_is_not():
+    rows = _curve((0.1, 0.5, 0.6, 0.7), (0.1, 0.9, 0.1, 0.5))
+    assert halfway(rows, "attention ~ probe") == 3_000
+    assert "half way up at step 3,000, after the first (step 1,000)" in told(rows)
+
+
+def test_a_curve_that_does_not_rise_is_told_so():
+    flat = (0.05, 0.05, 0.05)
+    assert told(_curve((0.1, 0.4, 0.5), flat)).endswith(
+        "the first is half way up at step 1,000, the second did not rise."
+    )
+    assert told(_curve(flat, (0.1, 0.1, 0.5))).endswith(
+        "the second is half way up at step 2,000, the first did not rise."
+    )
+    assert told(_curve(flat, (0.1, 0.9, 0.12))).endswith("neither rose.")
+    assert told(_curve((0.5,), (0.5,))).endswith("neither rose.")

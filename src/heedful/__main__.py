@@ -27,7 +27,7 @@ def main() -> None:
         error.show()
         code = error.exit_code
     if code == 130:  # Ctrl-C
-        print("heedful: stopped; the same command goes on from here.", file=sys.stderr)
+        print("heedful: stopped; the same command goes on from what was kept.", file=sys.stderr)
     sys.exit(code)
 
 

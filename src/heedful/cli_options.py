@@ -121,8 +121,7 @@ def for_run(
     from heedful.jobs.sources import source_of
     from heedful.runs import RunFolder
 
-    if (run / "run.json").is_file():
-        refuse_translator(run)
+    refuse_translator(run)
     own = source_of(run)
     if own is not None and data is not None and own.is_same_file(data):
         say((f"{data} is the file the run was trained on: auditing its test documents.",))

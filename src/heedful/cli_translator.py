@@ -27,8 +27,11 @@ def translator(
         ),
     ] = None,
     dev_share: Annotated[
-        float, typer.Option("--dev-share", help="Pairs kept to measure on; at most 2,000.")
-    ] = 0.1,
+        float | None,
+        typer.Option(
+            "--dev-share", help="Pairs kept to measure on: 0.1 unless told, at most 2,000."
+        ),
+    ] = None,
     alignment: Annotated[
         Path | None,
         typer.Option(
@@ -39,7 +42,7 @@ def translator(
     ] = None,
     pieces: Annotated[
         int | None,
-        typer.Option("--pieces", help="Sentencepieces; else what the text supports, up to 8000."),
+        typer.Option("--pieces", help="Sentencepieces; else what the text supports, up to 8,000."),
     ] = None,
     max_words: Annotated[
         int, typer.Option("--max-words", help="Leave out pairs with a longer line.")
@@ -47,12 +50,12 @@ def translator(
     epochs: Annotated[int, typer.Option("--epochs", help="Passes over the pairs.")] = 20,
     batch_size: Annotated[int, typer.Option("--batch-size", help="Pairs of an update.")] = 16,
     learning_rate: Annotated[float, typer.Option("--learning-rate", help="Of Adam.")] = 1e-3,
-    width: Annotated[int, typer.Option("--width", help="Of word vectors and LSTMs.")] = 256,
+    width: Annotated[int, typer.Option("--width", help="Of piece vectors and LSTMs.")] = 256,
     layers: Annotated[int, typer.Option("--layers", help="Of encoder and decoder.")] = 2,
     dropout: Annotated[float, typer.Option("--dropout", help="Between the layers.")] = 0.5,
     heads: Annotated[int, typer.Option("--heads", help="Of attention.")] = 1,
     output: Annotated[
-        str, typer.Option("--output", help="Between context and words: relu, tanh or linear.")
+        str, typer.Option("--output", help="Between context and pieces: relu, tanh or linear.")
     ] = "relu",
     attention: Annotated[
         str, typer.Option("--attention", help="learnt, or uniform: frozen, to compare with.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -25,7 +25,9 @@ MAX_WORDS = 100
 DEV_SHARE = 0.1
 MOST_DEV = 2_000
 LEAST = 10
-"""Different pairs below which there is nothing to split."""
+"""Different pairs below which there is nothing to split, and training pairs to learn from."""
+MOST_PIECES = 1_000_000
+"""That can be asked for; what a text supports is far less."""
 WORDS_PER_PIECE = 10
 """A vocabulary nobody asked for has a piece for so many running words at most."""
 
@@ -39,21 +41,35 @@ class UsablePairs:
     """The line of each pair, from 0."""
     empty: int
     long: int
+    """Pairs with more than `max_words` words on a side."""
     of: int
     """Lines of each file."""
+    max_words: int = MAX_WORDS
+    many: int = 0
+    """Pairs with more than `max_pieces` pieces on a side."""
+    max_pieces: int = MAX_PIECES
 
-    def kept(self, rows: Sequence[int], empty: int, long: int) -> UsablePairs:
-        """Some of the pairs; of the others so many are empty, and too long."""
-        return UsablePairs(
-            tuple(self.pairs[row] for row in rows), tuple(self.lines[row] for row in rows),
-            self.empty + empty, self.long + long, self.of,
-        )  # fmt: skip
+    def kept(self, rows: Sequence[int], empty: int, many: int, max_pieces: int) -> UsablePairs:
+        """Some of the pairs; of the others so many are empty, and have too many pieces."""
+        return replace(
+            self,
+            pairs=tuple(self.pairs[row] for row in rows),
+            lines=tuple(self.lines[row] for row in rows),
+            empty=self.empty + empty,
+            many=self.many + many,
+            max_pieces=max_pieces,
+        )
 
     def said(self, name: str) -> tuple[str, ...]:
         """What was left out, in sentences."""
-        counts = {"with an empty side": self.empty, "with a line that is too long": self.long}
+        counts = {
+            "an empty side": self.empty,
+            f"a line of more than {self.max_words:,} words (--max-words)": self.long,
+            f"a line of more than {self.max_pieces:,} pieces (the limit)": self.many,
+        }
         return tuple(
-            f"{count:,} of {self.of:,} {name} pairs {why} {'is' if count == 1 else 'are'} left out."
+            f"{count:,} of {self.of:,} {name} pairs {'has' if count == 1 else 'have'} {why}: left "
+            "out."
             for why, count in counts.items()
             if count
         )
@@ -76,8 +92,9 @@ def usable_pairs(source: Path, target: Path, max_words: int = MAX_WORDS) -> Usab
             "sides; check that they hold one sentence a line."
         )
     return UsablePairs(
-        tuple(pairs[row] for row in rows), tuple(rows), sum(is_empty), sum(is_long), len(pairs)
-    )
+        tuple(pairs[row] for row in rows), tuple(rows), sum(is_empty), sum(is_long), len(pairs),
+        max_words,
+    )  # fmt: skip
 
 
 def as_said(pairs: Sequence[Pair]) -> list[Pair]:
@@ -92,14 +109,15 @@ def dev_rows(pairs: Sequence[Pair], share: float = DEV_SHARE, seed: int = 0) -> 
     Of pairs that say the same the first stands for all.
     """
     if not 0 < share < 1:
-        raise InputError(f"--dev-share must lie between 0 and 1, got {share:g}.")
+        raise InputError(f"--dev-share must lie strictly between 0 and 1, got {share:g}.")
     first: dict[Pair, int] = {}
     for row, pair in enumerate(as_said(pairs)):
         first.setdefault(pair, row)
     if len(first) < LEAST:
         raise InputError(
-            f"There are {len(first)} different pairs to learn from, at least {LEAST} are "
-            "needed (and thousands to learn a language); give more sentences."
+            f"The files have {len(first)} different {'pair' if len(first) == 1 else 'pairs'} to "
+            f"learn from, at least {LEAST} are needed (and thousands to learn a language); give "
+            "more sentences."
         )
     count = min(max(round(share * len(first)), 1), MOST_DEV)
     chosen = draw(["\t".join(pair) for pair in first], count, seed)
@@ -113,6 +131,8 @@ def learnt_pieces(pairs: Sequence[Pair], size: int | None = None) -> Pieces:
     That is a piece for ten running words, at least the characters and at most 8,000.
     """
     texts = [text for pair in pairs for text in pair]
+    if size is not None and not 1 <= size <= MOST_PIECES:
+        raise InputError(f"--pieces must be from 1 to {MOST_PIECES:,}, got {size:,}.")
     if size is not None:
         return train_pieces(texts, size)
     characters = len(set("".join(unicodedata.normalize("NFKC", text) for text in texts)))
@@ -127,18 +147,18 @@ def fitting(found: UsablePairs, pieces: Pieces, max_pieces: int = MAX_PIECES) ->
     sizes = [(len(one), len(two)) for one, two in zip(*sides, strict=True)]
     rows = [row for row, both in enumerate(sizes) if min(both) and max(both) <= max_pieces]
     empty = sum(not min(both) for both in sizes)
-    long = len(sizes) - len(rows) - empty
-    if not rows and not long:
+    many = len(sizes) - len(rows) - empty
+    if not rows and not many:
         raise InputError(
             "Every pair has a side that holds nothing but blanks and control characters; give "
             "files of sentences."
         )
     if not rows:
         raise InputError(
-            f"Every pair has more than {max_pieces:,} pieces on a side; raise --pieces, or give "
-            "shorter sentences."
+            f"Every pair has more than {max_pieces:,} pieces on a side, the limit; raise --pieces, "
+            "or give shorter sentences."
         )
-    return found.kept(rows, empty, long)
+    return found.kept(rows, empty, many, max_pieces)
 
 
 def as_parallel(name: str, train: Sequence[Pair], dev: Sequence[Pair]) -> Parallel:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.corpora.root import expect, find, lines_of, root_of
+from heedful.corpora.root import expect, find, lines_of, not_utf8, root_of
 from heedful.corpora.splits import keyed_split
 from heedful.errors import InputError, unknown
 
@@ -76,6 +76,10 @@ def paired_lines(source: Path, target: Path) -> tuple[list[str], list[str]]:
         if not path.is_file():
             raise InputError(f"{path} is not a file; give two text files of one sentence a line.")
     one, two = ([line.strip() for line in lines_of(path)] for path in (source, target))
+    for path, lines in ((source, one), (target, two)):
+        for number, line in enumerate(lines, 1):
+            if "\0" in line:  # UTF-16 without its mark, or no text at all, may pass for UTF-8
+                raise not_utf8(path, number)
     if len(one) != len(two):
         raise InputError(
             f"{source} has {len(one):,} lines and {target} has {len(two):,}; line by "

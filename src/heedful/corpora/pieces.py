@@ -87,17 +87,17 @@ def train_pieces(texts: Iterable[str], size: int = PIECES, is_exact: bool = True
         if most:
             raise InputError(
                 f"The text supports {int(most[1]):,} pieces at most, {size:,} were asked for; "
-                "lower the vocabulary or give more text."
+                "lower --pieces or give more text."
             ) from error
         least = re.search(r"(\d+) vs (\d+)", str(error))
         if least:
             raise InputError(
                 f"The text has {int(least[2]):,} characters and special pieces, more than the "
-                f"{size:,} pieces asked for; raise the vocabulary."
+                f"{size:,} pieces asked for; raise --pieces."
             ) from error
         reason = " ".join(str(error).split())
         raise InputError(
-            f"No vocabulary of {size:,} pieces can be learnt from this text ({reason}); give "
+            f"No {size:,} pieces can be learnt from this text ({reason}); change --pieces, or give "
             "sentences to learn from."
         ) from error
     return Pieces(written.getvalue())

@@ -68,11 +68,20 @@ def text_of(path: Path) -> str:
     """The whole text of a plain or gzipped UTF-8 file."""
     try:
         data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-    except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        text = gzip.decompress(data) if path.suffix == ".gz" else data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is damaged ({error}); fetch it again.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, text.count(b"\n", 0, error.start) + 1) from error
+
+
+def not_utf8(path: Path, line: int) -> InputError:
+    """The error of a file whose line is no text in UTF-8."""
+    return InputError(f"{path} is not UTF-8 text (line {line:,}); convert it, e.g. with iconv.")
 
 
 def lines_of(path: Path) -> list[str]:

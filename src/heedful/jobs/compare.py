@@ -74,6 +74,11 @@ def compare(runs: Sequence[str | Path], out: str | Path = "comparison.html") -> 
 def _column(run: RunFolder) -> Column:
     """One run as its files tell it."""
     verdict = run.findings / "verdict.json"
+    if run.configuration.get("kind") == "translator":
+        raise InputError(
+            f"{run.path} holds a translator, which has no verdict to compare; its page says what "
+            f"was found: {run.path / 'index.html'}."
+        )
     if not verdict.is_file():
         raise InputError(f"{run.path} has not been audited; run `heedful audit {run.path}` first.")
     record = run.record

@@ -16,6 +16,7 @@ from heedful.errors import InputError, UnsupportedModel
 from heedful.jobs.settings import WordSettings
 from heedful.models import Classifier, NarrativeTransformer, load_model
 from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
+from heedful.models.saved_translator import PIECES_FILE
 from heedful.runs import RunFolder
 
 Decider: TypeAlias = Classifier | PretrainedClassifier
@@ -79,8 +80,8 @@ def load(
     folder, is_named = Path(path), str(path).startswith("hf:")
     if not is_named and not folder.exists():
         raise InputError(f"{folder} does not exist; expected a run or model folder, or hf:NAME.")
+    refuse_translator(folder)
     if (folder / "run.json").exists():
-        refuse_translator(folder)
         folder = RunFolder.open(folder).model
     if is_named or is_transformer(folder):
         return open_classifier(
@@ -100,12 +101,17 @@ def load(
 
 
 def refuse_translator(run: str | Path) -> None:
-    """Raises where a run holds a translator, which decides nothing that these audits ask about."""
-    folder = RunFolder.open(run)
-    if folder.configuration.get("kind") == "translator":
+    """Raises at a translator, which decides nothing that these audits ask about.
+
+    `run` is its run folder, or the model's own.
+    """
+    folder = Path(run)
+    is_model = (folder / PIECES_FILE).is_file()
+    is_run = (folder / "run.json").is_file()
+    if is_model or (is_run and RunFolder.open(folder).configuration.get("kind") == "translator"):
+        page = (folder.parent if is_model else folder) / "index.html"
         raise UnsupportedModel(
-            f"{run} holds a translator, which `heedful translator` has audited already; see "
-            f"{folder.path / 'index.html'}."
+            f"{run} holds a translator, which `heedful translator` has audited already; see {page}."
         )
 
 

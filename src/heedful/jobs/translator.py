@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,7 +18,7 @@ from typing import Any
 import torch
 
 from heedful.audits.finding import Finding
-from heedful.audits.tables import in_points, percent
+from heedful.audits.tables import percent
 from heedful.corpora.pair_files import DEV_SHARE, MAX_WORDS, piece_links
 from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links
@@ -37,7 +38,7 @@ from heedful.models.saved_translator import (
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, write_text
 from heedful.statistics.estimates import Estimate
-from heedful.training.checkpoints import remove_checkpoint
+from heedful.training.checkpoints import CHECKPOINT, remove_checkpoint
 from heedful.training.loop import History
 from heedful.training.sequences import SequenceConfig, SequenceObserver, fit_translator
 
@@ -45,8 +46,17 @@ BEAM = 5
 MOMENTS = 20
 """Evaluations of a training after its start."""
 PAGE, FINDINGS, TRANSLATIONS = "index.html", "findings.json", "translations.tsv"
+KEPT = "training goes on from its last checkpoint (one a minute)."
+NOT_KEPT = "training has no checkpoint yet (one a minute) and would start again."
 SHOWN = 12
 """Translations on the page; the file has all."""
+AUDIT = 2
+"""The version of what is measured and shown; a run of another one is audited anew."""
+IBM = "IBM Model 1"
+GUESSED = (
+    "The links are guesses: IBM Model 1 made them from these pairs. Set punctuation apart for "
+    "better ones, or give your own by --alignment."
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,8 @@ class TranslatedFiles:
     folder: Path
     found: Mapping[str, Any]
     """What `findings.json` holds."""
+    is_trained: bool = True
+    """Whether this call trained it; else it read what an earlier one had done."""
 
     @property
     def page(self) -> Path:
@@ -74,19 +86,22 @@ class TranslatedFiles:
     def to_json(self) -> dict[str, Any]:
         """The result as plain data, without what is drawn."""
         shown = {n: v for n, v in self.found.items() if n not in ("curves", "examples")}
-        return {"folder": str(self.folder), "page": str(self.page)} | shown
+        made = {"folder": str(self.folder), "page": str(self.page), "trained": self.is_trained}
+        return made | shown
 
     def lines(self) -> list[str]:
         """The result for the terminal."""
         found = self.found
-        counts = f"{found['train']:,} training and {found['dev']:,} dev pairs"
-        told = [f"{counts}, {found['pieces']:,} pieces.", *found["notes"]]
-        told += [
+        done = f"Nothing was trained: {self.folder} holds the finished translator."
+        return [
+            *(() if self.is_trained else (done,)),
+            found["sizes"],
+            *found["notes"],
             f"BLEU on dev, beam {BEAM}: {self.estimate('bleu')}. {found['told']}",
-            f"{self.finding.answer} {found['judged']}".rstrip(),
+            f"{self.finding.question} {self.finding.answer}",
+            *((found["guessed"],) if found["guessed"] else ()),
             f"The page: {self.page}",
         ]
-        return told
 
 
 def train_translator(
@@ -95,7 +110,7 @@ def train_translator(
     out: Path | str,
     *,
     dev: tuple[Path | str, Path | str] | None = None,
-    dev_share: float = DEV_SHARE,
+    dev_share: float | None = None,
     alignment: Path | str | None = None,
     pieces: int | None = None,
     max_words: int = MAX_WORDS,
@@ -108,59 +123,66 @@ def train_translator(
 ) -> TranslatedFiles:
     """A translator of two line-parallel files: trained, watched, scored, audited, on one page.
 
-    Dev pairs are drawn (`dev_share`) or read from two more files. `pieces` is the exact number of
-    sentencepieces; without it as many as the text supports. `alignment` holds links `i-j` between
-    the words of the files that the dev pairs are from; without it IBM Model 1 makes them. The
-    vocabulary of `model` and the grid of `training` follow from the files. The same call again goes
-    on where it was killed, or reads what is done.
+    Dev pairs are drawn (`dev_share`, a tenth unless told) or read from two more files. `pieces` is
+    the exact number of sentencepieces; without it as many as the text supports. `alignment` holds
+    links `i-j` between the words of the files that the dev pairs are from; without it IBM Model 1
+    makes them. The vocabulary of `model` and the grid of `training` follow from the files. The same
+    call again goes on where it was killed, or reads what is done.
     """
     from heedful.report.translator_page import render_translator
 
     where = device_of(device)
+    if dev is not None and dev_share is not None:
+        raise InputError("--dev names the dev pairs, --dev-share draws them; give one of the two.")
+    share = DEV_SHARE if dev_share is None else dev_share
     files = [Path(file) for file in (source, target, *(dev or ()))]
     alignment = None if alignment is None else Path(alignment)
     if alignment is not None and not alignment.is_file():
         raise InputError(f"{alignment} is not a file; `heedful align` writes alignments.txt.")
-    texts = Texts.read(files, None if dev else dev_share, max_words, seed)
-    known = "IBM Model 1" if alignment is None else _digest(alignment)
+    texts = Texts.read(files, None if dev else share, max_words, seed)
+    known = IBM if alignment is None else _digest(alignment)
 
     def opened() -> RunFolder:
-        asked = _configuration(files, dev_share, max_words, pieces, model, training, seed)
+        asked = _configuration(files, share, max_words, pieces, model, training, seed)
         given = fingerprint({"files": [_digest(file) for file in files]})
         seeds = {"all": seed}
         return RunFolder.create(out, asked, seeds=seeds, device=str(where), corpus=given)
 
     if (Path(out) / "run.json").is_file() and _is_audited(run := opened(), known):
-        return TranslatedFiles(run.path, read_json(run.path / FINDINGS))
+        return TranslatedFiles(run.path, read_json(run.path / FINDINGS), is_trained=False)
     # What can be refused is looked at before there is a folder.
     texts, corpus = texts.encoded(pieces, f"{files[0].name} → {files[1].name}")
     links = texts.links(alignment, seed)
     run = opened()
     with run.locked():
-        if run.is_finished("train"):
+        is_trained = not run.is_finished("train")
+        if not is_trained:
             saved = load_translator(run.model, where)
         else:
             saved = _train(run, corpus, model, training, seed, where, observers, show)
         remove_checkpoint(run.path)
         (run.path / FILE).unlink(missing_ok=True)  # its entries are in the metrics
         started = time.perf_counter()
-        named = "IBM Model 1" if alignment is None else alignment.name
+        named = IBM if alignment is None else alignment.name
+        guessed = GUESSED if alignment is None else ""
         found, rows = _audited(run, corpus, saved, texts, links, where, seed)
-        done = TranslatedFiles(run.path, plain(found | {"alignment": named}))
+        found |= {"alignment": named, "guessed": guessed}
+        done = TranslatedFiles(run.path, plain(found), is_trained)
         page = render_translator(done.found, run.record)
         # Until all files are those of this alignment, the record tells of no audit.
         run.forget("audit")
         write_text(run.path / TRANSLATIONS, _tsv([("source", "reference", "translation"), *rows]))
         write_json(run.path / FINDINGS, done.found)
         write_text(done.page, page)
-        run.finish("audit", time.perf_counter() - started, alignment=known)
+        run.finish("audit", time.perf_counter() - started, alignment=known, version=AUDIT)
     return done
 
 
 def _is_audited(run: RunFolder, alignment: str) -> bool:
-    """Whether everything is done, against this very alignment."""
+    """Whether everything is done, against this very alignment, as this version does it."""
     done = run.record["steps"].get("audit", {})
-    return bool(run.is_finished("audit") and done.get("alignment") == alignment)
+    is_same = done.get("alignment") == alignment and done.get("version") == AUDIT
+    return bool(run.is_finished("audit") and is_same)
 
 
 def _digest(file: Path) -> str:
@@ -187,16 +209,22 @@ def _train(
     pairs = len(corpus.splits["train"])
     model = build_translator(replace(config, vocabulary=len(corpus.pieces)), seed)
     watch = PairWatch(corpus, run.path, seed)
-    history = fit_translator(
-        model,
-        corpus,
-        replace(training, grid=grid_of(training.steps(pairs))),
-        seed=seed,
-        device=device,
-        observers=[watch, *observers],
-        folder=run.path,
-        show=show,
-    )
+    try:
+        history = fit_translator(
+            model,
+            corpus,
+            replace(training, grid=grid_of(training.steps(pairs))),
+            seed=seed,
+            device=device,
+            observers=[watch, *observers],
+            folder=run.path,
+            show=show,
+        )
+    except KeyboardInterrupt:
+        if show:
+            has_checkpoint = (run.path / CHECKPOINT).is_file()
+            print(f"heedful: {KEPT if has_checkpoint else NOT_KEPT}", file=sys.stderr)
+        raise
     saved = SavedTranslator(model.eval(), Pieces(corpus.model))
     save_translator(saved, run.model)
     _write_metrics(run, history, watch, -(-pairs // training.batch_size))
@@ -235,11 +263,14 @@ def _audited(
     notes = texts.said()
     if uncut:
         notes.append(
-            f"{uncut:,} of {len(dev):,} dev pairs are not audited: as sentences they are cut into "
-            "other pieces than word by word."
+            f"{uncut:,} of {len(dev):,} dev pairs {'is' if uncut == 1 else 'are'} not audited: cut "
+            "into other pieces as a sentence than word by word."
         )
     told = checked.told
+    pairs_named = "pair" if len(dev) == 1 else "pairs"
     found = {
+        "sizes": f"{len(train):,} training and {len(dev):,} dev {pairs_named}, "
+        f"{len(corpus.pieces):,} pieces.",
         "train": len(train),
         "dev": len(dev),
         "watched": min(PAIRS, len(dev)),
@@ -253,7 +284,7 @@ def _audited(
         "told": _told(checked),
         "audit": checked.finding.to_json(),
         "beyond chance": checked.beyond_chance.to_json(),
-        "judged": _judged(checked.beyond_chance),
+        "may show": checked.may_show,
         "notes": notes,
         "curves": [json.loads(line) for line in run.metrics.read_text("utf-8").splitlines()],
         "examples": examples(saved.model, dev, of_pieces, corpus.pieces, device, seed),
@@ -266,22 +297,11 @@ def _told(checked: Checked) -> str:
     told = checked.told
     share, usual = percent(told.accuracy), percent(told.frequent_share)
     if told.is_learnt:
-        return f"{share} of the next words are right, with always the most frequent one {usual}."
+        return f"{share} of the next pieces are right, with always the most frequent one {usual}."
     return (
-        f"The task was not learnt: {share} of the next words are right, no better than always the "
+        f"The task was not learnt: {share} of the next pieces are right, no better than always the "
         f"most frequent one ({usual}); train longer, or give more pairs."
     )
-
-
-def _judged(beyond: Estimate) -> str:
-    if not beyond.n:
-        return ""
-    match beyond.side(0.0):
-        case "above":
-            return f"That is beyond chance by {in_points(beyond)}."
-        case "below":
-            return f"That is less than chance ({in_points(beyond)})."
-    return "That cannot be told from chance."
 
 
 def _tsv(rows: Sequence[Sequence[str]]) -> str:

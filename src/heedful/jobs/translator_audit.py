@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Bool, Int
 
 from heedful.audits import AUDITS
-from heedful.audits.alignment import with_links
+from heedful.audits.alignment import BEYOND, CHANCE, outcome, with_links
 from heedful.audits.finding import Finding
-from heedful.corpora.pairs import END, PairSplit, pair_batches
+from heedful.corpora.pairs import END, PairSplit, pair_batches, pair_of
 from heedful.corpora.parallel import Links
 from heedful.corpora.pieces import bleu_counts, bleu_of_counts
 from heedful.corpora.splits import draw
@@ -27,15 +27,15 @@ from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import pooled
 
 SENTENCES = 16
-"""Pairs read together: a reading holds the logits of every word to write."""
-METHODS = ("attention", "random")
+"""Pairs read together: a reading holds the logits of every piece to write."""
+METHODS = ("attention",)
 EXAMPLES = 6
 LONGEST = 24
-"""Units and words of a sentence that is drawn."""
+"""Units and pieces to write of a sentence that is drawn."""
 
 
 class Told(NamedTuple):
-    """How well the next words are told under teacher forcing, beside always the same word."""
+    """How well the next pieces are told under teacher forcing, beside always the same one."""
 
     accuracy: Estimate
     frequent: int
@@ -57,7 +57,12 @@ class Checked(NamedTuple):
     told: Told
     finding: Finding
     beyond_chance: Estimate
-    """How much more often than chance the most attended unit is aligned."""
+    """How much more often than chance the most attended piece is aligned."""
+
+    @property
+    def may_show(self) -> str:
+        """Whether attention may be shown as an alignment: yes, partly or no; or not measured."""
+        return outcome(self.finding) or "not measured"
 
 
 def check(
@@ -68,31 +73,28 @@ def check(
     device: torch.device,
     seed: int = 0,
 ) -> Checked:
-    """Accuracy of the next word and the audit against the links between pieces of the dev pairs.
+    """Accuracy of the next piece and the audit against the links between pieces of the dev pairs.
 
     Pairs without known links count for accuracy alone.
     """
     audit = AUDITS["alignment"]
     attentive: Any = model  # it reads pairs, where the protocol says documents
-    tables, is_right, labels = [], [], []
+    tables, is_right, labels, sentences = [], [], [], list[str]()
     for rows, pairs in pair_batches(dev, SENTENCES):
         batch: Any = pairs.to(device)
         here = read(attentive, batch)
         is_right.append((here.logits.argmax(-1) == here.batch.labels).cpu().numpy())
         labels.append(here.batch.labels.cpu().numpy())
+        sentences += [pair_of(name) for name in here.names]
         own = [links[row] or () for row in rows.tolist()]
         # Units count the start symbol.
         marked = with_links(here, [tuple((unit + 1, step) for unit, step in one) for one in own])
         importance = explain(attentive, marked, METHODS, seed)
         tables.append(audit.rows(attentive, marked, importance, seed))
-    table = pd.concat(tables, ignore_index=True)
-    attention = table[table["ranking"] == METHODS[0]]
-    told = _told(
-        np.concatenate(is_right), np.concatenate(labels), attention["sentence"].tolist(), train
-    )
-    known = attention[attention["links"] > 0]
-    excess, sentences = known["hit"] - known["chance"], known["sentence"].tolist()
-    return Checked(told, audit.summarise(table), pooled(excess, sentences, is_difference=True))
+    finding = audit.summarise(pd.concat(tables, ignore_index=True))
+    told = _told(np.concatenate(is_right), np.concatenate(labels), sentences, train)
+    beyond = finding.get(BEYOND, CHANCE) or pooled((), (), is_difference=True)
+    return Checked(told, finding, beyond)
 
 
 def _told(
@@ -129,15 +131,18 @@ def examples(
 ) -> list[dict[str, Any]]:
     """Some dev pairs drawn at random among those that fit a page: attention and links.
 
-    `attention` is [word to write, source unit]; units and words are with start and end.
+    Where all are long it is the shortest one. `attention` is [piece to write, source unit]; units
+    and pieces are with start and end.
     """
+    sizes = np.maximum(dev.source.lengths + 2, dev.target.lengths + 1)
+    known = [row for row in range(len(dev)) if links[row]]
     fits = [
         row
-        for row in range(len(dev))
-        if links[row]
-        and 2 <= dev.source.lengths[row] <= LONGEST - 2
-        and 2 <= dev.target.lengths[row] <= LONGEST - 1
+        for row in known
+        if sizes[row] <= LONGEST and min(dev.source.lengths[row], dev.target.lengths[row]) >= 2
     ]
+    if known and not fits:
+        fits = [min(known, key=lambda row: int(sizes[row]))]
     chosen = [fits[place] for place in draw([dev.names[row] for row in fits], EXAMPLES, seed)]
     if not chosen:
         return []

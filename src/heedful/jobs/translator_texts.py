@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from heedful.corpora.pair_files import (
+    LEAST,
     UsablePairs,
     as_parallel,
     as_said,
@@ -19,7 +20,7 @@ from heedful.corpora.pair_files import (
 )
 from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links, Pair
-from heedful.corpora.pieces import encode_parallel
+from heedful.corpora.pieces import Pieces, encode_parallel
 from heedful.corpora.splits import draw
 from heedful.dynamics.cooccurrence import alignments, iterate, side, with_empty_word
 from heedful.dynamics.pair_watching import COUNTED, EM
@@ -46,23 +47,42 @@ class Texts:
         return cls(found, found, tuple(rows))
 
     def encoded(self, size: int | None, name: str) -> tuple[Texts, EncodedPairs]:
-        """The pairs that fit, and their corpus; pieces are learnt from training pairs alone."""
-        self._check()
-        pieces = learnt_pieces(self.train_pairs, size)
+        """The pairs that fit, and their corpus; pieces are learnt from training pairs alone.
+
+        A pair that does not fit teaches no pieces either: without it they are learnt anew.
+        """
+        texts, learnt_from = self, 0
+        while len(texts.train_pairs) != learnt_from:
+            texts._check()
+            learnt_from = len(texts.train_pairs)
+            pieces = learnt_pieces(texts.train_pairs, size)
+            texts = texts._fitting(pieces)
+        texts._check()
+        corpus = as_parallel(name, texts.train_pairs, texts.dev_pairs)
+        return texts, encode_parallel(corpus, pieces=pieces)
+
+    def _fitting(self, pieces: Pieces) -> Texts:
         train, dev = (fitting(part, pieces) for part in (self.train, self.dev))
         rows = self.rows
         if rows is not None:
             lines = {self.train.lines[row] for row in rows}
             rows = tuple(row for row, line in enumerate(train.lines) if line in lines)
-        texts = Texts(train, dev, rows)
-        texts._check()
-        corpus = as_parallel(name, texts.train_pairs, texts.dev_pairs)
-        return texts, encode_parallel(corpus, pieces=pieces)
+        return Texts(train, dev, rows)
 
     def _check(self) -> None:
-        for split, pairs in (("training", self.train_pairs), ("dev", self.dev_pairs)):
-            if not pairs:
-                raise InputError(f"No {split} pair is left; give more or shorter sentences.")
+        if not self.dev_pairs:
+            raise InputError("No dev pair is left; give more or shorter sentences.")
+        count = len(self.train_pairs)
+        if not count:
+            raise InputError(
+                "All training pairs are copies of dev pairs; give other files by --dev, or leave "
+                "it out to have a share of the pairs kept for dev."
+            )
+        if count < LEAST:
+            raise InputError(
+                f"{count} training {'pair is' if count == 1 else 'pairs are'} left beside the dev "
+                f"pairs, at least {LEAST} are needed; give more sentences."
+            )
 
     @cached_property
     def train_pairs(self) -> list[Pair]:
@@ -90,7 +110,9 @@ class Texts:
         """What was left out."""
         told = [*self.train.said("given"), *(() if self.rows is not None else self.dev.said("dev"))]
         copies = len(self.train.pairs) - len(self.train_pairs) - len(self.rows or ())
-        if copies:
+        if copies == 1:
+            told.append("1 given pair is a copy of a dev pair and not trained on.")
+        elif copies:
             told.append(f"{copies:,} given pairs are copies of dev pairs and not trained on.")
         return told
 

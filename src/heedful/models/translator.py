@@ -59,10 +59,13 @@ class TranslatorConfig:
     """Whether source and target words have the same vectors."""
 
     def __post_init__(self) -> None:
-        if min(self.vocabulary, self.embedding_dim, self.width, self.layers, self.heads) < 1:
-            raise InputError(f"every size of a translator must be at least 1, got {self}.")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout must lie from 0 to below 1, got {self.dropout:g}.")
+        sizes = {"--width": min(self.width, self.embedding_dim), "--layers": self.layers}
+        sizes |= {"--heads": self.heads, "the vocabulary": self.vocabulary}
+        for name, size in sizes.items():
+            if size < 1:
+                raise InputError(f"{name} must be at least 1, got {size}.")
+        if not 0 <= self.dropout <= 1:
+            raise InputError(f"--dropout must lie from 0 to 1, got {self.dropout:g}.")
 
 
 def copying_config(symbols: int, width: int = 256, heads: int = 1) -> TranslatorConfig:

@@ -10,25 +10,50 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from heedful.audits.alignment import (
+    BASELINES,
+    BEYOND,
+    CHANCE,
+    HIT,
+    MASS,
+    MOST,
+    ON_MARKS,
+    baselines,
+)
 from heedful.audits.finding import Finding
 from heedful.audits.tables import in_points, percent
-from heedful.report.charts import draw
-from heedful.report.drawing import ACCENT, GREY, SOFT, WARM, canvas, page_style, svg
-from heedful.report.watching import PAIR_CURVES, draw_entries, told
+from heedful.report.drawing import (
+    ACCENT,
+    GREEN,
+    GREY,
+    INK,
+    OCHRE,
+    WARM,
+    canvas,
+    page_style,
+    svg,
+)
+from heedful.report.method_charts import as_percent, ends
+from heedful.report.method_charts import lines as axes_lines
+from heedful.report.watching import PAIR_CURVES, RISE, draw_entries, told
 from heedful.statistics.estimates import Estimate
 
-WORDS = "word counts"
+WORDS = "counts of pieces that meet"
+ROWS = {HIT: "aligned", MASS: "attention's mass, aligned", ON_MARKS: "attention's top on <s>, </s>"}
+"""How the chart of the audit names its rows."""
 FAINT = 0.02
 """Weights below are not painted."""
 MEANINGS = {
-    "dev loss": "nats per word to write: how surprised the model is by the reference",
-    "token accuracy": "next words told rightly while the reference is being written",
-    "greedy BLEU": "overlap of n-grams with the reference, the likeliest word taken each time",
-    "probe ~ counts": "the source word that met the output word most also tells most about it",
-    "attention ~ probe": "the most attended source word is the one that tells most by itself",
-    "attention ~ counts": "the most attended source word is the one that met the output word most",
-    "attention ~ IBM 1": "the most attended source word is the one that IBM Model 1 would align",
-    "entropy of attention": "1 = spread evenly over the source, 0 = all on one word",
+    "dev loss": "nats per piece to write: how surprised the model is by the reference",
+    "token accuracy": "next pieces told rightly while the reference is being written",
+    "greedy BLEU": "overlap of n-grams with the reference, the likeliest piece taken each time",
+    "probe ~ counts": "the source piece that met the output piece most also tells most about it",
+    "attention ~ probe": "the most attended source piece is the one that tells most by itself",
+    "attention ~ counts": "the most attended source piece is the one that met the output piece "
+    "most",
+    "attention ~ IBM 1": "the most attended source piece is the one that IBM Model 1 would align",
+    "chance": "what a source piece drawn at random would reach in the four columns with ~",
+    "entropy of attention": "1 = spread evenly over the source, 0 = all on one piece",
 }
 """What each column of the curves' table says."""
 
@@ -47,29 +72,35 @@ def render_translator(found: Mapping[str, Any], record: Mapping[str, Any]) -> st
         css=Markup(_read("page.css")),
         title=" → ".join(record["configuration"]["files"][:2]),
         found=found,
-        numbers=_numbers(found),
+        numbers=_numbers(found, finding),
         stages=Markup(draw_entries(curves, PAIR_CURVES, WORDS)),
         stages_told=told(curves, PAIR_CURVES, WORDS),
         learning=Markup(draw_learning(curves, found["most frequent share"]["value"])),
         columns=[{"name": name, "meaning": meaning} for name, meaning in MEANINGS.items()],
         moments=[_moment(entry) for entry in curves],
         finding=finding,
-        chart=Markup(draw(finding)) if finding.measures else "",
+        chart=Markup(draw_audit(finding)) if finding.measures else "",
+        most=f"{100 * MOST:.0f}\u202f%",  # not torn at the end of a line
+        rise=RISE,
+        faint=FAINT,
+        shades=("0.1", "0.25", "0.5", "0.75", "1"),
         measures=[
             {"name": m.name, "of": m.method, "value": str(m.estimate), "n": m.estimate.n}
             for m in finding.measures
         ],
         examples=[_matrix(one) for one in found["examples"]],
-        settings=_settings(record),
+        settings=_settings(found, record),
     )
 
 
-def _numbers(found: Mapping[str, Any]) -> list[dict[str, str]]:
+def _numbers(found: Mapping[str, Any], finding: Finding) -> list[dict[str, str]]:
     """The numbers of the first screen, each with what it says."""
 
     def estimate(name: str) -> Estimate:
         return Estimate.from_json(found[name])
 
+    best = next(iter(baselines(finding)), CHANCE)
+    beyond = finding.get(BEYOND, best) or estimate("beyond chance")
     return [
         {
             "name": "BLEU",
@@ -86,20 +117,20 @@ def _numbers(found: Mapping[str, Any]) -> list[dict[str, str]]:
         {
             "name": "most frequent piece",
             "value": percent(estimate("most frequent share")),
-            "meaning": f"What always writing “{found['most frequent']}” would get right: a model "
-            "no better than this learnt nothing.",
+            "meaning": f"What always writing “{_shown(found['most frequent'])}” would get right: a "
+            "model no better than this learnt nothing.",
         },
         {
-            "name": "aligned beyond chance",
-            "value": in_points(estimate("beyond chance")),
-            "meaning": "How much more often than a random source piece the most attended one is "
-            f"aligned ({found['alignment']}).",
+            "name": f"aligned beyond {best}",
+            "value": in_points(beyond),
+            "meaning": "How much more often the most attended source piece is aligned than the "
+            f"best baseline's, which needs no model (alignment: {found['alignment']}).",
         },
     ]
 
 
 def draw_learning(curves: Sequence[Mapping[str, Any]], usual: float) -> str:
-    """Loss, and token accuracy with BLEU, over steps; dotted what the most frequent word gets."""
+    """Loss, and token accuracy with BLEU, over steps; dotted what the most frequent piece gets."""
     with page_style("chart-learning"):
         figure = _learning(curves, usual)
         last = curves[-1]
@@ -118,12 +149,15 @@ def _learning(curves: Sequence[Mapping[str, Any]], usual: float) -> Figure:
         values = [math.nan if e.get(key) is None else e[key] * scale for e in curves]
         axes.plot(steps, values, color=colour, lw=1.8, label=label)
 
-    line(left, "loss", "training loss", WARM)
-    line(left, "dev_loss", "dev loss", ACCENT)
-    line(right, "dev_accuracy", "token accuracy", ACCENT)
+    # One colour, one meaning; grey is, as in the chart beside, what needs no model.
+    line(left, "loss", "training loss", OCHRE)
+    line(left, "dev_loss", "dev loss", GREEN)
+    line(right, "dev_accuracy", "token accuracy", INK)
     line(right, "greedy bleu", "greedy BLEU / 100", WARM, 0.01)
     right.axhline(usual, color=GREY, lw=1.2, ls=(0, (2, 2)), label="most frequent piece")
-    left.set_title("nats per word", color=SOFT)
+    left.set_ylabel("nats per piece")
+    left.set_ylim(bottom=0)
+    right.set_ylabel("share, or BLEU / 100")
     right.set_ylim(-0.02, 1.04)
     for axes in (left, right):
         axes.set_xlabel("training step")
@@ -131,13 +165,32 @@ def _learning(curves: Sequence[Mapping[str, Any]], usual: float) -> Figure:
     return figure
 
 
+def draw_audit(finding: Finding) -> str:
+    """The shares of the audit with their intervals, from 0 to 1; dashed the bound of a yes."""
+    shown = [m for m in finding.measures if m.name in ROWS]
+    names = [ROWS[m.name] + (f": {m.method}" if m.name == HIT else "") for m in shown]
+    with page_style("chart-alignment"):
+        figure, (axes,) = canvas(len(shown) * 26 + 50)
+        axes.axvline(MOST, color=GREY, lw=1.2, ls=(0, (2, 2)))
+        for row, one in enumerate(shown):
+            value, low, high = ends(one.estimate.to_json())
+            colour = GREY if one.method in BASELINES else ACCENT
+            axes.plot([low, high], [row, row], color=colour, lw=2, alpha=0.5)
+            axes.plot(value, row, "o", color=colour, ms=5)
+        axes_lines(axes, names)
+        axes.set_yticks(range(len(names)), names)  # whole, not cut
+        axes.set_xlim(0, 1)
+        as_percent(axes.xaxis)
+        axes.set_xlabel("of the output pieces, or of their attention")
+        return svg(figure, "chart-alignment", finding.question, finding.answer)
+
+
 def _moment(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """One line of the curves' table; agreements are told beyond chance."""
-    beyond = [name for name in PAIR_CURVES if name != "chance"]
+    """One line of the curves' table, with the numbers that the chart draws."""
     keys = {"dev loss": "dev_loss", "token accuracy": "dev_accuracy", "greedy BLEU": "greedy bleu"}
     cells = []
     for name in MEANINGS:
-        value = entry[keys.get(name, name)] - (entry["chance"] if name in beyond else 0)
+        value = entry[keys.get(name, name)]
         digits = 1 if name == "greedy BLEU" else 2
         cells.append(f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−"))
     return {"step": f"{entry['step']:,}", "cells": cells}
@@ -149,10 +202,19 @@ def _matrix(example: Mapping[str, Any]) -> dict[str, Any]:
     rows = [
         {
             "word": _shown(word),
+            "starts": _starts_word(word),
             "cells": [
                 {
                     "weight": f"{weight:.2f}",
                     "paint": f"{weight if weight >= FAINT else 0:.2f}",
+                    "marks": " ".join(
+                        name
+                        for name, is_so in (
+                            ("linked", (unit, step) in links),
+                            ("starts", _starts_word(example["units"][unit])),
+                        )
+                        if is_so
+                    ),
                     "is_linked": (unit, step) in links,
                 }
                 for unit, weight in enumerate(weights)
@@ -165,14 +227,22 @@ def _matrix(example: Mapping[str, Any]) -> dict[str, Any]:
     return {"units": [_shown(unit) for unit in example["units"]], "rows": rows}
 
 
+def _starts_word(piece: str) -> bool:
+    """Whether a word begins here; the marks of start and end stand for themselves."""
+    return piece.startswith("▁") or piece in ("<s>", "</s>")
+
+
 def _shown(piece: str) -> str:
     """A piece as a reader knows it: a blank before a word's first piece is not shown."""
     return piece.removeprefix("▁") or "␣"
 
 
-def _settings(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _settings(found: Mapping[str, Any], record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """How it was made: one line per setting."""
-    configuration = record["configuration"]
+    configuration = dict(record["configuration"])
+    asked = configuration.pop("pieces")
+    configuration |= {"pieces asked for": asked, "pieces used": f"{found['pieces']:,}"}
+    configuration |= {"alignment": found["alignment"]}
     flat = {name: value for name, value in configuration.items() if not isinstance(value, Mapping)}
     for part in ("model", "train"):
         flat |= dict(configuration[part])

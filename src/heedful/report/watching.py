@@ -1,4 +1,4 @@
-"""The two stages of a watched training as curves."""
+"""A watched training as curves: what words tell, and where attention lies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ PAIR_CURVES = {
     "chance": (GREY, (0, (2, 2))),
 }
 """The same of a translator, whose words are told by counts; see `dynamics.pair_watching`."""
-TITLE = "Words first, then attention"
+TITLE = "What words tell and where attention lies, over training"
+RISE = 0.02
+"""A curve that ends no more than this above its start did not rise."""
 
 Curves = Mapping[str, tuple[str, Any]]
 """Colour and dashes of each curve: first what words tell, then attention, and so on."""
@@ -54,7 +56,7 @@ def watched(entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES) -> Fi
         width = 1.2 if name == "chance" else 1.8
         left.plot(steps, values, color=colour, ls=dashes, lw=width, label=name)
     right.plot(steps, [entry["entropy of attention"] for entry in entries], color=SOFT, lw=1.8)
-    left.set_title("largest unit among the top 5 %", color=SOFT)
+    left.set_title("first of one in the other's top 5 %", color=SOFT)
     right.set_title("entropy of attention", color=SOFT)
     for axes in (left, right):
         axes.set_ylim(-0.02, 1.04)
@@ -66,22 +68,35 @@ def watched(entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES) -> Fi
 def told(
     entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES, words: str = "a bag of words"
 ) -> str:
-    """What the first two curves show, in a sentence."""
+    """What the first two curves show, in a sentence; its numbers are those of the chart."""
     first, last = entries[0], entries[-1]
     probe, attention, *_ = curves
-    early, late = (_halfway(entries, name) for name in (probe, attention))
-    order = "after" if late > early else "before" if late < early else "together with"
+    early, late = (halfway(entries, name) for name in (probe, attention))
+    match early, late:
+        case None, None:
+            order = "neither rose"
+        case int(), None:
+            order = f"the first is half way up at step {early:,}, the second did not rise"
+        case None, int():
+            order = f"the second is half way up at step {late:,}, the first did not rise"
+        case int(), int():
+            how = "after" if late > early else "before" if late < early else "together with"
+            order = f"the second is half way up at step {late:,}, {how} the first (step {early:,})"
     return (
-        f"From step {first['step']} to {last['step']} agreement of the probe with {words} "
-        f"goes from {first[probe]:.2f} to {last[probe]:.2f}, of "
-        f"attention with the probe from {first[attention]:.2f} to "
-        f"{last[attention]:.2f}; the second is half way up at step {late}, {order} "
-        f"the first (step {early})."
+        f"From step {first['step']:,} to {last['step']:,} agreement of the probe with {words} "
+        f"goes from {first[probe]:.2f} to {last[probe]:.2f}, of attention with the probe from "
+        f"{first[attention]:.2f} to {last[attention]:.2f}; {order}."
     )
 
 
-def _halfway(entries: Sequence[Mapping[str, Any]], name: str) -> int:
-    """The first step at which a curve is half way from its start to its highest value."""
+def halfway(entries: Sequence[Mapping[str, Any]], name: str) -> int | None:
+    """The first step from which a curve stays at least half way from its start to its end.
+
+    A spike that is lost again does not count. None where the curve did not rise.
+    """
     values = [entry[name] for entry in entries]
-    middle = (values[0] + max(values)) / 2
-    return int(next(e["step"] for e, value in zip(entries, values, strict=True) if value >= middle))
+    if values[-1] - values[0] <= RISE:
+        return None
+    middle = (values[0] + values[-1]) / 2
+    below = [place for place, value in enumerate(values) if value < middle]
+    return int(entries[below[-1] + 1]["step"])  # the start is below

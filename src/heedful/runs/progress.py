@@ -20,7 +20,7 @@ class Ticker:
 
     def __init__(self, label: str, total: int, unit: str) -> None:
         self.label, self.total, self.unit = label, total, unit
-        self.done = 0
+        self.done = self.skipped = 0
         self.note = ""
         self._started = self._said = time.monotonic()
 
@@ -30,6 +30,19 @@ class Ticker:
         self.note = self.note if note is None else note
         self._show()
 
+    def skip(self, count: int) -> None:
+        """Counts what an earlier run has done, which says nothing about the speed of this one."""
+        if count:
+            self.skipped += count
+            self._say(f"{self.label} goes on from {count:,} of {self.total:,} {self.unit}.")
+            self.advance(count)
+
+    def _say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    def _speed(self, seconds: float) -> float:
+        return (self.done - self.skipped) / max(seconds, 1e-9)
+
     def _show(self) -> None:
         now = time.monotonic()
         if now - self._said >= QUIET_SECONDS:
@@ -38,7 +51,7 @@ class Ticker:
 
     def line(self, seconds: float) -> str:
         """How far it is, as one line of text."""
-        speed = self.done / max(seconds, 1e-9)
+        speed = self._speed(seconds)
         left = (self.total - self.done) / speed if speed > 0 else float("inf")
         return (
             f"{self.label}: {self.done:,}/{self.total:,} {self.unit}, "
@@ -50,6 +63,9 @@ class _Silent(Ticker):
     def _show(self) -> None:
         pass
 
+    def _say(self, line: str) -> None:
+        pass
+
 
 class _Bar(Ticker):
     def __init__(self, label: str, total: int, unit: str, bar: Progress, task: TaskID) -> None:
@@ -57,9 +73,12 @@ class _Bar(Ticker):
         self._bar, self._task = bar, task
 
     def _show(self) -> None:
-        speed = self.done / max(time.monotonic() - self._started, 1e-9)
+        speed = self._speed(time.monotonic() - self._started)
         said = f"{speed:,.0f} {self.unit}/s {self.note}"
         self._bar.update(self._task, completed=self.done, said=said)
+
+    def _say(self, line: str) -> None:
+        self._bar.console.print(line, highlight=False)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -59,8 +60,13 @@ class SequenceConfig:
     checkpoint_seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch_size < 1 or self.learning_rate <= 0:
-            raise InputError(f"epochs, batch size and learning rate must be positive, got {self}.")
+        for option, count in {"--epochs": self.epochs, "--batch-size": self.batch_size}.items():
+            if count < 1:
+                raise InputError(f"{option} must be at least 1, got {count}.")
+        if not 0 < self.learning_rate < math.inf:
+            raise InputError(
+                f"--learning-rate must be a positive number, got {self.learning_rate:g}."
+            )
         if not self.grid or list(self.grid) != sorted(set(self.grid)) or self.grid[0] < 0:
             raise InputError(f"the grid must be rising steps from 0 on, got {self.grid}.")
 
@@ -115,7 +121,7 @@ def fit_translator(
         ticking("training", total, "updates", show=show) as ticker,
     ):
         run.resume()
-        ticker.advance(run.done.step)
+        ticker.skip(run.done.step)
         while run.done.epoch < config.epochs:
             run.epoch(seed, ticker.advance)
         run.evaluate()  # where the grid asks for the step after the last update
