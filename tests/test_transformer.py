@@ -220,7 +220,7 @@ def test_every_audit_runs_on_it(corpus):
     importance = explain(model, reading, ("random", "attention", "leave-one-out", "trace"))
     for name, one in AUDITS.items():
         rows = one.rows(model, reading, importance, 0)
-        assert len(rows), name
+        assert bool(len(rows)) == (name != "alignment"), name  # that one is of translators
         one.summarise(rows)
 
 
