@@ -12,7 +12,6 @@ then all next bytes): frequent words have small ids, so the high planes compress
 from __future__ import annotations
 
 import gzip
-import hashlib
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +27,7 @@ from heedful.corpora.vectors import load_vectors
 from heedful.corpora.vocabulary import UNKNOWN, Vocabulary
 from heedful.errors import InputError
 from heedful.runs.atomic import read_json, write_json, writing_folder
+from heedful.runs.steps import digest
 
 FORMAT = 1
 _TOKENS, _VECTORS, _WORDS, _HEADER = (
@@ -98,11 +98,6 @@ def _unpacked(arrays: dict[str, np.ndarray]) -> Encoded:
     )
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def prepare(
     corpus: Corpus,
     out: str | Path,
@@ -147,7 +142,7 @@ def write_prepared(encoded: EncodedCorpus, folder: Path) -> None:
         "tokeniser": encoded.tokeniser,
         "notes": dict(encoded.notes),
         "splits": {split: len(part) for split, part in encoded.splits.items()},
-        "sha256": {file.name: _digest(file) for file in sorted(folder.iterdir())},
+        "sha256": {file.name: digest(file) for file in sorted(folder.iterdir())},
     }
     unknown = {split: part.unknown for split, part in encoded.splits.items()}
     if any(number != UNKNOWN for number in unknown.values()):
@@ -166,8 +161,8 @@ def _checked_header(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{folder / _HEADER} is not a header of format {FORMAT}; prepare the corpus again."
         )
-    for name, digest in header["sha256"].items():
-        if not (folder / name).is_file() or _digest(folder / name) != digest:
+    for name, wanted in header["sha256"].items():
+        if not (folder / name).is_file() or digest(folder / name) != wanted:
             raise InputError(f"{folder / name} is missing or damaged; prepare the corpus again.")
     return header
 

@@ -25,6 +25,8 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array
 
+EM = 5
+"""Iterations of a translation table that is more than counts."""
 PAIRS_AT_ONCE = 2**21
 """Token pairs whose probabilities are looked up together."""
 

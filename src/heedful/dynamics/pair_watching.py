@@ -19,7 +19,7 @@ from heedful.corpora.pairs import END, START, EncodedPairs, PairSplit
 from heedful.corpora.pieces import Pieces, bleu
 from heedful.corpora.splits import draw
 from heedful.dynamics.agreement import admitted, agrees_split, concentration
-from heedful.dynamics.cooccurrence import Side, grid, looked_up, side, translation_table
+from heedful.dynamics.cooccurrence import EM, Side, grid, looked_up, side, translation_table
 from heedful.dynamics.pair_probing import probed_pairs
 from heedful.dynamics.watching import entered, kept_entries
 from heedful.models.saved_translator import translations
@@ -30,8 +30,6 @@ PAIRS = 100
 """Dev pairs watched: the probe asks about every source position of every word to write."""
 COUNTED = 50_000
 """Training pairs counted at most: a table costs memory by token pairs."""
-EM = 5
-"""Iterations of IBM Model 1."""
 
 
 class PairWatch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -30,6 +29,7 @@ from heedful.models import (
 from heedful.models.huggingface import is_transformer
 from heedful.models.recipe import with_settings
 from heedful.models.transformer_config import NARRATIVES, TRANSFORMER
+from heedful.runs.steps import digest
 from heedful.training import History, Observer, fit, objectives
 from heedful.training.presets import PRESETS
 
@@ -165,5 +165,4 @@ def recipe_of(
 
 def _digest(vectors: Path) -> str:
     """A file's name with a hash of its bytes: another file of the same name is another start."""
-    with vectors.open("rb") as file:
-        return f"{vectors.name} {hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
+    return f"{vectors.name} {digest(vectors)[:12]}"

@@ -17,6 +17,7 @@ import pandas as pd
 from heedful.corpora import Encoded, EncodedCorpus
 from heedful.dynamics.comparing import COMPARED, Compared, compare
 from heedful.dynamics.cooccurrence import (
+    EM,
     Side,
     cooccurrence,
     looked_up,
@@ -46,8 +47,6 @@ from heedful.training import TrainConfig
 from heedful.training.config import Schedule
 from heedful.training.scheduled import fit_scheduled_together
 
-EM = 5
-"""Iterations of the translation table that is more than counts."""
 LOG_ODDS = 2
 """Version of the steps that keep probes: as log-odds, where the first kept log probabilities, which
 tie as soon as a model is sure."""

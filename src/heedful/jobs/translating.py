@@ -20,14 +20,14 @@ from heedful.corpora.pairs import save_pairs as _save_pairs
 from heedful.corpora.parallel import Parallel
 from heedful.corpora.pieces import MAX_PIECES, Pieces, bleu_counts, encode_parallel
 from heedful.dynamics.agreement import agrees, chance
-from heedful.dynamics.cooccurrence import grid, looked_up, translation_table
+from heedful.dynamics.cooccurrence import EM, grid, looked_up, translation_table
 from heedful.dynamics.optimal import optimal_attention
 from heedful.dynamics.pair_probing import PairLog, pair_rows, probed_pairs
 from heedful.dynamics.pair_watching import pair_sides
 from heedful.dynamics.proxy import ProxyConfig, train_proxy
 from heedful.dynamics.trajectory import Followed, kept_checkpoints, load_followed, save_followed
 from heedful.jobs.results import Results, Step, named
-from heedful.jobs.trajectories import EM, LOG_ODDS, PREDICTORS, Predictors, count_tables
+from heedful.jobs.trajectories import LOG_ODDS, PREDICTORS, Predictors, count_tables
 from heedful.models.saved_translator import (
     SavedTranslator,
     load_translator,

@@ -6,7 +6,6 @@ run folder.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 import time
@@ -36,7 +35,7 @@ from heedful.models.saved_translator import (
     translations,
 )
 from heedful.models.translator import TranslatorConfig, build_translator
-from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, write_text
+from heedful.runs import RunFolder, digest, fingerprint, plain, read_json, write_json, write_text
 from heedful.statistics.estimates import Estimate
 from heedful.training.checkpoints import CHECKPOINT, remove_checkpoint
 from heedful.training.loop import History
@@ -140,11 +139,11 @@ def train_translator(
     if alignment is not None and not alignment.is_file():
         raise InputError(f"{alignment} is not a file; `heedful align` writes alignments.txt.")
     texts = Texts.read(files, None if dev else share, max_words, seed)
-    known = IBM if alignment is None else _digest(alignment)
+    known = IBM if alignment is None else digest(alignment)
 
     def opened() -> RunFolder:
         asked = _configuration(files, share, max_words, pieces, model, training, seed)
-        given = fingerprint({"files": [_digest(file) for file in files]})
+        given = fingerprint({"files": [digest(file) for file in files]})
         seeds = {"all": seed}
         return RunFolder.create(out, asked, seeds=seeds, device=str(where), corpus=given)
 
@@ -183,11 +182,6 @@ def _is_audited(run: RunFolder, alignment: str) -> bool:
     done = run.record["steps"].get("audit", {})
     is_same = done.get("alignment") == alignment and done.get("version") == AUDIT
     return bool(run.is_finished("audit") and is_same)
-
-
-def _digest(file: Path) -> str:
-    with Path(file).open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()[:16]
 
 
 def grid_of(updates: int) -> tuple[int, ...]:

@@ -22,8 +22,8 @@ from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links, Pair
 from heedful.corpora.pieces import Pieces, encode_parallel
 from heedful.corpora.splits import draw
-from heedful.dynamics.cooccurrence import alignments, iterate, side, with_empty_word
-from heedful.dynamics.pair_watching import COUNTED, EM
+from heedful.dynamics.cooccurrence import EM, alignments, iterate, side, with_empty_word
+from heedful.dynamics.pair_watching import COUNTED
 from heedful.errors import InputError
 from heedful.jobs.aligning import numbered
 

@@ -16,7 +16,7 @@ from heedful.runs.folder import RunFolder
 from heedful.runs.locks import locked
 from heedful.runs.memory import give_back_memory, is_out_of_memory
 from heedful.runs.provenance import commit, now, versions
-from heedful.runs.steps import JSON, TABLE, Form, fingerprint, is_done, step
+from heedful.runs.steps import JSON, TABLE, Form, digest, fingerprint, is_done, step
 
 __all__ = [
     "JSON",
@@ -24,6 +24,7 @@ __all__ = [
     "Form",
     "RunFolder",
     "commit",
+    "digest",
     "fingerprint",
     "give_back_memory",
     "is_done",

@@ -81,7 +81,7 @@ def step(
             record,
             {
                 "fingerprint": fingerprint(inputs),
-                "digest": _digest(result),
+                "digest": digest(result),
                 "inputs": inputs,
                 "seconds": round(seconds, 3),
                 "at": now(),
@@ -106,7 +106,7 @@ def is_done(
     return (
         isinstance(found, dict)
         and found.get("fingerprint") == fingerprint(inputs)
-        and found.get("digest") == _digest(result)
+        and found.get("digest") == digest(result)
     )
 
 
@@ -125,11 +125,11 @@ def _places(folder: Path | str, name: str, form: Form[Any]) -> tuple[Path, Path]
     return place.with_name(place.name + form.suffix), place.with_name(place.name + ".step.json")
 
 
-def _digest(result: Path) -> str:
+def digest(result: Path) -> str:
     """A hash of a file, or of a folder's file names and contents."""
     if result.is_file():
         with result.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     inside = [path for path in sorted(result.rglob("*")) if path.is_file()]
-    lines = [f"{path.relative_to(result).as_posix()}\0{_digest(path)}\n" for path in inside]
+    lines = [f"{path.relative_to(result).as_posix()}\0{digest(path)}\n" for path in inside]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
