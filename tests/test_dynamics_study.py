@@ -227,13 +227,20 @@ def test_the_counterexample_and_the_worked_example_are_the_papers() -> None:
 
 
 def test_the_papers_tables_have_a_row_for_every_corpus_of_theirs() -> None:
-    corpora = set(tables.ROWS) - {"planted", "planted-pairs"}
+    corpora = set(tables.ROWS) - {"planted", "planted-pairs", "multi30k-en-de"}
     for table in (numbers.VALIDATION, numbers.KENDALL, numbers.TRAINING):
         assert set(table["corpus"]) == corpora
     assert set(numbers.SIZES["corpus"]) == corpora | {"sms"}
     for table in (numbers.BLEU, numbers.KENDALL_BLEU, numbers.TRAINING_BLEU):
         assert set(table["corpus"]) == set(translation.PUBLISHED)
     assert not numbers.VALIDATION.isna().any().any()
+
+
+def test_multi30k_is_read_both_ways_with_the_same_settings() -> None:
+    plan = STUDY.plan("paper")
+    there, back = (translation.training(plan, name) for name in ("multi30k", "multi30k-en-de"))
+    assert there == back
+    assert translation.READ["multi30k-en-de"][1] == translation.READ["multi30k"][1][::-1]
 
 
 def test_count_tables_of_permutations_are_those_expected() -> None:
