@@ -59,7 +59,10 @@ _TITLES = {
 }
 
 SOURCES = (
-    *(Source(name, title, scales=("paper",)) for name, title in _TITLES.items()),
+    *(
+        Source(name, title, scales=("paper",) if name in PUBLISHED else ())
+        for name, title in _TITLES.items()
+    ),
     Source(
         "planted-pairs", "planted reviews in an invented language", None,
         "the parallel corpora", ("smoke",), PAIRS,
