@@ -16,6 +16,7 @@ from heedful.papers.dynamics_numbers import COLUMNS
 from heedful.papers.dynamics_shown import span, written
 from heedful.papers.dynamics_tables import ROWS, needs
 from heedful.report.panels import lines
+from heedful.report.watching import halfway
 from heedful.statistics.draws import minus
 
 if TYPE_CHECKING:
@@ -131,26 +132,20 @@ def _two_stages(results: Results, plan: Plan) -> Made:
     halves = pd.DataFrame(
         {
             name: {
-                corpus: _halfway(rows)
+                corpus: halfway(rows.to_dict("records"), "agreement")
                 for corpus, rows in table[table["curve"] == name].groupby("corpus", sort=False)
             }
             for name in list(STAGES)[:2]
         }
     )
+    halves = halves.astype(float)  # not a number where a curve did not rise
     probe, attention = (halves[name] for name in halves)
     said = (
-        f"In the median over corpora {probe.name} is half way up at step {probe.median():.0f}, "
-        f"{attention.name} at step {attention.median():.0f}; attention is the later one on "
-        f"{int((attention > probe).sum())} of {len(halves)} corpora."
+        f"In the median over corpora {probe.name} is half way up for good at step "
+        f"{probe.median():,.0f}, {attention.name} at step {attention.median():,.0f}; attention is "
+        f"the later one on {int((attention > probe).sum())} of {len(halves)} corpora."
     )
     return Made(table, _agreements, said)
-
-
-def _halfway(rows: pd.DataFrame) -> float:
-    """The first step at which a curve is half way from its start to its highest value."""
-    values = rows["agreement"].to_numpy()
-    middle = (values[0] + values.max()) / 2
-    return float(rows["step"].to_numpy()[int(np.argmax(values >= middle))])
 
 
 def _entropy(results: Results, plan: Plan) -> Made:

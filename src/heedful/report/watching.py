@@ -89,7 +89,7 @@ def told(
     )
 
 
-def halfway(entries: Sequence[Mapping[str, Any]], name: str) -> int | None:
+def halfway(entries: Sequence[Mapping[Any, Any]], name: str) -> int | None:
     """The first step from which a curve stays at least half way from its start to its end.
 
     A spike that is lost again does not count. None where the curve did not rise.
