@@ -48,8 +48,8 @@ def _deviations(plan: Plan) -> tuple[str, ...]:
         "At most 100,000 pairs in the mutual information.",
         "Adversaries: nine λ (3e-4 is left out) for base and masked words, four for the other "
         "remedies and under KL.",
-        "IMDB: two seeds in the depth study and the controls, one seed for the choice of δ and η, "
-        "no queries of the instance; in F1 fewer λ, 8 epochs, base and masked words only.",
+        "IMDB: two seeds in the depth study, the controls and the probe, one for the choice of δ "
+        "and η, no queries of the instance; in F1 fewer λ, 8 epochs, base and masked words only.",
         *found,
     )
 

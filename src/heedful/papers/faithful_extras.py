@@ -218,11 +218,14 @@ def _probes(results: Results, plan: Plan) -> Made:
         return found
 
     table = gathered(results.each(plan.corpora, of))
-    means = table.groupby("model", sort=False)["accuracy"].mean()
-    said = ", ".join(f"{model} {value:.2f}" for model, value in means.items())
+    said = [
+        f"{model} {', '.join(f'{value:.3f}' for value in rows['accuracy'])}"
+        for model, rows in table.groupby("model", sort=False)
+    ]
+    corpora = ", ".join(dict.fromkeys(table["corpus"]))
     return Made(
         table,
-        sentence=f"A linear probe names the word of a state, on average over corpora: {said}; the "
+        sentence=f"A linear probe names the word of a state ({corpora}): {'; '.join(said)}. The "
         f"most frequent word alone is right {table['baseline'].mean():.2f} of the time.",
     )
 
