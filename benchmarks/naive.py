@@ -94,19 +94,13 @@ def ablation(
     return found
 
 
-class Met(NamedTuple):
-    """Where the published search ended."""
-
-    jsd: Float[Tensor, "batch"]
-    tvd: Float[Tensor, "batch"]
-
-
 def published_search(
     at: Site, mask: Bool[Tensor, "batch unit"], tolerance: float, steps: int
-) -> Met:
-    """Jain & Wallace 2019, §4.2.2: candidates climb by automatic differentiation, AMSGrad.
+) -> Float[Tensor, "batch candidate unit"]:
+    """The attention that each candidate ends with (Jain & Wallace 2019, §4.2.2).
 
-    The last iterate counts; of the candidates the farthest one.
+    Candidates climb by automatic differentiation and AMSGrad; the last iterate counts, wherever it
+    is.
     """
     generator = torch.Generator().manual_seed(0)
     shape = (len(mask), CANDIDATES, mask.shape[1])
@@ -116,21 +110,19 @@ def published_search(
     log_trained = at.attention.log()[:, None]
     first, second = torch.triu_indices(CANDIDATES, CANDIDATES, 1)
 
-    def state() -> tuple[Tensor, Tensor, Tensor]:
-        log_rows = logits.masked_fill(~mask[:, None], -torch.inf).log_softmax(-1)
-        output = (torch.bmm(log_rows.exp(), at.values) @ at.weight.T + at.bias).softmax(-1)
-        return log_rows, js_divergence(log_rows, log_trained), total_variation(output, trained)
+    def log_attention() -> Tensor:
+        return logits.masked_fill(~mask[:, None], -torch.inf).log_softmax(-1)
 
     with torch.enable_grad():
         for _ in range(steps):
-            log_rows, jsd, tvd = state()
+            log_rows = log_attention()
+            output = (torch.bmm(log_rows.exp(), at.values) @ at.weight.T + at.bias).softmax(-1)
+            jsd = js_divergence(log_rows, log_trained)
+            tvd = total_variation(output, trained)
             apart = js_divergence(log_rows[:, first], log_rows[:, second]).sum(-1)
             gain = jsd.sum(-1) + apart / (CANDIDATES * (CANDIDATES - 1))
             penalty = PENALTY / CANDIDATES * (tvd - tolerance).clamp_min(0).sum(-1)
             optimiser.zero_grad()
             (penalty - gain).sum().backward()
             optimiser.step()
-    with torch.no_grad():
-        _, jsd, tvd = state()
-        top, index = jsd.max(-1)
-        return Met(top, tvd.gather(1, index[:, None])[:, 0])
+    return log_attention().exp().detach()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
 from benchmarks.cases import Disagreement
-from benchmarks.naive import Met, published_search, site
+from benchmarks.naive import published_search, site
 from benchmarks.sizes import Sizes
 from benchmarks.subjects import batch_of, bilstm
 from benchmarks.table import Row
@@ -14,12 +16,35 @@ from heedful.audits.exact_adversary import TOLERANCE, Adversary, farthest
 from heedful.audits.searched_adversary import search
 from heedful.models import alone, read
 from heedful.runs.randomness import keys
+from heedful.statistics.divergence import js_divergence, total_variation
 
 BATCH = 32
 """Documents per call, as in the published code."""
 MEAN, DEVIATION, SHORTEST, LONGEST = 19, 9, 2, 56
 """Words of an SST test sentence."""
-CHECKED = 32
+ROUNDING = 1e-9
+"""Nats that a search may seem farther by, when both are measured in float64."""
+
+
+def margins(
+    attention: Float[Tensor, "batch unit"],
+    said: Float[Tensor, "batch unit class"],
+    mask: Bool[Tensor, "batch unit"],
+    searched: Float[Tensor, "batch candidate unit"],
+) -> Float[Tensor, "batch candidate"]:
+    """How much farther the exact adversary is than where each candidate of a search ended.
+
+    In nats and in float64, whatever the search ran in. A search may end outside the tolerance:
+    the exact adversary then gets as much, the bound max(ε, TVD of that candidate).
+    """
+    rows = searched.double() / searched.double().sum(-1, keepdim=True)
+    trained = torch.bmm(attention[:, None], said).softmax(-1)
+    tvd = total_variation(torch.bmm(rows, said).softmax(-1), trained)
+    exact = farthest(attention, said, mask).jsd[:, None].repeat(1, rows.shape[1])
+    for row, candidate in (tvd > TOLERANCE).nonzero().tolist():
+        bound = float(tvd[row, candidate])
+        exact[row, candidate] = farthest(attention[[row]], said[[row]], mask[[row]], bound).jsd[0]
+    return exact - js_divergence(rows.log(), attention.log()[:, None])
 
 
 def short_rows(sizes: Sizes) -> list[Row]:
@@ -43,7 +68,7 @@ def short_rows(sizes: Sizes) -> list[Row]:
             for r, s, k in zip(readings, said, starts, strict=True)
         ]
 
-    def published() -> list[Met]:
+    def published() -> list[Tensor]:
         return [
             published_search(at, r.mask, TOLERANCE, sizes.steps)
             for at, r in zip(sites, readings, strict=True)
@@ -52,18 +77,26 @@ def short_rows(sizes: Sizes) -> list[Row]:
     timed = side_by_side(
         {"exact": exact, "written out": written_out, "published": published}, sizes.slow_repeats
     )
-    for found, met in zip(timed["exact"].result, timed["written out"].result, strict=True):
-        if bool((met.jsd > found.jsd + 1e-9).any()):
-            raise Disagreement("the gradient search went farther than the exact adversary.")
-    # The published search may end outside the tolerance: there the exact one gets its bound.
-    checked = 0
-    for r, s, met in zip(readings, said, timed["published"].result, strict=True):
-        for row in range(min(len(r.mask), max(CHECKED - checked, 0))):
-            bound = max(TOLERANCE, float(met.tvd[row]) + 1e-6)
-            best = farthest(r.attention[[row]], s[[row]], r.mask[[row]], bound)
-            if float(met.jsd[row]) > float(best.jsd) + 1e-4:  # the search is in float32
-                raise Disagreement("the published search went farther than the exact adversary.")
-            checked += 1
+    worst = {
+        "published": torch.cat(
+            [
+                margins(r.attention, s, r.mask, ended).amin(-1)
+                for r, s, ended in zip(readings, said, timed["published"].result, strict=True)
+            ]
+        ),
+        # Ours keeps the best attention within the tolerance, and is nan where it met none.
+        "written out": torch.cat(
+            [
+                found.jsd - met.jsd
+                for found, met in zip(
+                    timed["exact"].result, timed["written out"].result, strict=True
+                )
+            ]
+        ),
+    }
+    for name, margin in worst.items():
+        if bool((margin < -ROUNDING).any()):
+            raise Disagreement(f"the {name} search went farther than the exact adversary.")
     seconds = timed["exact"].seconds
     per_document = 1e6 * seconds / len(lengths)
     rows = []
@@ -72,6 +105,7 @@ def short_rows(sizes: Sizes) -> list[Row]:
         ("written out", "our own search", "our search, its gradient written out on unit logits"),
     ):
         ratio = timed[name].seconds / seconds
+        margin = worst[name][worst[name].isfinite()]
         rows.append(
             Row(
                 f"exact adversary, {len(lengths)} documents of about {MEAN} words, 2 classes, "
@@ -80,8 +114,10 @@ def short_rows(sizes: Sizes) -> list[Row]:
                 ratio,
                 "gradient search",
                 f"{ratio / 50:.1f} times the limit of 50, against {why}. {per_document:.0f} µs per "
-                "document: one look at each pair of units instead of hundreds of steps; never less "
-                "adversarial than the search at the same bound.",
+                "document: one look at each pair of units instead of hundreds of steps. At the "
+                "bound max(ε, the TVD that the search reached) never less adversarial, on the "
+                f"{len(margin)} of {len(lengths)} documents that the search has an answer for: "
+                f"{float(margin.min()):.2g} to {float(margin.max()):.2g} nats farther.",
                 naive=1e3 * timed[name].seconds,
                 at_least=50,
             )

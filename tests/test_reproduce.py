@@ -1,6 +1,7 @@
 """The engine on a toy study: arithmetic instead of training, so that every rule shows."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from heedful.errors import InputError
 from heedful.jobs.beside import beside, gathered, numbers, row
+from heedful.jobs.judging import judged
 from heedful.jobs.ledger import Parts, above, below
 from heedful.jobs.measuring import across_seeds, average, contrast, difference, exact
 from heedful.jobs.reproduce import StudyResult, reproduce_study
@@ -284,6 +286,22 @@ def test_drawing_only_keeps_what_can_no_longer_be_made(lab: Lab, tmp_path: Path)
     assert after.artifacts == before.artifacts
     with pytest.raises(Skipped, match="not computed yet"):
         Results(tmp_path / "none", may_compute=False)[Step("x", lambda r: 1, {})]
+
+
+def test_drawing_only_tells_why_an_artifact_was_never_made(lab: Lab, tmp_path: Path):
+    asked: dict[str, Any] = {"scale": "paper", "corpora": ["yelp"], "only": ["T1"]}
+    lab.run(tmp_path, **asked)
+    record = tmp_path / "toy" / "T1.json"
+    record.write_text(record.read_text().replace(ABSENT, "an old reason"))
+    again = lab.run(tmp_path, compute=False, **asked)
+    assert "an old reason" not in str(again.artifacts[0]["missing"])
+
+
+def test_a_claim_tells_the_trainings_of_each_corpus(lab: Lab, tmp_path: Path):
+    study = lab.study()
+    first = replace(study.claims[0], seeds=lambda plan, corpus: {"sst": 2, "ag": 1}[corpus])
+    found = judged(first, study.plan("smoke"), Results(tmp_path, may_compute=False))
+    assert {one["corpus"]: one["seeds"] for one in found} == {"sst": 2, "ag": 1, "all": 1}
 
 
 def test_the_page_is_self_contained_and_escapes_everything(lab: Lab, tmp_path: Path):

@@ -34,8 +34,9 @@ def write_artifact(
                 missing["all"] = skipped.reason
             made, is_made = Made(), False
         if not is_made and not results.may_compute and record_file.is_file():
-            found: dict[str, Any] = read_json(record_file)
-            return found
+            earlier: dict[str, Any] = read_json(record_file)
+            if set(earlier["files"]) != {"json"}:
+                return earlier
         written = _write_data(folder, name, made)
         picture = folder / f"{name}.svg"
         if figures and is_made:

@@ -63,6 +63,7 @@ def _measured(measure: Callable[[], Measured]) -> Measured:
 
 
 def _entry(claim: Claim, plan: Plan, corpus: str, judgement: Judgement) -> dict[str, Any]:
+    in_use = plan.only(claim.corpora).corpora
     return entry(
         id=claim.id,
         claim=claim.sentence,
@@ -73,7 +74,7 @@ def _entry(claim: Claim, plan: Plan, corpus: str, judgement: Judgement) -> dict[
         sides=claim.side,
         paper=claim.paper_value(corpus),
         judgement=judgement,
-        seeds=len(plan.seeds) if claim.seeds is None else claim.seeds,
+        seeds=claim.trainings(plan, in_use if corpus == EVERY else [corpus]),
         scale=plan.scale,
         commit=commit(),
     )

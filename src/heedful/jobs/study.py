@@ -173,8 +173,15 @@ class Claim:
     """`all` adds an object for all corpora at hand: confirmed only if each one is."""
     measure_all: Callable[[Results, Plan, tuple[str, ...]], Measured] | None = None
     """The statistic over the corpora whose needs could be met, where it is no conjunction."""
-    seeds: int | None = None
-    """Trainings of each kind that the statistic rests on; none means all seeds of the plan."""
+    seeds: int | Callable[[Plan, str], int] | None = None
+    """Trainings of each kind that the statistic rests on, by corpus where they differ; none means
+    all seeds of the plan."""
+
+    def trainings(self, plan: Plan, corpora: Iterable[str]) -> int:
+        """Those of one corpus; over several the fewest."""
+        if callable(self.seeds):
+            return min((self.seeds(plan, corpus) for corpus in corpora), default=len(plan.seeds))
+        return len(plan.seeds) if self.seeds is None else self.seeds
 
     def paper_value(self, corpus: str) -> str:
         """What the paper printed for this corpus."""

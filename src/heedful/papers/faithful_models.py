@@ -296,6 +296,11 @@ def few_seeds(plan: Plan, corpus: str) -> tuple[int, ...]:
     return plan.seeds[: by_corpus(sizes(plan).few, corpus)]
 
 
+def few(plan: Plan, corpus: str) -> int:
+    """How many those are."""
+    return len(few_seeds(plan, corpus))
+
+
 def query_seeds(plan: Plan, corpus: str, query: str) -> tuple[int, ...]:
     """The seeds of dot attention by how its query starts: the usual start is that of Table 1."""
     return plan.seeds if query == "normal" else few_seeds(plan, corpus)
