@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,8 @@ import pytest
 
 from heedful.corpora.tasks import Copying, Keyword
 from heedful.jobs import copying
-from heedful.jobs.ledger import Judgement, judge
-from heedful.jobs.results import Results
+from heedful.jobs.ledger import Judgement, above, judge
+from heedful.jobs.results import Results, Step
 from heedful.jobs.study import Plan, Study
 from heedful.papers import dynamics_task_claims as claims
 from heedful.papers import dynamics_tasks as tasks
@@ -115,3 +116,26 @@ def test_the_published_scale_has_twenty_seeds_of_forty_words() -> None:
     assert (paper.seeds, paper.length, paper.symbols, paper.width) == (20, 40, 60, 256)
     assert paper.stops == (200, 300, 600, 2_000)
     assert (paper.heads, paper.draws, len(paper.bases), len(paper.search)) == (8, 20, 3, 2)
+
+
+@pytest.mark.parametrize(("learn", "word"), [(0, "confirmed"), (20, "undecided")])
+def test_a_form_without_the_order_of_heads_is_not_hidden_by_the_other(
+    learn: int, word: str
+) -> None:
+    """Whether eight bad heads learn in the paper's form decides; in the code's form none does."""
+    study = Study("t", "t", "none", tasks.SOURCES, (), (), {"smoke": 1, "paper": 1})
+    plan = study.plan("paper")
+    found = {}
+    for name, base in claims._combinations(plan):
+        bad = {"code": 0, "paper": learn}[name]
+        learnt = dict.fromkeys(copying.KINDS, 20) | {"all bad": bad}
+        rows = [(k, d, 190, float(d < n)) for k, n in learnt.items() for d in range(20)]
+        table = pd.DataFrame(rows, columns=["kind", "draw", "step", "accuracy"])
+        found[tasks.headed(plan, name, base).name] = table
+
+    class Given:
+        def __getitem__(self, step: Step[pd.DataFrame]) -> pd.DataFrame:
+            return found[step.name]
+
+    parts = claims._every_base(cast("Results", Given()), plan, "heads")
+    assert judge(parts, above(0)).word == word

@@ -252,6 +252,11 @@ def test_estimates_say_where_they_lie_and_print_meaningful_digits():
     assert str(Estimate(-0.001, -0.2, 0.2, 9, "student-t")) == "0.00 [-0.20, 0.20]"
     assert str(Estimate(NAN, NAN, NAN, 0, "none")) == "undefined"
     assert str(Estimate(1.0, NAN, NAN, 1, "none")) == "1 [no interval]"
+    near = Estimate(-0.4, -0.6, -0.043, 9, "student-t")
+    assert str(near) == "-0.4 [-0.6, 0.0]"
+    assert near.against(0.0) == "-0.40 [-0.60, -0.04]"  # wholly below, and it shows
+    assert near.against(-math.inf, 1.0) == str(near)
+    assert Estimate(0.0, 0.0, 1e-9, 9, "none").against(0.0).startswith("0.000000 [")
     assert [found.side(t) for t in (0.3, 0.5, 0.4)] == ["above", "below", "straddles"]
     assert Estimate(1.0, NAN, NAN, 1, "none").side(0.0) == "straddles"
     assert Estimate(1.0, NAN, NAN, 1, "none").to_json()["low"] is None

@@ -274,7 +274,7 @@ def _reason(estimate: Estimate, side: Side) -> str:
         return "cannot be computed here"
     if math.isnan(estimate.low):
         return f"{estimate.value:.3g} from n = {estimate.n} has no interval"
-    return f"{estimate}, claimed {side.text}"
+    return f"{estimate.against(side.low, side.high)}, claimed {side.text}"
 
 
 def _numbers(estimate: Estimate | None) -> dict[str, Any]:

@@ -58,15 +58,27 @@ class Estimate:
 
     def __str__(self) -> str:
         """Like `0.42 [0.38, 0.46]`, with the digits that the interval's width leaves meaning to."""
+        return self.against()
+
+    def against(self, *thresholds: float) -> str:
+        """The same, with as many digits as show on which side of each threshold the ends lie."""
         if math.isnan(self.value):
             return "undefined"
         width = self.high - self.low
         if math.isnan(width):
             return f"{self.value:.3g} [no interval]"
         digits = 2 if width <= 0 else min(max(math.ceil(0.7 - math.log10(width)), 0), 6)
+        ends = [(end, threshold) for end in (self.low, self.high) for threshold in thresholds]
+        while digits < 6 and any(_order(e, t) != _order(round(e, digits), t) for e, t in ends):
+            digits += 1
         # Adding 0 turns a rounded -0.0 into 0.0.
         value, low, high = (round(x, digits) + 0.0 for x in (self.value, self.low, self.high))
         return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _order(first: float, second: float) -> int:
+    """Whether the first is larger (1), smaller (-1) or neither."""
+    return (first > second) - (first < second)
 
 
 def _defined(number: float) -> float | None:
