@@ -106,3 +106,15 @@ def test_the_discordance_leaves_out_zero_where_the_exact_test_rejects(
     assert found.low <= found.value <= found.high
     rejects = top + random > 0 and binomtest(top, top + random).pvalue < 0.05
     assert (found.low > 0 or found.high < 0) == rejects
+
+
+def test_pairs_that_share_a_training_vary_like_single_ones() -> None:
+    pairs = [
+        draws.draws(lambda w, m=m: w @ np.full(w.shape[1], m) / w.sum(1), range(50))
+        for m in (0.1, 0.9, 0.9, 0.9)
+    ]
+    found = draws.over_pairs(pairs)
+    assert found.value == pytest.approx(0.7)
+    assert set(np.unique(found.drawn.round(6))) == {0.1, 0.9}
+    assert (found.drawn < 0.5).mean() == pytest.approx(1 / 4, abs=0.05)
+    assert draws.over_pairs(pairs[:1]) is pairs[0]

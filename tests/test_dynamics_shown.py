@@ -1,5 +1,6 @@
 """What the dynamics study says of its numbers: digits, asterisks, seeds, ξ that is never passed."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heedful.dynamics.comparing import Compared
+from heedful.dynamics.comparing import MAIN, RANKED, Compared
 from heedful.jobs.ledger import NotMeasurable, Parts, judge
 from heedful.jobs.results import Results, Skipped
 from heedful.papers import dynamics_figures as figures
@@ -56,6 +57,47 @@ def test_a_cell_has_ours_the_papers_and_both_asterisks() -> None:
         ["ag-news", "95* (95)", "96", "17 [16, 18]"],
         ["yelp", "– (94*)", "–", "–"],
     ]
+
+
+def test_parallel_corpora_have_both_lengths_in_one_cell() -> None:
+    table = pd.DataFrame(
+        {
+            "corpus": ["sst", "multi30k", "iwslt14", "planted-pairs"],
+            "length": [19, 13, np.nan, 7], "length, paper": [16, 14, 23, np.nan],
+            "of targets": [np.nan, 12, np.nan, 6], "of targets, paper": [np.nan, 15, 24, np.nan],
+        }
+    )  # fmt: skip
+    shown = briefly(table, ["length"], 0, seconds={"length": "of targets"})
+    assert shown["length"].tolist() == ["19 (16)", "13 / 12 (14 / 15)", "– / – (23 / 24)", "7 / 6"]
+
+
+def test_table_2_has_the_papers_rows_and_the_planted_ones() -> None:
+    table = next(one for one in tables.TABLES if one.id == "T2")
+    assert set(table.corpora or ()) == set(numbers.MAIN["corpus"]) | {"planted", "planted-pairs"}
+
+
+@pytest.mark.parametrize("id", ["T4", "T6", "T8"])
+def test_tables_with_bleu_say_that_ours_is_greedy(id: str) -> None:
+    table = next(one for one in tables.TABLES if one.id == id)
+    documents = np.arange(40)
+    agreed = np.ones((2, 40), bool)
+    keys = [f"{kind}:{pair}" for kind in ("top", "tau") for pair in (*MAIN, *RANKED)]
+    found = Compared(
+        dict.fromkeys((*keys, "chance:uniform", "chance:probe"), agreed), documents,
+        np.array([0, 10]), 1, {"reference": np.array([1.0, 36.2])}, {"performance": "bleu"},
+    )  # fmt: skip
+    split = "train" if id == "T8" else "dev"
+    wanted = steps.compared(PLAN, "multi30k", split, "bleu").name
+    made = table.make(_Given({wanted: found}), PLAN.only(("multi30k",)))  # type: ignore[arg-type]
+    assert any("greedy" in one and "beam of 5" in one for one in made.deviations)
+
+
+def test_every_symbol_of_the_columns_is_explained() -> None:
+    said = " ".join(numbers.VALIDATION.columns.drop(["corpus", "never passed"]))
+    said += " ".join([*numbers.FROZEN, *numbers.LOGISTIC])
+    for symbol in set(re.findall(r"[αβ]\w*|Δ|Â|ξ\*", said)):
+        assert symbol in STUDY.symbols
+    assert all(meaning.endswith(".") for meaning in STUDY.symbols.values())
 
 
 def test_the_papers_asterisks_are_kept_and_table_2_has_its_own_rows() -> None:
@@ -107,6 +149,11 @@ def test_seeds_that_disagree_widen_the_interval_of_sms() -> None:
     # Over documents alone it would be ± 0.05 and refute the claim.
     assert estimate.low < -0.4
     assert estimate.high > 0
+    # One of five apart: a mean of pairs that share run A does not tell what another run A would.
+    one = both | {"14": 0.95}
+    found = measures.seeds_disagree(_given(sms=_made(one), sst=_made(alike)), PLAN, ("sms", "sst"))
+    assert isinstance(found, Parts)
+    assert next(iter(found.values())).high > 0.2  # type: ignore[union-attr]
     even = measures.seeds_disagree(
         _given(sms=_made(dict.fromkeys(both, 0.6)), sst=_made(alike)), PLAN, ("sms", "sst")
     )
@@ -183,6 +230,8 @@ def test_the_first_figure_draws_no_crossing_where_there_is_none() -> None:
         assert ("ξ" in set(made.table["curve"])) == has_line
         assert ("never passes" in made.sentence) != has_line
         assert ("vertical line" in made.sentence) == has_line
+        assert ("A(α,βuf) is 0 per cent" in made.sentence) == has_line
+        assert ("imdb 50 (step 0)" in made.sentence) == has_line
 
 
 def test_absent_corpora_say_where_they_come_from_and_keep_their_keys(

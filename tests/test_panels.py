@@ -45,3 +45,17 @@ def test_words_below_a_heatmap_are_apart() -> None:
     assert {label.get_rotation() for label in labels} == {0.0}
     boxes = [label.get_window_extent(canvas.get_renderer()) for label in labels]
     assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+
+
+def test_a_logarithmic_axis_shows_its_start_at_0_and_words_apart() -> None:
+    steps = [0, 10, 50, 250, 4_000, 36_000]
+    table = pd.DataFrame([{"step": s, "y": s, "panel": p} for s in steps for p in "abc"])
+    figure = lines(table, x="step", y="y", panel="panel", log=True)
+    canvas = _drawn(figure)
+    for axes in figure.axes:
+        shown = [label for label in axes.get_xticklabels() if label.get_text()]
+        assert [label.get_text() for label in shown] == ["0", "10", "100", "1k", "10k"]
+        boxes = [label.get_window_extent(canvas.get_renderer()) for label in shown]
+        assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
+        places = axes.transData.transform([(s, 0) for s in steps])[:, 0]
+        assert all(b - a > 3 for a, b in pairwise(places))

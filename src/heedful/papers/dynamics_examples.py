@@ -82,7 +82,11 @@ def _figure_1(results: Results, plan: Plan) -> Made:
     cells += _cells(table, GERMAN, ENGLISH, "Trans")
     cells += _cells(aligned, SENTENCE, ENGLISH, "alignment")
     film, weight = movie_example()
-    said = f"Trans(movie | Film) = {film:.2f}; the alignment of movie with Film is {weight:.2f}."
+    exact = aligned[SENTENCE.index("Film"), ENGLISH.index("movie")]
+    said = (
+        f"Trans(movie | Film) = {film:.2f}; the alignment of movie with Film is {weight:.2f} from "
+        f"the printed probabilities, {exact:.2f} from the exact ones."
+    )
     return _drawn(cells, said)
 
 

@@ -17,7 +17,7 @@ from heedful.papers.dynamics_numbers import COLUMNS
 from heedful.papers.dynamics_shown import span, written
 from heedful.statistics import Estimate
 from heedful.statistics.association import spearman
-from heedful.statistics.draws import Draws, minus, over_seeds, smallest
+from heedful.statistics.draws import Draws, minus, over_pairs, smallest
 from heedful.statistics.intervals import deviation
 
 if TYPE_CHECKING:
@@ -166,12 +166,13 @@ def final_agreements(found: Compared) -> dict[str, Draws]:
 def seeds_disagree(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Parts | NotMeasurable:
     """DYN-22: the lowest agreement of final attentions on other corpora minus that on SMS.
 
-    Runs are resampled beside documents: on SMS some pairs of seeds agree and others do not.
+    Pairs of runs are resampled beside documents: on SMS some agree and others do not, and all of
+    them share run A.
     """
     if "sms" not in corpora or len(corpora) < 2:
         return NotMeasurable("data absent: needs SMS and another corpus")
     runs = {one: final_agreements(results[steps.compared(plan, one)]) for one in corpora}
-    final = {corpus: over_seeds(list(found.values())) for corpus, found in runs.items()}
+    final = {corpus: over_pairs(list(found.values())) for corpus, found in runs.items()}
     sms = final.pop("sms")
     least = min(final, key=lambda corpus: final[corpus].value)
     values = ", ".join(f"{one.value:.2f}" for one in runs["sms"].values())

@@ -122,7 +122,8 @@ def lines(
 ) -> Figure:
     """Curves by hue, one line per value of `each` (seeds); `y low` and `y high` make a band.
 
-    `dashed` names a hue whose lines are broken.
+    `dashed` names a hue whose lines are broken. A `log` axis that has a 0 is linear up to the
+    smallest other value.
     """
 
     def one(axes: Axes, part: pd.DataFrame) -> None:
@@ -140,17 +141,33 @@ def lines(
             if hue is not None:
                 axes.plot([], [], color=colour, linestyle=style, label=plain_text(name))
         if log:
-            # The default writes powers of ten in TeX, which the page does not set; within less
-            # than a power of ten it writes every mark.
-            axes.set_xscale("log")
-            powers = math.log10(table[x].max() / table[x].min())
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if powers < 2 else (1,)))
-            axes.xaxis.set_minor_formatter(NullFormatter())
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+            _logarithmic(axes, table[x])
         axes.set_xlabel(x)
         axes.set_ylabel(y)
 
     return _panels(table, panel, one, legend=hue is not None, share=share)
+
+
+def _logarithmic(axes: Axes, values: pd.Series[float]) -> None:
+    """Sets a logarithmic x axis.
+
+    The default writes powers of ten in TeX, which the page does not set; within less than a power
+    of ten it writes every mark.
+    """
+    least, most = values[values > 0].min(), values.max()
+    if (values == 0).any():
+        axes.set_xscale("symlog", linthresh=least, linscale=0.5)
+        powers = range(math.ceil(math.log10(least)), math.floor(math.log10(most)) + 1)
+        axes.set_xticks([0, *(10.0**power for power in powers)], minor=False)
+        axes.xaxis.set_major_formatter(
+            lambda value, _: f"{value:g}" if value < 1000 else f"{value / 1000:g}k"
+        )
+    else:
+        axes.set_xscale("log")
+        subs = (1, 2, 5) if math.log10(most / least) < 2 else (1,)
+        axes.xaxis.set_major_locator(LogLocator(subs=subs))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def bars(table: pd.DataFrame, *, x: str, y: str, hue: str, panel: str | None = None) -> Figure:
