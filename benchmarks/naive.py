@@ -123,6 +123,6 @@ def published_search(
             gain = jsd.sum(-1) + apart / (CANDIDATES * (CANDIDATES - 1))
             penalty = PENALTY / CANDIDATES * (tvd - tolerance).clamp_min(0).sum(-1)
             optimiser.zero_grad()
-            (penalty - gain).sum().backward()
+            (penalty - gain).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
     return log_attention().exp().detach()
