@@ -51,6 +51,20 @@ def test_empty_and_long_lines_have_no_links_and_are_counted(files, tmp_path):
     assert any("empty line" in line for line in done.lines())
 
 
+def test_words_that_the_empty_word_takes_are_told(files, tmp_path):
+    one = files("das Haus\n", "the house\n")
+    done = align(*one, tmp_path / "a", iterations=1)
+    assert (done.links, done.unlinked) == (0, 2)
+    said = list(done.lines())
+    assert said[0].startswith("1 pair, 2 × 2 words")
+    assert said[1].startswith("1 iteration, ")
+    assert said[2].startswith("2 target words have no link: the empty word")
+    assert said[3].startswith("0 links: ")
+    without = align(*one, tmp_path / "b", has_empty_word=False)
+    assert (without.links, without.unlinked) == (2, 0)
+    assert not any("empty word" in line for line in without.lines())
+
+
 def test_lower_case_joins_words(files, tmp_path):
     source, target = files("Das Haus\ndas Buch\n", "The house\nthe book\n")
     assert align(source, target, tmp_path / "a").source_words == 4

@@ -80,6 +80,18 @@ def test_even_attention_loses_what_lies_on_the_marks(reading):
     assert table["mark"].tolist() == pytest.approx([2 / 5, 2 / 5, 2 / 4])
 
 
+def test_even_attention_has_no_top_piece_and_says_so(reading):
+    model, found = reading
+    aligned = with_links(found, LINKS)
+    even = aligned.mask.double() / aligned.mask.sum(-1, keepdim=True)
+    for importance, is_tied in ((even, True), (aligned.attention, False)):
+        table = AUDITS["alignment"].rows(model, aligned, {"attention": importance}, 0)
+        finding = AUDITS["alignment"].summarise(table)
+        assert ("largest on several units at once" in finding.answer) == is_tied
+        assert ("the piece with most attention" in finding.answer) != is_tied
+        assert ("Attention is largest on <s>" in finding.notes[-1]) != is_tied
+
+
 def test_attention_that_only_avoids_the_marks_is_at_chance(reading):
     model, found = reading
     aligned = with_links(found, LINKS)
@@ -162,6 +174,7 @@ def test_words_are_resampled_with_their_sentence():
             "hit": np.repeat(is_hit.astype(float), words),
             "mass": 0.5,
             "mark": 0.0,
+            "tied": 0.0,
             CHANCE: 0.1,
             SAME: 0.2,
             DIAGONAL: 0.2,
@@ -198,6 +211,7 @@ def _found(hit, diagonal, chance=0.1):
             "hit": drawn(hit),
             "mass": 0.5,
             "mark": 0.0,
+            "tied": 0.0,
             CHANCE: chance,
             SAME: drawn(0.2),
             DIAGONAL: drawn(diagonal),

@@ -65,6 +65,9 @@ def test_what_is_here_and_what_to_put_where(
     assert rows["sst"].missing == ("sst/train.txt.gz", "sst/dev.txt.gz", "sst/test.txt.gz")
     assert "stanford" in rows["sst"].source
     assert ".../polarity" in rows["sst"].variants
+    assert {"iwslt14/train.de", "iwslt14/valid.en"} <= set(rows["iwslt14"].missing)
+    assert "news-commentary/it-pt.pt" in rows["news-commentary"].missing
+    assert "OPUS" in rows["news-commentary"].source
     put(tmp_path, "sst/train.txt", "x")
     put(tmp_path, "ag_news/train_subset.csv.gz", "x")
     put(tmp_path, "ag_news_csv/test.csv", "x")
@@ -97,6 +100,10 @@ def test_no_data_root_and_other_kinds_are_refused(
         load_corpus("sst")
     with pytest.raises(InputError, match="read it with load_parallel"):
         load_corpus("multi30k", tmp_path)
+    with pytest.raises(InputError, match="read it with load_parallel"):
+        load_corpus("iwslt14", tmp_path)
+    with pytest.raises(InputError, match="read it with load_lexicon"):
+        load_corpus("warriner", tmp_path)
 
 
 def test_every_reader_says_how_its_tokens_were_cut(

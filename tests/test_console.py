@@ -77,3 +77,10 @@ def test_the_verdict_stands_beside_how_well_the_model_decides(
     assert "Accuracy: test 90.0 % [85.0, 93.5], dev 91.0 %." in capsys.readouterr().out
     print_verdict(VERDICT, 200, "page.html")
     assert "Accuracy" not in capsys.readouterr().out
+
+
+def test_a_command_in_the_advice_stays_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"`heedful train --from runs/{'long-' * 20}name --objective tying`"
+    advice = [f"{'Some words. ' * 5}{command} tries several strengths."]
+    print_verdict(VERDICT | {"advice": advice}, 120, "runs/a/report.html")
+    assert command in capsys.readouterr().out

@@ -139,3 +139,20 @@ def test_a_form_without_the_order_of_heads_is_not_hidden_by_the_other(
 
     parts = claims._every_base(cast("Results", Given()), plan, "heads")
     assert judge(parts, above(0)).word == word
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        ([0.0, 1.0, 2.0, 3.0], "From step 6 on"),
+        ([0.0, 2.0, 1.0, 3.0], "From step 6 on"),  # the lead of step 2 was lost again
+        ([2.0, 2.0, 2.0, 2.0], "From step 0 on"),
+        ([2.0, 2.0, 2.0, 1.0], "At the end the last state says no more"),
+    ],
+)
+def test_the_last_state_overtakes_the_keyword_when_it_stays_ahead(
+    last: list[float], said: str
+) -> None:
+    keyword = [1.0, 1.0, 2.0, 2.0] if last[0] < 1 else [1.0] * 4
+    means = pd.DataFrame({"last": last, "keyword": keyword}, index=[0, 2, 4, 6])
+    assert tasks.overtaken(means).startswith(said)

@@ -31,6 +31,13 @@ def test_every_item_of_the_checklist_is_declared() -> None:
     assert {one.id for one in STUDY.claims} == CLAIMS
 
 
+def test_a_query_of_the_instance_names_the_corpora_it_was_not_trained_on() -> None:
+    claim = next(one for one in STUDY.claims if one.id == "FAI-19")
+    assert "imdb" in (claim.corpora or ())
+    absent = faithful_measures.query_of_instance(None, None, "imdb")  # type: ignore[arg-type]
+    assert isinstance(absent, NotMeasurable)
+
+
 def test_the_papers_tables_are_whole() -> None:
     assert len(faithful_numbers.SCORES) == 10 * 4
     assert len(faithful_numbers.DEPTH) == 12 * 4

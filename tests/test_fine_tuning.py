@@ -169,6 +169,17 @@ def test_a_sweep_of_tying_begins_where_the_run_began(
     assert decide(model, reading, uniform(reading)).shape == (1, 1, 2)
 
 
+def test_a_summed_distance_is_kept_in_the_run(
+    corpus: Corpus, encoder: Path, tmp_path: Path
+) -> None:
+    summed = replace(SHORT, penalties={"tying_over": "sum"})
+    tied = Penalties(tying=0.01)
+    fine_tune(encoder, corpus, tmp_path / "run", settings=summed, penalties=tied)
+    assert RunFolder.open(tmp_path / "run").configuration["penalties"] == {"tying_over": "sum"}
+    with pytest.raises(InputError, match="tying_over"):
+        fine_tune(encoder, corpus, tmp_path / "run", settings=SHORT, penalties=tied)
+
+
 def test_heads_are_kept_for_their_own_labels_and_made_anew_for_others(
     corpus: Corpus, encoder: Path, tmp_path: Path
 ) -> None:

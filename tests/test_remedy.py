@@ -1,13 +1,14 @@
 """The strength of a remedy chosen on the user's own dev set."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from heedful.corpora import Corpus, planted
+from heedful.corpora import Corpus, encode, planted
 from heedful.errors import InputError
 from heedful.jobs import load, train
-from heedful.jobs.remedy import Remedy, Strength, choose, remedy
+from heedful.jobs.remedy import Remedy, Strength, choose, remedy, swept
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import Source, source_of
 from heedful.runs import RunFolder
@@ -114,3 +115,62 @@ def test_a_search_that_gains_nothing_says_so(tmp_path: Path) -> None:
     base, tried = Strength(0, 0.8, -0.1, -0.1), Strength(1, 0.81, -0.05, -0.05)
     lines = Remedy("tying", base, (tried,), choose(0.8, [tried]), tmp_path).lines()
     assert any("No strength makes decisions rely more on attention" in line for line in lines)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_dev_split_of_one_class_is_refused_before_anything_is_trained(
+    corpus: Corpus, tmp_path: Path, label: int
+) -> None:
+    dev = [document for document in corpus.splits["dev"] if document.label == label]
+    one = replace(corpus, splits={**corpus.splits, "dev": dev})
+    train("bilstm+additive", one, tmp_path / "run", settings=SMALL)
+    with pytest.raises(
+        InputError, match=f"No dev document has the label '{one.classes[1 - label]}"
+    ):
+        remedy(tmp_path / "run", one, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_keeps_its_reductions_and_the_remedy_takes_them_from_there(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    summed = replace(SMALL, penalties={"tying_over": "sum"})
+    train("bilstm+additive", corpus, tmp_path / "run", settings=summed)
+    assert RunFolder.open(tmp_path / "run").configuration["penalties"] == {"tying_over": "sum"}
+    found = remedy(tmp_path / "run", corpus, tmp_path / "sum")
+    assert [one.strength for one in found.tried] == [0.01, 0.03, 0.1, 0.3]
+    assert RunFolder.open(tmp_path / "sum").configuration["penalties"] == {"tying_over": "sum"}
+    mean = {"tying_over": "mean"}
+    remedy(tmp_path / "run", corpus, tmp_path / "mean", strengths=[0.3], reductions=mean)
+    assert RunFolder.open(tmp_path / "mean").configuration["penalties"] == {}
+    with pytest.raises(InputError, match="another search"):
+        remedy(tmp_path / "run", corpus, tmp_path / "mean", strengths=[0.3])
+
+
+def test_the_sum_over_dimensions_is_the_mean_times_their_number(corpus: Corpus) -> None:
+    sizes = {"embedding_dim": 8, "width": 8}
+    tables = {"model": sizes, "train": {"epochs": 1}, "words": {"min_count": 1}}
+    summed = settings_of(tables | {"penalties": {"tying_over": "sum"}})
+    first = train("bilstm+additive+tying:0.5", corpus, settings=summed)
+    second = train("bilstm+additive+tying:4", corpus, settings=settings_of(tables))
+    weights = zip(first.parameters(), second.parameters(), strict=True)
+    assert all(one.allclose(other, atol=1e-5) for one, other in weights)
+
+
+def test_an_encoded_corpus_counts_its_classes_as_the_corpus_does(corpus: Corpus) -> None:
+    encoded = encode(corpus)
+    for split in ("train", "dev", "test"):
+        assert encoded.counts(split) == corpus.counts(split)
+    few = replace(corpus, splits={"train": corpus.splits["train"]})
+    assert encode(few).counts("dev") == few.counts("dev") == {"negative": 0, "positive": 0}
+
+
+def test_strengths_are_read_from_the_objective() -> None:
+    assert swept("tying") == ("tying", ())
+    assert swept("tying:5") == ("tying", (5.0,))
+    assert swept("mlm:0.3,1") == ("mlm", (0.3, 1.0))
+    for wrong in ("tying:", "tying:3,", "tying:strong"):
+        with pytest.raises(InputError, match="tying:3,10"):
+            swept(wrong)
+    with pytest.raises(InputError, match="known: mlm, tying"):
+        swept("prayer:3")

@@ -34,7 +34,7 @@ from heedful.cli_options import (
     for_run,
     for_transformer,
     named_model,
-    open_source,
+    open_to_train,
     parts,
     place,
     print_json,
@@ -107,7 +107,7 @@ def audit(
         opened, out = for_run(Path(model), corpus, data, columns, data_root, seed, out, text2)
     else:
         source = source_named(corpus, data, columns, data_root, seed, quick, text2)
-        opened = open_source(source)
+        opened = open_to_train(source)
         out = out or place(model, source.name, seed, quick)
     result = audit_job(
         audited,
@@ -162,7 +162,8 @@ def train(
         str,
         typer.Option(
             "--objective",
-            help="With --from: tying or mlm, swept on dev; for transformers: tying:STRENGTH.",
+            help="With --from: tying or mlm, several strengths tried on dev; tying:3,10 tries only "
+            "these (and 0, to compare). For a transformers model: tying:STRENGTH.",
         ),
     ] = "",
     watch: Annotated[
@@ -174,7 +175,7 @@ def train(
 ) -> None:
     """Train a model and keep it in a run folder."""
     if run is not None:
-        return sweep(run, recipe, objective or "tying", vectors, out, device, json)
+        return sweep(run, recipe, objective or "tying", config, vectors, out, device, json)
     if not recipe:
         raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
     from heedful.jobs import train as train_job
@@ -187,7 +188,7 @@ def train(
     if text2 is not None and not is_tuned:
         raise InputError(f"--text2 is for models of transformers; {recipe} reads one text.")
     source = source_named(corpus, data, (text, label, split), data_root, seed, quick, text2)
-    opened = open_source(source)
+    opened = open_to_train(source)
     out = out or place(model, source.name, seed, quick)
     train_job(
         recipe,

@@ -61,7 +61,7 @@ Deterministic = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="TOML file with the tables [model], [train], [words]."),
+    typer.Option("--config", help="TOML file of [model], [train], [words] and [penalties]."),
 ]
 Vectors = Annotated[
     Path | None, typer.Option("--vectors", help="GloVe text vectors to start from.")
@@ -98,6 +98,20 @@ def open_source(source: Source) -> Corpus | EncodedCorpus:
     """The documents of a source; what was guessed about a file is said."""
     opened, said = source.open()
     say(said)
+    return opened
+
+
+def open_to_train(source: Source) -> Corpus | EncodedCorpus:
+    """The documents of a source; classes that dev numbers cannot speak of are said."""
+    from heedful.jobs.opening import lacking
+
+    opened = open_source(source)
+    absent = lacking(opened, "dev")
+    if 0 < len(absent) < len(opened.classes):
+        labels = ", ".join(repr(name) for name in absent)
+        say(
+            (f"Warning: no dev document has the label {labels}, so dev numbers say nothing of it.",)
+        )
     return opened
 
 
@@ -196,8 +210,13 @@ def settings_named(config: Path | None, quick: bool, is_tuned: bool = False) -> 
 def named_model(recipe: str, objective: str, is_tuned: bool) -> str:
     """What a model in training is called; an objective beside a recipe is refused."""
     if not is_tuned and objective:
+        from heedful.jobs.remedy import OBJECTIVES, swept
+
+        key, strengths = swept(objective)
+        strength = (*strengths, OBJECTIVES[key][1][2])[0]
         raise InputError(
-            f"A recipe says its own objective; write {recipe}+{objective}, or name a run by --from."
+            f"A recipe says its own objective; write {recipe}+{key}:{strength:g}, or name a run by "
+            "--from."
         )
     name = Path(recipe.removeprefix("hf:")).name if is_tuned else recipe
     return f"{name}+{objective}" if objective else name

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from heedful.cli_options import open_source, tell
+from heedful.cli_options import open_source, settings_named, tell
 from heedful.errors import InputError
 
 
@@ -12,29 +13,33 @@ def sweep(
     run: Path,
     recipe: str,
     objective: str,
+    config: Path | None,
     vectors: Path | None,
     out: Path | None,
     device: str,
     json: bool,
 ) -> None:
     """Sweeps the strength of an objective on the run's own dev documents and keeps the best."""
-    from heedful.jobs.remedy import remedy
-    from heedful.jobs.sources import source_of
+    from heedful.jobs import Settings
+    from heedful.jobs.remedy import remedy, source_again, swept
 
-    source = source_of(run)
-    if recipe or source is None:
-        why = (
-            "takes its recipe from the run"
-            if recipe
-            else f"does not find what {run} was trained on"
+    if recipe:
+        raise InputError("--from takes its recipe from the run; leave the recipe out.")
+    settings = settings_named(config, quick=False)
+    if settings != Settings(penalties=settings.penalties):
+        raise InputError(
+            f"--from takes sizes, training and words from the run; leave all but [penalties] out "
+            f"of {config}."
         )
-        raise InputError(f"--from {why}; leave the recipe out and name a run made by this heedful.")
-    out = out or run.with_name(f"{run.name}-{objective}")
+    name, strengths = swept(objective)
+    folder = f"{run.name}-{re.sub('[:,]+', '-', objective)}"
     found = remedy(
         run,
-        open_source(source),
-        out,
-        objective=objective,
+        open_source(source_again(run)),
+        out or run.with_name(folder),
+        objective=name,
+        strengths=strengths,
+        reductions=settings.penalties,
         vectors=vectors,
         device=device,
         show=True,

@@ -71,9 +71,9 @@ def rows(
 
     Of tied units the top one is drawn at random: a hit is then a probability. Importance may lie on
     the start and end of the source too, where it is never aligned (`mark` is the share of top units
-    there); the baselines choose among pieces alone. A piece without links has nan. The end of the
-    output is no piece and has no row; nor has a classifier's document. `sentence` is the pair that
-    a piece is of.
+    there); the baselines choose among pieces alone. `tied` is whether there was anything to draw. A
+    piece without links has nan. The end of the output is no piece and has no row; nor has a
+    classifier's document. `sentence` is the pair that a piece is of.
     """
     if reading.shared is None or reading.evidence is None or not importance:
         return pd.DataFrame()
@@ -87,6 +87,7 @@ def rows(
         "hit": torch.stack([(top * found).sum(-1) for top in tops], 1),
         "mass": torch.stack(masses, 1),
         "mark": torch.stack([(top * ~is_piece).sum(-1) for top in tops], 1),
+        "tied": torch.stack([((top > 0).sum(-1) > 1).double() for top in tops], 1),
         CHANCE: (found.sum(-1).double() / is_piece.sum(-1))[:, None],
         SAME: _at(_same_position(reading, is_piece), found),
         DIAGONAL: _at(_diagonal(reading, is_piece), found),
@@ -163,12 +164,19 @@ def summarise(rows: pd.DataFrame) -> Finding:
     ]
     measures = [*measures[: len(methods)], *shares, *measures[len(methods) :], *beyond]
     on_marks = next(m.estimate for m in measures if m.name == ON_MARKS and m.method == first)
+    is_tied = bool(own["tied"].all())
+    largest = (
+        "A unit drawn from the tied ones is" if is_tied else f"{first.capitalize()} is largest on"
+    )
     notes += (
-        f"{first.capitalize()} is largest on <s> or </s> for {percent(on_marks)} of the output "
-        "pieces; there it counts as not aligned.",
+        f"{largest} <s> or </s> for {percent(on_marks)} of the output pieces; there it counts as "
+        "not aligned.",
     )
     finding = Finding("alignment", QUESTION, "", tuple(measures), "measures", {}, notes)
-    return replace(finding, answer=_answer(finding, first))
+    top = f"the piece with most {first}"
+    if is_tied:  # as it is everywhere when attention is uniform
+        top = f"{first} is largest on several units at once, and one of them drawn at random"
+    return replace(finding, answer=_answer(finding, first, top))
 
 
 def outcome(finding: Finding, method: str = "attention") -> Outcome | None:
@@ -198,10 +206,10 @@ def baselines(finding: Finding) -> Mapping[str, Estimate]:
     return {m.method: m.estimate for m in sorted(found, key=lambda m: -m.estimate.value)}
 
 
-def _answer(finding: Finding, method: str) -> str:
+def _answer(finding: Finding, method: str, top: str) -> str:
     share = finding.get(HIT, method)
     assert share is not None, "what is answered was measured"
-    said = f"the piece with most {method} is aligned with {percent(share)} of the output pieces"
+    said = f"{top} is aligned with {percent(share)} of the output pieces"
     best, found = next(iter(baselines(finding).items()))
     match outcome(finding, method):
         case "yes":

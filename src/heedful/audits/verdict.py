@@ -9,6 +9,7 @@ provisional.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -130,6 +131,13 @@ class Verdict:
     """The table of the calibration that set the borders: columns, rows, caption."""
     ranking: Ranking | None = None
     """All explanations of the model by how faithful they are, where words were deleted."""
+
+    def naming(self, run: Path) -> Verdict:
+        """The verdict with that run in the command it advises, ready to paste into a shell."""
+        command = f"--from {shlex.quote(str(run))} "
+        return replace(
+            self, advice=tuple(line.replace("--from RUN ", command) for line in self.advice)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain data."""

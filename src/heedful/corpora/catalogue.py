@@ -144,6 +144,14 @@ CATALOGUE: dict[str, Entry] = {
             "multi30k", "English and German captions (parallel)", "", parallel.FILES,
             parallel.SOURCE,
         ),
+        Entry(
+            "iwslt14", "German and English talks (parallel)", "", parallel.IWSLT_FILES,
+            parallel.IWSLT,
+        ),
+        Entry(
+            "news-commentary", "news in English, Dutch, Italian and Portuguese (parallel)", "",
+            parallel.NEWS_FILES, parallel.NEWS,
+        ),
         Entry("warriner", "valence norms (lexicon)", "", lexicon.FILES, lexicon.SOURCE),
     )
 }  # fmt: skip
@@ -197,7 +205,7 @@ def load_corpus(
     if entry.name == "synthetic":
         return synthetic(task, seed, **options)
     if entry.read is None:
-        how = "load_parallel" if entry.name == "multi30k" else "load_lexicon"
+        how = "load_lexicon" if entry.name == "warriner" else "load_parallel"
         raise InputError(f"{entry.name} is no classification corpus; read it with {how}.")
     full = entry.name + (f":{task}" if task else "") + (f"/{recipe}" if recipe else "")
     if recipe == "erasure" and not task and entry.stand_in_for:

@@ -64,6 +64,12 @@ class EncodedCorpus:
     tokeniser: str = "words"
     """How new text must be cut to be read like this corpus."""
 
+    def counts(self, split: str) -> dict[str, int]:
+        """Number of documents of each class in a split, in class order."""
+        labels = self.splits[split].labels if split in self.splits else np.array([], dtype=int)
+        found = np.bincount(labels[labels >= 0], minlength=len(self.classes))
+        return {name: int(found[index]) for index, name in enumerate(self.classes)}
+
 
 def with_rare_unknown(corpus: EncodedCorpus, least: int) -> EncodedCorpus:
     """The corpus with words of fewer than `least` training occurrences read as `<unk>`."""

@@ -22,6 +22,15 @@ COUNTS: dict[str, tuple[str, int]] = {
 }
 """The file of each split and how many pairs it has."""
 FILES = tuple(f"multi30k/{file}.{lang}.gz" for file, _ in COUNTS.values() for lang in ("en", "de"))
+IWSLT_FILES = tuple(
+    f"iwslt14/{split}.{lang}" for split in ("train", "valid", "test") for lang in ("de", "en")
+)
+NEWS_FILES = tuple(
+    f"news-commentary/{pair}.{lang}"
+    for pair in ("en-nl", "en-pt", "it-pt")
+    for lang in pair.split("-")
+)
+"""Of the pairs of languages of the dynamics study; others are read by the same rule."""
 MAX_WORDS = 1_000
 """Words of a sentence at most, so that a file without line breaks is noticed."""
 

@@ -35,6 +35,8 @@ class Aligned:
     long: int
     """Pairs left out of the counts because a line is too long; their links are empty too."""
     links: int
+    unlinked: int
+    """Target words that come from no source word: the empty word is at least as likely."""
     source_words: int
     """Different words, the empty word not counted."""
     target_words: int
@@ -53,17 +55,31 @@ class Aligned:
     def lines(self) -> Iterator[str]:
         """What a person reads."""
         yield (
-            f"{self.pairs:,} pairs, {self.source_words:,} × {self.target_words:,} words, "
-            f"{self.entries:,} word pairs that meet ({self.table_bytes / 1e6:.1f} MB)"
+            f"{_counted(self.pairs, 'pair')}, {self.source_words:,} × {self.target_words:,} words, "
+            f"{_counted(self.entries, 'word pair')} that {'meets' if self.entries == 1 else 'meet'}"
+            f" ({self.table_bytes / 1e6:.1f} MB)"
         )
         for count, why in ((self.empty, "with an empty line"), (self.long, "with a longer line")):
             if count:
-                yield f"{count:,} pairs {why} have no links."
+                has = "has" if count == 1 else "have"
+                yield f"{_counted(count, 'pair')} {why} {has} no links."
         yield (
-            f"{len(self.losses)} iterations, {self.seconds_per_iteration:.2f} s each: "
+            f"{_counted(len(self.losses), 'iteration')}, {self.seconds_per_iteration:.2f} s each: "
             f"{self.losses[0]:.3f} nats per word at first, {self.losses[-1]:.3f} before the last"
         )
-        yield f"{self.links:,} links: {Path(self.folder) / 'alignments.txt'}"
+        if self.unlinked:
+            has = "has" if self.unlinked == 1 else "have"
+            yield (
+                f"{_counted(self.unlinked, 'target word')} {has} no link: the empty word is at "
+                "least as likely as any source word (--no-empty-word leaves it out)."
+            )
+        where = Path(self.folder) / "alignments.txt"
+        yield f"{_counted(self.links, 'link')}: {where}"
+
+
+def _counted(count: int, what: str) -> str:
+    """`1 pair`, `2 pairs`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def align(
@@ -124,6 +140,7 @@ def align(
     seconds = (time.perf_counter() - started) / iterations
     found = alignments(step.table, left, right, len(words[0]) if has_empty_word else None)
     named = [*words[0], EMPTY_WORD]
+    links = sum(map(len, found))
     folder = Path(out)
     write_text(
         folder / "alignments.txt",
@@ -138,7 +155,8 @@ def align(
         pairs=len(found),
         empty=sum(is_empty),
         long=sum(is_long),
-        links=sum(map(len, found)),
+        links=links,
+        unlinked=len(right.ids) - links,
         source_words=len(words[0]),
         target_words=len(words[1]),
         entries=int(step.table.nnz),

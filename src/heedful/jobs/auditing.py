@@ -25,7 +25,7 @@ from heedful.importance import explain, methods_of, sentence_of
 from heedful.jobs.opening import Decider, deciding, device_of, load, read_by
 from heedful.jobs.sampling import drawn, sampled, subset
 from heedful.jobs.settings import Settings
-from heedful.jobs.sources import Source
+from heedful.jobs.sources import Source, source_of
 from heedful.jobs.stages import TABLES
 from heedful.jobs.training import train
 from heedful.models import AttentionClassifier, Reading, looks_like_recipe, read
@@ -131,6 +131,7 @@ def audit(
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, seed=seed)
     target = device_of(device)
+    named = Path(model) if isinstance(model, str | Path) else None
     if isinstance(model, str | Path):
         if Path(model).exists() or is_transformer(model):
             model = deciding(load(model, str(target), site=site))
@@ -172,7 +173,10 @@ def audit(
             "seed": seed,
             "heedful": __version__,
         } | _reading_of(model)
-        job = _Job(model, encoded, split, chosen, audits, methods, seed, target, run, inputs)
+        trained = _trained_in(run.path, named)
+        job = _Job(
+            model, encoded, split, chosen, audits, methods, seed, target, run, inputs, trained
+        )  # fmt: skip
         return job.result(show)
 
 
@@ -190,6 +194,8 @@ class _Job:
     device: torch.device
     run: RunFolder
     inputs: dict[str, Any]
+    trained: Path | None
+    """The run that the model was trained in."""
 
     def result(self, show: bool) -> Audited:
         """The findings, from the folder when they are there already."""
@@ -214,6 +220,8 @@ class _Job:
             # The findings are as they were, but a newer heedful judges them otherwise.
             write_json(self.run.findings / "verdict.json", verdict)
             render(self.run.path)
+        if self.trained:  # said, not stored: a folder can be moved
+            verdict = verdict.naming(self.trained)
         quality = quality_of(self.run.record, findings)
         count = len(self.chosen)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
@@ -239,6 +247,7 @@ class _Job:
             self._keep_words()
         write_json(self.run.findings / "verdict.json", verdict)
         write_json(self.run.findings / "instances.json", self._instances(rows))
+        elsewhere = self.trained if self.trained != self.run.path else None
         self.run.update(
             audited={
                 "documents": len(self.chosen),
@@ -247,6 +256,7 @@ class _Job:
                 "corpus": self.corpus.name,
                 "notes": dict(self.corpus.notes),
             }
+            | ({"run": str(elsewhere.resolve())} if elsewhere else {})
             | _reading_of(self.model)
             | ({"words": RULE} if isinstance(self.model, PretrainedClassifier) else {})
         )
@@ -364,6 +374,12 @@ def _reading_of(model: Decider) -> dict[str, Any]:
     if not isinstance(model, PretrainedClassifier):
         return {}
     return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces}
+
+
+def _trained_in(run: Path, named: Path | None) -> Path | None:
+    """The folder with a training that can be done again: the audit's own, or the one named."""
+    folders = (run,) if named is None else (run, named)
+    return next((folder for folder in folders if source_of(folder) is not None), None)
 
 
 def _run_of(

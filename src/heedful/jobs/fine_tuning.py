@@ -16,7 +16,7 @@ from heedful.models import Penalties
 from heedful.models.huggingface import PretrainedClassifier, open_classifier
 from heedful.models.huggingface.opening import PREFIX
 from heedful.models.huggingface.starting import save_classifier, start_from
-from heedful.models.recipe import PENALTIES, penalised, with_settings
+from heedful.models.recipe import PENALTIES, penalised, reductions, with_settings
 from heedful.models.saved import weights_digest
 from heedful.training import FINE_TUNING, History, Observer, fit
 
@@ -42,10 +42,11 @@ def fine_tune(
 
     An encoder without a head, or with one for other labels, gets a fresh head for the corpus's.
     The run folder's `model` is a folder of `transformers`; the run is gone on with, or its model
-    given back, as in `train`. Of the settings a model from elsewhere takes [train], and max_tokens
-    of [words], the pieces that are read of a text.
+    given back, as in `train`. Of the settings a model from elsewhere takes [train], [penalties] and
+    max_tokens of [words], the pieces that are read of a text.
     """
     _refuse(settings, corpus)
+    penalties = replace(penalties, **settings.penalties)
     target = device_of(device)
     model, head = start_from(
         start,
@@ -77,6 +78,7 @@ def fine_tune(
             "model": {"start": weights_digest(model), "head": head},
             "train": settings.train.described(),
             "words": asdict(settings.words),
+            "penalties": reductions(penalties),
         },
         encoded,
         learn=learn,

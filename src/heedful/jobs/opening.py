@@ -115,6 +115,11 @@ def refuse_translator(run: str | Path) -> None:
         )
 
 
+def lacking(corpus: Corpus | EncodedCorpus, split: str) -> tuple[str, ...]:
+    """The classes of which the split has no document."""
+    return tuple(name for name, count in corpus.counts(split).items() if not count)
+
+
 def load_own(path: str | Path, device: str = "cpu") -> Classifier:
     """The classifier of our own in a folder; a model of `transformers` is refused."""
     model = deciding(load(path, device))

@@ -20,13 +20,13 @@ from heedful.audits import substitution
 from heedful.corpora import Corpus, EncodedCorpus, batches
 from heedful.errors import InputError, unknown
 from heedful.jobs.fine_tuning import fine_tune
-from heedful.jobs.opening import Decider, device_of, encoded_of, read_by
+from heedful.jobs.opening import Decider, device_of, encoded_of, lacking, read_by
 from heedful.jobs.settings import Settings, settings_of
-from heedful.jobs.sources import source_of
+from heedful.jobs.sources import Source, source_of
 from heedful.jobs.training import train
 from heedful.models import ModelConfig, Penalties, Recipe, read
 from heedful.models.huggingface.opening import PREFIX
-from heedful.models.recipe import with_settings
+from heedful.models.recipe import REDUCTIONS, with_settings
 from heedful.runs import RunFolder, locked, read_json, write_json
 from heedful.statistics import classification_scores
 
@@ -37,6 +37,8 @@ OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
 """The penalty of each objective and the strengths tried unless others are given."""
 TUNED = (0.1, 0.3, 1.0, 3.0)
 """Strengths of tying for a pretrained model: fine-tuning is too short to give way to more."""
+SUMMED = 100
+"""What these are divided by where tying is summed over dimensions: about as many as there are."""
 TOLERANCE = 0.015
 """How much dev F1 a strength may cost."""
 RESULT = "remedy.json"
@@ -139,21 +141,50 @@ def choose(base: float, tried: Sequence[Strength], tolerance: float = TOLERANCE)
     return Chosen(max(rising, key=lambda one: one.f1).strength, False)
 
 
+def swept(text: str) -> tuple[str, tuple[float, ...]]:
+    """The objective and the strengths of `tying:3,10`; without strengths the usual are tried."""
+    name, colon, listed = text.partition(":")
+    if name not in OBJECTIVES:
+        raise unknown("objective", name, OBJECTIVES)
+    try:
+        return name, tuple(float(one) for one in listed.split(",")) if colon else ()
+    except ValueError:
+        raise InputError(f"Strengths to try read {name}:5 or {name}:3,10; got {text!r}.") from None
+
+
+def source_again(run: Path) -> Source:
+    """What a run was trained on, to train on it once more."""
+    trained = _training(run)
+    source = source_of(run)
+    if source is None:
+        raise InputError(
+            f"{run} was trained on {trained.configuration.get('corpus')} from Python and cannot "
+            "open them again; call heedful.jobs.remedy.remedy with these documents."
+        )
+    return source
+
+
+def refuse_dev(corpus: Corpus | EncodedCorpus) -> None:
+    """Raises at dev documents that are all of one of two classes."""
+    absent = lacking(corpus, "dev")
+    if absent and len(corpus.classes) == 2:
+        raise InputError(
+            f"No dev document has the label {absent[-1]!r}, so F1 there says nothing; put some "
+            "into the dev split."
+        )
+
+
 def on_dev(
     model: Decider, corpus: EncodedCorpus, strength: float, seed: int, device: str
 ) -> Strength:
     """Dev F1 with trained, flattened and shuffled attention, from one reading."""
+    refuse_dev(corpus)
     tables = [
         substitution.rows(model, read(model, batch.to(device)), {}, seed)
         for batch in batches(corpus.splits["dev"], 256, max_tokens=32_768)
     ]
     rows = pd.concat(tables, ignore_index=True)
     gold = rows["label"].to_numpy(dtype=np.int64)
-    if len(model.classes) == 2 and not (gold == 1).any():
-        raise InputError(
-            f"No dev document has the label {model.classes[1]!r}, so its F1 says nothing; "
-            "put some into the dev split."
-        )
 
     def f1(decided: np.ndarray[Any, Any]) -> float:
         scores = classification_scores(decided, gold, len(model.classes))
@@ -173,6 +204,7 @@ def remedy(
     *,
     objective: str = "tying",
     strengths: Sequence[float] = (),
+    reductions: Mapping[str, str] | None = None,
     vectors: str | Path | None = None,
     device: str = "auto",
     show: bool = False,
@@ -181,40 +213,50 @@ def remedy(
 
     `corpus` is what the run was trained on. The untreated model is trained again too, with the same
     sizes, so that costs are its own. The chosen run ends in `out` with `remedy.json`, which says
-    what every strength costs and buys; the same call again goes on or gives it back.
+    what every strength costs and buys; the same call again goes on or gives it back. `reductions`
+    are those of the table [penalties], where they are not the run's.
     """
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
-    source, out = RunFolder.open(run), Path(out)
+    source, out = _training(run), Path(out)
+    over = source.configuration.get("penalties", {}) | dict(reductions or {})
+    over = settings_of({"penalties": over}).penalties
+    over = {name: how for name, how in over.items() if how != REDUCTIONS[name][0]}
     is_tuned = "start" in source.record
     penalty, usual = OBJECTIVES[objective]
-    wanted = tuple(sorted(set(strengths or (TUNED if is_tuned else usual))))
-    for strength in wanted:
-        with_settings(Penalties, {penalty: strength})
+    usual = TUNED if is_tuned else usual
+    if objective == "tying" and over.get("tying_over") == "sum":
+        usual = tuple(strength / SUMMED for strength in usual)
+    wanted = tuple(sorted(set(strengths or usual)))
+    asked_of = {
+        strength: with_settings(Penalties, {**over, penalty: strength})
+        for strength in (0.0, *wanted)
+    }
     if wanted[0] == 0:
         raise InputError("A strength of 0 is the untreated model; give strengths above 0.")
-    if source.configuration.get("kind") != "train":
-        raise InputError(
-            f"{source.path} holds no training to start from; give a run made by `heedful train` or "
-            "by `heedful audit RECIPE`."
-        )
     seed, target = int(source.configuration["seed"]), str(device_of(device))
     if corpus.fingerprint != source.record["corpus"]:
         raise InputError(
             f"{source.path} was trained on {source.configuration.get('corpus')}, not on these "
             "documents; give the same corpus."
         )
-    asked = {"run": str(source.configuration), "objective": objective, "strengths": list(wanted)}
+    asked: dict[str, Any] = {
+        "run": str(source.configuration),
+        "objective": objective,
+        "strengths": list(wanted),
+    }
+    asked |= {"penalties": over} if over else {}
     if (out / RESULT).is_file():
         return _found(out, asked)
+    refuse_dev(corpus)
     asking = _Asking(source, objective, corpus, vectors, seed, target, show)
     again = asking.tuned() if is_tuned else asking.trained()
     place = out / "candidates"
     with locked(out):
         measured = []
-        for strength in (0.0, *wanted):
+        for strength, penalties in asked_of.items():
             folder = place / f"{objective}-{strength:g}"
-            found = again.learn(with_settings(Penalties, {penalty: strength}), folder)
+            found = again.learn(penalties, folder)
             encoded = read_by(found, again.corpus)
             measured.append(on_dev(found, encoded, strength, seed, target))
         base, *tried = measured
@@ -226,6 +268,22 @@ def remedy(
         write_json(out / RESULT, {"asked": asked} | result.to_json())
         shutil.rmtree(place)
     return result
+
+
+def _training(run: str | Path) -> RunFolder:
+    """The run, if a model was trained in it."""
+    found = RunFolder.open(run)
+    if found.configuration.get("kind") == "train":
+        return found
+    audited = found.record.get("audited", {}).get("run")
+    raise InputError(
+        f"{found.path} holds no training to start from; give "
+        + (
+            f"{audited}, the run that was audited."
+            if audited
+            else "a run made by `heedful train` or by `heedful audit RECIPE`."
+        )
+    )
 
 
 class _Again(NamedTuple):

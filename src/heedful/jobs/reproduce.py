@@ -272,6 +272,7 @@ def _page(
             reference=study.reference,
             facts=facts,
             corpora=corpora,
+            symbols=study.symbols,
             deviations=_deviations(plan, missing),
             artifacts=shown,
             claims=entries,

@@ -10,7 +10,7 @@ from typing import Any
 
 from heedful.corpora.encoded import MAX_TOKENS
 from heedful.errors import InputError, unknown
-from heedful.models.recipe import with_settings
+from heedful.models.recipe import REDUCTIONS, Penalties, with_settings
 from heedful.training.config import TrainConfig
 from heedful.training.presets import PRESETS
 
@@ -31,12 +31,14 @@ class WordSettings:
 
 @dataclass(frozen=True)
 class Settings:
-    """The three tables of a configuration file."""
+    """The tables of a configuration file."""
 
     model: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ModelConfig that the recipe does not set."""
     train: TrainConfig = field(default_factory=TrainConfig)
     words: WordSettings = field(default_factory=WordSettings)
+    penalties: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of Penalties that the recipe does not set: how each is reduced."""
 
 
 def settings_of(tables: Mapping[str, Any], usual: TrainConfig = TrainConfig()) -> Settings:
@@ -56,10 +58,18 @@ def settings_of(tables: Mapping[str, Any], usual: TrainConfig = TrainConfig()) -
     words = dict(tables.get("words", {}))
     if "words_of" in words:
         words["words_of"] = tuple(words["words_of"])
+    penalties = dict(tables.get("penalties", {}))
+    for name in penalties:
+        if name not in REDUCTIONS:
+            raise unknown(
+                "setting of [penalties] (strengths are said by recipes)", name, REDUCTIONS
+            )
+    with_settings(Penalties, penalties)
     return Settings(
         dict(tables.get("model", {})),
         with_settings(TrainConfig, asdict(usual) | train),
         with_settings(WordSettings, words),
+        penalties,
     )
 
 
@@ -70,7 +80,7 @@ def preset_settings(name: str) -> Settings:
 
 
 def read_settings(path: Path, usual: TrainConfig = TrainConfig()) -> Settings:
-    """The settings of a TOML file with the tables [model], [train] and [words]."""
+    """The settings of a TOML file with the tables [model], [train], [words] and [penalties]."""
     try:
         return settings_of(tomllib.loads(path.read_text("utf-8")), usual)
     except FileNotFoundError:

@@ -202,6 +202,8 @@ class Study:
     """How many seeds each scale trains."""
     deviations: Callable[[Plan], tuple[str, ...]] = lambda plan: ()
     """Where the whole reproduction differs from the paper: sizes, vectors, epochs."""
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    """What the paper's symbols mean, each in a sentence; the page explains them first."""
 
     def __post_init__(self) -> None:
         ids = [part.id for part in self.parts]

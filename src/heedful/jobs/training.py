@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from heedful.models import (
     save_model,
 )
 from heedful.models.huggingface import is_transformer
-from heedful.models.recipe import with_settings
+from heedful.models.recipe import reductions, with_settings
 from heedful.models.transformer_config import NARRATIVES, TRANSFORMER
 from heedful.runs.steps import digest
 from heedful.training import History, Observer, fit, objectives
@@ -93,6 +93,7 @@ def train(
         table, _ = load_vectors(vectors, encoded.vocabulary)
     if isinstance(recipe, str):
         recipe = recipe_of(recipe, None if table is None else table.shape[1], settings.model)
+        recipe = replace(recipe, penalties=replace(recipe.penalties, **settings.penalties))
     if isinstance(recipe.model, ModelConfig):
         objectives.check(recipe.model, recipe.penalties)
 
@@ -132,6 +133,7 @@ def train(
             "model": asdict(recipe.model),
             "train": settings.train.described(),
             "words": asdict(settings.words),
+            "penalties": reductions(recipe.penalties),
             "vectors": _digest(Path(vectors)) if vectors else None,
         },
         encoded,

@@ -16,6 +16,8 @@ ATTENTIONS = ("additive", "additive-relu", "dot", "scaled-dot", "uniform")
 JOINS = ("none", "concat", "residual")
 STARTS = ("default", "orthogonal", "orthogonal cells")
 PENALTIES = {"tying": "tying", "mlm": "masked_words", "vw": "alignment"}
+REDUCTIONS = {"tying_over": ("mean", "sum"), "masked_over": ("documents", "words")}
+"""What a penalty is divided by, and the choices; the first is the usual one."""
 GRAMMAR = "[han:]ENCODER[*LAYERS]+ATTENTION[@λ][+concat|+residual][+tying:δ][+mlm:η][+vw:μ]"
 
 
@@ -155,17 +157,20 @@ class Penalties:
     """What the guesses' summed loss is divided by: documents of the batch, or masked words."""
 
     def __post_init__(self) -> None:
-        for kind, value, known in (
-            ("reduction of tying", self.tying_over, ("mean", "sum")),
-            ("reduction of masked words", self.masked_over, ("documents", "words")),
-        ):
-            if value not in known:
-                raise unknown(kind, value, known)
+        for name, known in REDUCTIONS.items():
+            if (value := getattr(self, name)) not in known:
+                raise unknown(f"reduction {name}", value, known)
         for name, symbol in (("tying", "δ"), ("masked_words", "η"), ("alignment", "μ")):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(
                     f"{name} ({symbol}) must be a number from 0 up, got {getattr(self, name)}."
                 )
+
+
+def reductions(penalties: Penalties) -> dict[str, str]:
+    """How the penalties are reduced, where that is not the usual way."""
+    found = {name: str(getattr(penalties, name)) for name in REDUCTIONS}
+    return {name: over for name, over in found.items() if over != REDUCTIONS[name][0]}
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,28 @@ def _deviations(plan: Plan) -> tuple[str, ...]:
     return found + (smoke if plan.scale == "smoke" else ())
 
 
+SYMBOLS = {
+    "α": "The attention of the trained model (run A, where it performs best): how much each word, "
+    "or source piece, counts for the answer.",
+    "β": "The probe: how probable the right answer becomes when the state of one word alone stands "
+    "in the place of the attended mixture; in A(α,β) that of another trained run, B.",
+    "βuf": "The probe of a run whose attention is kept uniform, so that it can only learn which "
+    "words tell the answer, not where to look.",
+    "βpx": "What a small proxy says of each word: a model that knows a text as the average of its "
+    "word vectors, without order or attention.",
+    "βlog": "What a logistic regression on counts of words says of each word.",
+    "αfr": "The attention of a run in which all but attention stays random and frozen.",
+    "Δ": "The gradient of the right answer's log-probability times the input: how much each word "
+    "supports that answer in run A.",
+    "A(u,v)": "Agreement: how often the word that is largest by u is among the top 5 per cent "
+    "by v, at the checkpoint where that is most often.",
+    "Â": "The agreement that chance gives: the same with v shuffled.",
+    "ξ(u,v)": "How well other runs perform when their attention first agrees with run A's more "
+    "often than A(u,v): the higher, the stronger that agreement.",
+    "ξ*": "The best performance of run A, which stands for ξ where A(u,v) is never passed.",
+}
+
+
 def _order(one: Artifact) -> tuple[int, int, str]:
     digits = "".join(character for character in one.id[1:] if character.isdigit())
     return "TFEX".index(one.id[0]), int(digits or 0), one.id
@@ -61,4 +83,5 @@ STUDY = Study(
     claims=tuple(sorted((*CLAIMS, *task_claims.CLAIMS), key=_number)),
     seeds={"smoke": 2, "paper": 5},
     deviations=_deviations,
+    symbols=SYMBOLS,
 )

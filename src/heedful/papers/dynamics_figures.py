@@ -71,10 +71,25 @@ def _contextualised(results: Results, plan: Plan) -> Made:
     never = _never_passed(table)
     told = []
     if len(never) < table["corpus"].nunique():
-        told.append("ξ is the performance that the vertical line reaches.")
+        told.append(_passed(table))
     if never:
         told.append(f"On {', '.join(never)} the runs' mean agreement never passes: ξ is then ξ*.")
     return Made(table, contextualised, " ".join(told))
+
+
+def _passed(table: pd.DataFrame) -> str:
+    """What the runs perform when they agree with run A more than the uniform probe does."""
+    agreed = table[table["curve"] == "A(α,βuf)"].groupby("corpus")[BOTH].first()
+    found = table[table["curve"] == XI].groupby("corpus", sort=False)
+    each = [
+        f"{corpus} {written(100 * rows[BOTH].iloc[-1])} (step {rows['step'].iloc[-1]:,})"
+        for corpus, rows in found
+    ]
+    return (
+        f"The other runs agree with run A more often than βuf does (A(α,βuf) is "
+        f"{span(100 * agreed)} per cent) once they perform at ξ, which the vertical line reaches, "
+        f"in per cent: {', '.join(each)}."
+    )
 
 
 def _never_passed(table: pd.DataFrame) -> list[str]:
@@ -110,7 +125,7 @@ def _curves(
     return gathered(results.each(plan.corpora, one))
 
 
-_agreements = partial(lines, x="step", y="agreement", hue="curve", panel="corpus")
+_agreements = partial(lines, x="step", y="agreement", hue="curve", panel="corpus", log=True)
 
 
 def _over_training(results: Results, plan: Plan) -> Made:
@@ -153,7 +168,7 @@ def _entropy(results: Results, plan: Plan) -> Made:
     table = _curves(results, plan, {"entropy of attention": "entropy:attention"}, quantity)
     last = table.groupby("corpus", sort=False)[quantity].last()
     said = "At the end: " + ", ".join(f"{name} {value:.2f}" for name, value in last.items()) + "."
-    return Made(table, partial(lines, x="step", y=quantity, hue="corpus"), said)
+    return Made(table, partial(lines, x="step", y=quantity, hue="corpus", log=True), said)
 
 
 def _counts_predict(results: Results, plan: Plan) -> Made:

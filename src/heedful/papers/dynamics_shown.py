@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -23,13 +23,13 @@ def half_up(number: float, digits: int = 0) -> float:
     return math.copysign(size, number) if size else 0.0
 
 
-def written(number: float, digits: int = 0) -> str:
+def written(number: float | None, digits: int = 0) -> str:
     """The number with so many digits; a dash for none.
 
     >>> written(94.5), written(0.7, 2), written(14161), written(float("nan"))
     ('95', '0.70', '14,161', '–')
     """
-    return "–" if pd.isna(number) else f"{half_up(number, digits):,.{digits}f}"
+    return "–" if number is None or pd.isna(number) else f"{half_up(number, digits):,.{digits}f}"
 
 
 def span(numbers: Iterable[float], digits: int = 0) -> str:
@@ -44,28 +44,41 @@ def span(numbers: Iterable[float], digits: int = 0) -> str:
 
 
 def briefly(
-    table: pd.DataFrame, columns: Sequence[str], digits: int, has_intervals: bool = False
+    table: pd.DataFrame,
+    columns: Sequence[str],
+    digits: int,
+    has_intervals: bool = False,
+    seconds: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """One cell for each of the columns of a table that `beside` made: `68 [67, 70] (53)`.
 
-    An asterisk marks a ξ that was never passed.
+    An asterisk marks a ξ that was never passed. `seconds` names what stands in the cell of a column
+    as well, in the rows that have it: `13 / 13 (14 / 14)`.
     """
 
     def cell(row: pd.Series[Any], name: str) -> str:
-        ours = written(row[name], digits) + _star(row, NEVER, name)
+        names = [name, *(one for one in [(seconds or {}).get(name)] if one and _has(row, one))]
+        ours = " / ".join(written(row.get(one), digits) for one in names)
+        ours += _star(row, NEVER, name)
         if has_intervals and not pd.isna(row.get(f"{name} low")):
             ours += f" [{written(row[f'{name} low'], digits)}, "
             ours += f"{written(row[f'{name} high'], digits)}]"
         theirs = row.get(f"{name}, paper")
         if theirs is None or pd.isna(theirs):
             return ours
-        return f"{ours} ({written(theirs, digits)}{_star(row, f'{NEVER}, paper', name)})"
+        printed = " / ".join(written(row.get(f"{one}, paper"), digits) for one in names)
+        return f"{ours} ({printed}{_star(row, f'{NEVER}, paper', name)})"
 
     shown = pd.DataFrame({"corpus": table["corpus"]})
     for name in columns:
         if name in table:
             shown[name] = [cell(row, name) for _, row in table.iterrows()]
     return shown
+
+
+def _has(row: pd.Series[Any], name: str) -> bool:
+    """Whether we or the paper know that column here."""
+    return any(not pd.isna(row.get(f"{name}{end}")) for end in ("", ", paper"))
 
 
 def _star(row: pd.Series[Any], column: str, name: str) -> str:

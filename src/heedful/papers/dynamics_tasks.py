@@ -6,7 +6,7 @@ has shorter sequences and narrower models; the contrasts are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -264,7 +264,29 @@ def _figure_7(results: Results, plan: Plan) -> Made:
 
     table = gathered(results.each(plan.corpora, of))
     draw = partial(lines, x="training step", y="log-odds", hue="state")
-    return Made(table, draw, "Mean log-odds of states over positive sequences, mean over seeds.")
+    means = table.pivot(index="training step", columns="state", values="log-odds")
+    said = f"{_orders(means, (sizes(plan).early, sizes(plan).late))} {overtaken(means)}"
+    return Made(table, draw, f"{said} Log-odds are means over positive sequences and seeds.")
+
+
+def _orders(means: pd.DataFrame, steps: Iterable[int]) -> str:
+    """Which states say most at those steps: `at step 10 keyword 2.2, next 1.5, …`."""
+    told = []
+    at = means.to_dict("index")
+    for step in steps:
+        ranked = sorted(at[step].items(), key=lambda one: -one[1])
+        states = ", ".join(f"{name} {value:.1f}" for name, value in ranked)
+        told.append(f"at step {step} {states}")
+    return f"What single states say, the most first: {'; '.join(told)}."
+
+
+def overtaken(means: pd.DataFrame) -> str:
+    """Since when the last state says more than the keyword's, in a sentence."""
+    behind = means.index[means["last"] <= means["keyword"]]
+    ahead = means.index[means.index > behind.max()] if len(behind) else means.index
+    if not len(ahead):
+        return "At the end the last state says no more than the keyword's."
+    return f"From step {ahead[0]} on the last state says more than the keyword's."
 
 
 def _table_e2(results: Results, plan: Plan) -> Made:

@@ -32,7 +32,6 @@ from heedful.papers.faithful_models import (
     DEEP,
     DEPTH_VARIANTS,
     LAYERS,
-    LONG,
     MAIN,
     SMOKE,
     Setting,
@@ -46,7 +45,6 @@ _CEILING = {
     for what, side in {"residual share": at_least(0.85), "tying minus mlm": above(0)}.items()
 }
 _DEPTH_NEEDS = steps_of([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS], True)
-_BOTH = tuple(corpus for corpus in DEEP if corpus not in LONG)
 
 CLAIMS = (
     Claim("FAI-1", "In the base model attention can be flattened or permuted with little loss on "
@@ -128,5 +126,5 @@ CLAIMS = (
           longer_is_fragile, steps_of(models(("base",), ("+",))), MAIN, "all", longer_corpora),
     Claim("FAI-19", "A query that depends on the instance works equally well.", "footnote 8",
           "F1 and its changes, instance minus parameter query, in standard deviations over seeds; "
-          "bound ours", "stated", within(2), query_of_instance, control_needs, _BOTH, "all"),
+          "bound ours", "stated", within(2), query_of_instance, control_needs, DEEP, "all"),
 )  # fmt: skip

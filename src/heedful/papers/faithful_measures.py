@@ -25,6 +25,7 @@ from heedful.papers.faithful_models import (
     LAYERS,
     QUERIES,
     Setting,
+    controls,
     few_seeds,
     query_seeds,
 )
@@ -357,8 +358,10 @@ def longer_corpora(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Me
     return over_seeds(found)
 
 
-def query_of_instance(results: Results, plan: Plan, corpus: str) -> Parts:
+def query_of_instance(results: Results, plan: Plan, corpus: str) -> Measured:
     """FAI-19."""
+    if "base, query of the instance" not in controls(corpus):
+        return NotMeasurable("queries of the instance are not trained on long texts")
     seeds = few_seeds(plan, corpus)
     return Parts(
         {

@@ -60,7 +60,8 @@ def print_verdict(
             line.append(f"  [{100 * test['low']:.0f}, {100 * test['high']:.0f}]", "dim")
         console.print(line)
     for advice in verdict["advice"]:
-        console.print(Text(f" → {advice}"))
+        # A command must stay in one line to be pasted.
+        console.print(Text(f" → {advice}"), soft_wrap="`heedful " in advice)
     if verdict.get("ranking"):
         _print_ranking(console, verdict["ranking"], verdict["advice"])
     console.print(Text("The page: ").append(report, "bold"), soft_wrap=True)
