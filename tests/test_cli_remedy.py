@@ -117,6 +117,8 @@ def test_a_run_to_start_from_must_be_one(place: Path, run: Path) -> None:
     assert "does not exist" in refused("train", "--from", place / "nosuch")
     assert "is not a heedful run" in refused("train", "--from", place)
     assert "leave the recipe out" in refused("train", "none+dot", "--from", run)
+    said = refused("train", "--from", run, "--corpus", "planted", "--seed", "3")
+    assert "leave --corpus, --seed out" in said
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -42,7 +43,7 @@ from heedful.cli_options import (
     source_named,
     tell,
 )
-from heedful.cli_remedy import sweep
+from heedful.cli_remedy import refuse_beside_from, sweep
 from heedful.cli_translator import translator
 from heedful.errors import InputError
 
@@ -175,6 +176,11 @@ def train(
 ) -> None:
     """Train a model and keep it in a run folder."""
     if run is not None:
+        refuse_beside_from(
+            {"--corpus": corpus, "--data": data, "--text": text, "--text2": text2, "--label": label}
+            | {"--split": split, "--seed": seed, "--quick": quick, "--watch": watch}
+            | {"--deterministic": deterministic}
+        )
         return sweep(run, recipe, objective or "tying", config, vectors, out, device, json)
     if not recipe:
         raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
@@ -213,7 +219,7 @@ def train(
         f"Trained {model} on {opened.name}: dev {chosen} {abs(record['best_dev']):.3f}", nl=False
     )
     typer.echo(f", test accuracy {test['accuracy']:.3f}" if test else "")
-    typer.echo(f"The run: {out}\nNext: heedful audit {out}")
+    typer.echo(f"The run: {out}\nNext: heedful audit {quote(str(out))}")
     return None
 
 

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from heedful.cli_options import open_source, settings_named, tell
 from heedful.errors import InputError
+
+
+def refuse_beside_from(given: Mapping[str, object]) -> None:
+    """Raises where an option was given that a sweep takes from the run."""
+    named = [option for option, value in given.items() if value]
+    if named:
+        raise InputError(
+            f"--from takes documents, seed and training from the run; leave {', '.join(named)} out."
+        )
 
 
 def sweep(
