@@ -280,6 +280,18 @@ def test_the_page_is_made_again_from_the_steps_alone(lab: Lab, tmp_path: Path):
     assert (here / "T1.svg").exists()
 
 
+def test_a_step_that_was_done_again_counts_once(lab: Lab, tmp_path: Path):
+    lab.run(tmp_path)
+    journal = tmp_path / "toy" / "steps" / "journal.jsonl"
+    before = journal.read_text()
+    first = json.loads(before.splitlines()[0]) | {"seconds": 1e6, "commit": "withdrawn"}
+    journal.write_text(json.dumps(first) + "\n" + before)
+    lab.run(tmp_path, compute=False)
+    page = (tmp_path / "toy" / "index.html").read_text()
+    assert f" s in {len(before.splitlines())} steps" in page
+    assert "withdrawn" not in page
+
+
 def test_drawing_only_keeps_what_can_no_longer_be_made(lab: Lab, tmp_path: Path):
     before = lab.run(tmp_path)
     for path in sorted((tmp_path / "toy" / "steps").rglob("*"), reverse=True):

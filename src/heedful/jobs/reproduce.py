@@ -227,7 +227,7 @@ def _command(
 
 
 def _facts(command: str, plan: Plan, results: Results, seconds: float) -> dict[str, str]:
-    journal = results.journal()
+    journal = list({one["step"]: one for one in results.journal()}.values())  # as each stands now
     devices = sorted({str(one["device"]) for one in journal}) or [plan.device]
     commits = sorted({str(one["commit"]) for one in journal if one["commit"]})
     computed = sum(float(one["seconds"]) for one in journal)
