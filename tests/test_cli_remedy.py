@@ -144,7 +144,7 @@ def test_training_warns_of_a_class_that_dev_lacks(place: Path, tmp_path: Path) -
     words = ("train", "none+dot", "--config", config, "--out")
     done = ran(*words, tmp_path / "run", "--data", tmp_path / "data.csv")
     assert done.exception is None, done.exception
-    assert done.stderr.count("no dev document has the label 'positive'") == 1
+    assert done.stderr.count("no dev document is labelled 'positive'") == 1
     whole = ran(*words, tmp_path / "whole", "--data", place / "data.csv")
     assert "no dev document" not in whole.stderr
     assert "No dev document" in refused("train", "--from", tmp_path / "run")

@@ -108,13 +108,15 @@ def test_the_discordance_leaves_out_zero_where_the_exact_test_rejects(
     assert (found.low > 0 or found.high < 0) == rejects
 
 
-def test_pairs_that_share_a_training_vary_like_single_ones() -> None:
-    pairs = [
-        draws.draws(lambda w, m=m: w @ np.full(w.shape[1], m) / w.sum(1), range(50))
-        for m in (0.1, 0.9, 0.9, 0.9)
-    ]
-    found = draws.over_pairs(pairs)
-    assert found.value == pytest.approx(0.7)
-    assert set(np.unique(found.drawn.round(6))) == {0.1, 0.9}
-    assert (found.drawn < 0.5).mean() == pytest.approx(1 / 4, abs=0.05)
-    assert draws.over_pairs(pairs[:1]) is pairs[0]
+@pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
+def test_pairs_that_share_a_training_allow_for_another_in_its_place(shared: float) -> None:
+    """Of f(A) + f(B) + g(A, B), whatever its parts, the mean over all trainings is covered."""
+    random, covered = np.random.default_rng(5), 0
+    for trial in range(300):
+        own = random.normal(size=6) * np.sqrt(shared / 2)
+        met = own[0] + own[1:] + random.normal(size=5) * np.sqrt(1 - shared)
+        pairs = [draws.Draws(float(one), np.full(1_000, one), 50) for one in met]
+        found = draws.over_pairs(pairs, str(trial)).estimate()
+        covered += found.low <= 0 <= found.high
+    assert covered >= 0.93 * 300  # over_seeds: 49, 60 and 83 % at most
+    assert draws.over_pairs(pairs[:1], "") is pairs[0]

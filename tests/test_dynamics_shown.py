@@ -264,3 +264,14 @@ def test_sizes_that_differ_are_told() -> None:
     (told,) = tables._differing(sizes)
     assert told.startswith("sms has 4,738 training texts (3,500), 15 words")
     assert "2,654 words in the vocabulary (4,691)" in told
+
+
+def test_a_curve_that_does_not_rise_is_named_and_not_counted() -> None:
+    halves = pd.DataFrame(
+        {"probe": {"imdb": 100, "sst": None}, "attention": {"imdb": 150, "sst": 10}}
+    )
+    said = figures._order_told(halves)
+    assert "at step 100" in said
+    assert "later one on 1 of 1 corpora" in said
+    assert said.endswith("A curve does not rise on sst.")
+    assert figures._order_told(halves.loc[["sst"]]) == "A curve does not rise on sst."

@@ -138,7 +138,10 @@ def test_a_run_keeps_its_reductions_and_the_remedy_takes_them_from_there(
     train("bilstm+additive", corpus, tmp_path / "run", settings=summed)
     assert RunFolder.open(tmp_path / "run").configuration["penalties"] == {"tying_over": "sum"}
     found = remedy(tmp_path / "run", corpus, tmp_path / "sum")
-    assert [one.strength for one in found.tried] == [0.01, 0.03, 0.1, 0.3]
+    # Of vectors with 12 dimensions a sum is 12 times the mean.
+    assert [one.strength for one in found.tried] == pytest.approx(
+        [1 / 12, 3 / 12, 10 / 12, 30 / 12]
+    )
     assert RunFolder.open(tmp_path / "sum").configuration["penalties"] == {"tying_over": "sum"}
     mean = {"tying_over": "mean"}
     remedy(tmp_path / "run", corpus, tmp_path / "mean", strengths=[0.3], reductions=mean)

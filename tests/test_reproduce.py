@@ -315,7 +315,7 @@ def test_drawing_only_tells_why_an_artifact_was_never_made(lab: Lab, tmp_path: P
 def test_a_claim_tells_the_trainings_of_each_corpus(lab: Lab, tmp_path: Path):
     study = lab.study()
     first = replace(study.claims[0], seeds=lambda plan, corpus: {"sst": 2, "ag": 1}[corpus])
-    found = judged(first, study.plan("smoke"), Results(tmp_path, may_compute=False))
+    found = judged(first, study.plan("smoke"), Results(tmp_path))
     assert {one["corpus"]: one["seeds"] for one in found} == {"sst": 2, "ag": 1, "all": 1}
 
 

@@ -179,7 +179,8 @@ def train(
         refuse_beside_from(
             {"--corpus": corpus, "--data": data, "--text": text, "--text2": text2, "--label": label}
             | {"--split": split, "--seed": seed, "--quick": quick, "--watch": watch}
-            | {"--deterministic": deterministic}
+            | {"--deterministic": deterministic, "--data-root": data_root}
+            | {"--trust-remote-code": trust_remote_code}
         )
         return sweep(run, recipe, objective or "tying", config, vectors, out, device, json)
     if not recipe:

@@ -108,10 +108,9 @@ def open_to_train(source: Source) -> Corpus | EncodedCorpus:
     opened = open_source(source)
     absent = lacking(opened, "dev")
     if 0 < len(absent) < len(opened.classes):
-        labels = ", ".join(repr(name) for name in absent)
-        say(
-            (f"Warning: no dev document has the label {labels}, so dev numbers say nothing of it.",)
-        )
+        labels = " or ".join(repr(name) for name in absent)
+        said = f"Warning: no dev document is labelled {labels}; dev numbers say nothing of these."
+        say((said,))
     return opened
 
 

@@ -144,7 +144,7 @@ def align(
     folder = Path(out)
     write_text(
         folder / "alignments.txt",
-        "".join(" ".join(f"{i}-{j}" for i, j in links) + "\n" for links in found),
+        "".join(" ".join(f"{i}-{j}" for i, j in pair) + "\n" for pair in found),
     )
     write_text(folder / "counts.tsv", _table(counts, named, words[1], "count", 0.0))
     write_text(

@@ -119,5 +119,10 @@ def _refuse(settings: Settings, corpus: Corpus | EncodedCorpus) -> None:
             "A model of transformers knows its own pieces of words; of [words] only max_tokens, "
             "the pieces read of a text, can be set."
         )
+    if "masked_over" in settings.penalties:
+        raise InputError(
+            "A model of transformers has no masked words to guess; leave masked_over out of "
+            "[penalties]."
+        )
     if len(corpus.classes) < 2:
         raise InputError(f"{corpus.name} has one label, {corpus.classes[0]}: nothing to decide.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
         for corpus in () if in_use else claim.corpora or ():
             absent = NotMeasurable(f"{corpus} is not part of this run; see --corpora and --scale")
             found[corpus] = judge(absent, claim.side)
-    entries = [_entry(claim, plan, corpus, one) for corpus, one in found.items()]
+    entries = [_entry(claim, plan, corpus, one, [corpus]) for corpus, one in found.items()]
     if claim.measure_all is not None:
         at_hand = tuple(
             corpus
@@ -49,9 +49,10 @@ def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
         absent = NotMeasurable("; ".join(["none of its corpora is at hand", *sorted(lacking)]))
         whole = judge(_measured(measure_all) if at_hand else absent, claim.side)
         told = f"{whole.reason}; over the corpora at hand: {', '.join(at_hand) or 'none'}"
-        entries.append(_entry(claim, plan, EVERY, whole._replace(reason=told)))
+        entries.append(_entry(claim, plan, EVERY, whole._replace(reason=told), at_hand))
     elif claim.over == "all":
-        entries.append(_entry(claim, plan, EVERY, over_all(found)))
+        measured = [corpus for corpus, one in found.items() if one.word != "not measurable"]
+        entries.append(_entry(claim, plan, EVERY, over_all(found), measured))
     return entries
 
 
@@ -62,8 +63,9 @@ def _measured(measure: Callable[[], Measured]) -> Measured:
         return NotMeasurable(skipped.reason)
 
 
-def _entry(claim: Claim, plan: Plan, corpus: str, judgement: Judgement) -> dict[str, Any]:
-    in_use = plan.only(claim.corpora).corpora
+def _entry(
+    claim: Claim, plan: Plan, corpus: str, judgement: Judgement, measured: Iterable[str]
+) -> dict[str, Any]:
     return entry(
         id=claim.id,
         claim=claim.sentence,
@@ -74,7 +76,7 @@ def _entry(claim: Claim, plan: Plan, corpus: str, judgement: Judgement) -> dict[
         sides=claim.side,
         paper=claim.paper_value(corpus),
         judgement=judgement,
-        seeds=claim.trainings(plan, in_use if corpus == EVERY else [corpus]),
+        seeds=claim.trainings(plan, measured),
         scale=plan.scale,
         commit=commit(),
     )

@@ -26,7 +26,7 @@ from heedful.jobs.sources import Source, source_of
 from heedful.jobs.training import train
 from heedful.models import ModelConfig, Penalties, Recipe, read
 from heedful.models.huggingface.opening import PREFIX
-from heedful.models.recipe import REDUCTIONS, with_settings
+from heedful.models.recipe import REDUCTIONS, typed, with_settings
 from heedful.runs import RunFolder, locked, read_json, write_json
 from heedful.statistics import classification_scores
 
@@ -37,8 +37,6 @@ OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
 """The penalty of each objective and the strengths tried unless others are given."""
 TUNED = (0.1, 0.3, 1.0, 3.0)
 """Strengths of tying for a pretrained model: fine-tuning is too short to give way to more."""
-SUMMED = 100
-"""What these are divided by where tying is summed over dimensions: about as many as there are."""
 TOLERANCE = 0.015
 """How much dev F1 a strength may cost."""
 RESULT = "remedy.json"
@@ -225,8 +223,8 @@ def remedy(
     is_tuned = "start" in source.record
     penalty, usual = OBJECTIVES[objective]
     usual = TUNED if is_tuned else usual
-    if objective == "tying" and over.get("tying_over") == "sum":
-        usual = tuple(strength / SUMMED for strength in usual)
+    if objective == "tying" and over.get("tying_over") == "sum" and not strengths:
+        usual = _per_dimension(usual, source)
     wanted = tuple(sorted(set(strengths or usual)))
     asked_of = {
         strength: with_settings(Penalties, {**over, penalty: strength})
@@ -255,19 +253,30 @@ def remedy(
     with locked(out):
         measured = []
         for strength, penalties in asked_of.items():
-            folder = place / f"{objective}-{strength:g}"
+            folder = place / f"{objective}-{typed(strength)}"
             found = again.learn(penalties, folder)
             encoded = read_by(found, again.corpus)
             measured.append(on_dev(found, encoded, strength, seed, target))
         base, *tried = measured
         chosen = choose(base.f1, tried)
-        for entry in sorted((place / f"{objective}-{chosen.strength:g}").iterdir()):
+        for entry in sorted((place / f"{objective}-{typed(chosen.strength)}").iterdir()):
             if not entry.name.startswith("."):
                 shutil.move(entry, out / entry.name)
         result = Remedy(objective, base, tuple(tried), chosen, out, again.notes)
         write_json(out / RESULT, {"asked": asked} | result.to_json())
         shutil.rmtree(place)
     return result
+
+
+def _per_dimension(usual: Sequence[float], run: RunFolder) -> tuple[float, ...]:
+    """The usual strengths, which are for a mean over dimensions, where distances are summed."""
+    dimensions = run.configuration["model"].get("embedding_dim")
+    if dimensions is None:
+        raise InputError(
+            "The usual strengths are for tying_over = mean; with sum give your own, such as "
+            "--objective tying:0.001,0.01."
+        )
+    return tuple(strength / dimensions for strength in usual)
 
 
 def _training(run: str | Path) -> RunFolder:

@@ -185,7 +185,7 @@ class Recipe:
         text = "han:" if model.hierarchical else ""
         text += model.encoder + (f"*{model.layers}" if model.layers > 1 else "")
         text += f"+{model.attention}" + (
-            f"@{_typed(model.scale)}" if model.scale is not None else ""
+            f"@{typed(model.scale)}" if model.scale is not None else ""
         )
         text += f"+{model.join}" if model.join != "none" else ""
         return penalised(text, self.penalties)
@@ -194,7 +194,7 @@ class Recipe:
 def penalised(text: str, penalties: Penalties) -> str:
     """The name of a model followed by what is added to its loss, as typed."""
     strengths = {key: getattr(penalties, field) for key, field in PENALTIES.items()}
-    return text + "".join(f"+{key}:{_typed(n)}" for key, n in strengths.items() if n)
+    return text + "".join(f"+{key}:{typed(n)}" for key, n in strengths.items() if n)
 
 
 def parse(recipe: str, **sizes: Any) -> Recipe:
@@ -269,7 +269,7 @@ def looks_like_recipe(text: str) -> bool:
     )
 
 
-def _typed(number: float) -> str:
+def typed(number: float) -> str:
     """The shortest text that reads back as the same number and has no plus sign."""
     short = f"{number:g}"
     return (short if float(short) == number else repr(number)).replace("e+", "e")

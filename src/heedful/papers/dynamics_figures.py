@@ -153,14 +153,22 @@ def _two_stages(results: Results, plan: Plan) -> Made:
             for name in list(STAGES)[:2]
         }
     )
-    halves = halves.astype(float)  # not a number where a curve did not rise
-    probe, attention = (halves[name] for name in halves)
-    said = (
+    return Made(table, _agreements, _order_told(halves))
+
+
+def _order_told(halves: pd.DataFrame) -> str:
+    """Which of two curves is half way up first, by corpus; nothing where one did not rise."""
+    risen = halves.dropna().astype(float)
+    still = [str(corpus) for corpus in halves.index if corpus not in risen.index]
+    flat = f" A curve does not rise on {', '.join(still)}." if still else ""
+    if risen.empty:
+        return flat.strip()
+    probe, attention = (risen[name] for name in risen)
+    return (
         f"In the median over corpora {probe.name} is half way up for good at step "
         f"{probe.median():,.0f}, {attention.name} at step {attention.median():,.0f}; attention is "
-        f"the later one on {int((attention > probe).sum())} of {len(halves)} corpora."
+        f"the later one on {int((attention > probe).sum())} of {len(risen)} corpora.{flat}"
     )
-    return Made(table, _agreements, said)
 
 
 def _entropy(results: Results, plan: Plan) -> Made:

@@ -260,23 +260,33 @@ def _every_base(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasura
 
     The forms stand apart: together, one that has the order would hide one that has none.
     """
-    found: dict[tuple[str, int], pd.DataFrame] = {}
-    lacking: dict[str, None] = {}
-    for name, base in _combinations(plan):
+    whole: dict[tuple[str, int], pd.DataFrame] = {}
+    lacking: dict[tuple[str, int], str] = {}
+    for form, base in _combinations(plan):
         try:
-            found[name, base] = results[tasks.headed(plan, name, base)]
+            table = results[tasks.headed(plan, form, base)]
         except Skipped as skipped:
-            lacking[skipped.reason] = None
-    whole = {key: table for key, table in found.items() if set(table["kind"]) == set(copying.KINDS)}
+            lacking[form, base] = skipped.reason
+            continue
+        if set(table["kind"]) == set(copying.KINDS):
+            whole[form, base] = table
+        else:
+            lacking[form, base] = "the search found no good or no bad head"
     first = ("code", tasks.sizes(plan).bases[0])
-    if first not in whole or len(whole) < 2:
+    if first not in whole or len(whole) + len(lacking) < 2:
         wanted = "needs several bases or forms with both good and bad heads"
-        return NotMeasurable("; ".join([wanted, *lacking]))
+        return NotMeasurable("; ".join([wanted, *dict.fromkeys(lacking.values())]))
     parts = Parts()
-    for form in dict.fromkeys(name for name, _ in whole):
+    for form in dict.fromkeys(name for name, _ in (*whole, *lacking)):
+        where = f" in the {form}'s form"
+        missing = {base: why for (name, base), why in lacking.items() if name == form}
+        if missing:
+            told = "; ".join(f"base {base}: {why}" for base, why in missing.items())
+            parts[f"all bases{where}"] = NotMeasurable(told)
+            continue
         tables = [table for (name, _), table in whole.items() if name == form]
         pooled = pd.concat([t.assign(draw=t["draw"] + 1000 * i) for i, t in enumerate(tables)])
-        parts |= each_unchanged(_order(whole[first]), _order(pooled), f" in the {form}'s form")
+        parts |= each_unchanged(_order(whole[first]), _order(pooled), where)
     return parts
 
 

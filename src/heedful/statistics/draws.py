@@ -228,21 +228,24 @@ def over_seeds(trained: Sequence[Draws]) -> Draws:
     return Draws(value, drawn, min(one.n for one in trained))
 
 
-def over_pairs(trained: Sequence[Draws]) -> Draws:
-    """The mean over pairs of trainings that all share one, as wide as if that one were redrawn too.
+def over_pairs(trained: Sequence[Draws], key: str) -> Draws:
+    """The mean over pairs of trainings that all share one, as if that one were drawn anew too.
 
-    What pairs of one training with the others vary by says nothing of how their mean would move
-    with another in its place, except that it moves no more than a single pair does (a statistic of
-    two takes at most half of its variance from one of them). So each replicate draws one pair.
+    How far m pairs of one training with others spread (s²) says nothing of how their mean would
+    move with another in its place, except that it moves no more than that: a symmetric statistic of
+    two takes at most half of its variance from either. So the variance is at most s² (1 + 1/m),
+    with Student's allowance for m pairs, beside the documents'. One pair alone has the spread of
+    its documents only. `key` keeps the draws of unrelated trainings apart.
     """
     if len(trained) == 1:
         return trained[0]
-    table = np.stack([one.drawn for one in trained])
-    chosen = numpy_generator(0, "pairs of trainings", len(trained)).integers(
-        0, len(trained), size=table.shape[1]
-    )
-    value = float(np.mean([one.value for one in trained]))
-    return Draws(value, table[chosen, np.arange(table.shape[1])], min(one.n for one in trained))
+    count = len(trained)
+    values = np.array([one.value for one in trained])
+    whole = np.mean([one.drawn for one in trained], axis=0)
+    generator = numpy_generator(0, "pairs of trainings", key, count)
+    moved = generator.standard_t(count - 1, size=len(whole)) * np.sqrt(1 + 1 / count)
+    drawn = whole + moved * values.std(ddof=1)
+    return Draws(float(values.mean()), drawn, min(one.n for one in trained))
 
 
 def _over(
