@@ -143,6 +143,8 @@ def test_a_run_keeps_its_reductions_and_the_remedy_takes_them_from_there(
         [1 / 12, 3 / 12, 10 / 12, 30 / 12]
     )
     assert RunFolder.open(tmp_path / "sum").configuration["penalties"] == {"tying_over": "sum"}
+    with pytest.raises(InputError, match="is what a sweep of tying kept"):
+        remedy(tmp_path / "sum", corpus, tmp_path / "again")
     mean = {"tying_over": "mean"}
     remedy(tmp_path / "run", corpus, tmp_path / "mean", strengths=[0.3], reductions=mean)
     assert RunFolder.open(tmp_path / "mean").configuration["penalties"] == {}

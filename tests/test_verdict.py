@@ -178,3 +178,8 @@ def test_the_advice_is_the_ranking_s_where_attention_is_not_to_be_shown() -> Non
     assert shlex.split(command)[2:4] == ["--from", "my runs/it's"]
     assert (named.advice[0], named.word) == (verdict.advice[0], verdict.word)
     assert judge(findings(**GOOD), 200, CALIBRATED).ranking is None
+    shown = judge(findings(**GOOD) | {"input-erasure": erased}, 200, CALIBRATED)
+    assert shown.word == "yes"
+    assert shown.ranking is not None
+    assert "instead of attention" not in shown.ranking.recommendation
+    assert "`product` does better than attention" in shown.ranking.recommendation

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from heedful.audits.finding import Finding
@@ -201,6 +201,15 @@ def _recommendation(places: Sequence[Place]) -> str:
             others = ", ".join(f"`{method}`" for method in tied[:NAMED])
             shown += f"; {others} {'do' if len(tied) > 1 else 'does'} about as well"
     return f"{shown} (see `Deleting words`).{_caution(best)}"
+
+
+def beside_yes(ranking: Ranking) -> Ranking:
+    """The ranking where attention may be shown, which no better explanation forbids."""
+    said, instead = ranking.recommendation, " instead of attention"
+    if instead not in said:
+        return ranking
+    better = said.removeprefix("Show ").replace(instead, " does better than attention", 1)
+    return replace(ranking, recommendation=f"To name the fewest words that decide, {better}")
 
 
 def _costs(best: Place, attention: Place | None) -> str:

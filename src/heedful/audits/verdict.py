@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heedful.audits.finding import Finding
-from heedful.audits.ranking import Ranking, rank
+from heedful.audits.ranking import Ranking, beside_yes, rank
 from heedful.runs.atomic import read_json
 from heedful.statistics.estimates import Estimate
 
@@ -217,6 +217,8 @@ def judge(
     table = calibrated["table"] if calibrated else None
     sentence = f"{SENTENCES[word]} {reason}"
     ranking = rank(findings)
+    if ranking is not None and word == "yes":
+        ranking = beside_yes(ranking)
     advice = _advice(word, ranking)
     return Verdict(word, sentence, shown, advice, calibrated is None, table, ranking)
 

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,7 +123,7 @@ class Remedy:
         if not self.chosen.is_within:
             allowed = f"{100 * TOLERANCE:g} points"
             said += f" Every strength costs more than {allowed}; the cheapest was kept."
-        return [*found, said, f"The model is in {self.folder}; audit it next."]
+        return [*found, said, f"Next: heedful audit {quote(str(self.folder))}"]
 
 
 def choose(base: float, tried: Sequence[Strength], tolerance: float = TOLERANCE) -> Chosen:
@@ -217,6 +218,8 @@ def remedy(
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
     source, out = _training(run), Path(out)
+    if (source.path / RESULT).is_file() and not strengths:
+        _refuse_kept(source, objective)
     over = source.configuration.get("penalties", {}) | dict(reductions or {})
     over = settings_of({"penalties": over}).penalties
     over = {name: how for name, how in over.items() if how != REDUCTIONS[name][0]}
@@ -266,6 +269,17 @@ def remedy(
         write_json(out / RESULT, {"asked": asked} | result.to_json())
         shutil.rmtree(place)
     return result
+
+
+def _refuse_kept(run: RunFolder, objective: str) -> None:
+    """Raises where a run is what the same sweep kept: it would only be made once more."""
+    found = read_json(run.path / RESULT)
+    if found["objective"] == objective:
+        kept = found["chosen"]["strength"]
+        raise InputError(
+            f"{run.path} is what a sweep of {objective} kept, at {kept:g}; to go farther name "
+            f"strengths, such as --objective {objective}:{3 * kept:g}, and see what they cost."
+        )
 
 
 def _per_dimension(usual: Sequence[float], run: RunFolder) -> tuple[float, ...]:
