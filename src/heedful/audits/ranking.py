@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from heedful.audits.finding import Finding
@@ -81,8 +81,11 @@ class Ranking:
         return next((place for place in self.places if place.method == method), None)
 
 
-def rank(findings: Mapping[str, Finding]) -> Ranking | None:
-    """The ranking that the findings hold; none where words were not deleted by two methods."""
+def rank(findings: Mapping[str, Finding], may_show: bool = False) -> Ranking | None:
+    """The ranking that the findings hold; none where words were not deleted by two methods.
+
+    Where the verdict is that attention may be shown, a better explanation does not forbid it.
+    """
     erased = findings.get("input-erasure")
     if erased is None:
         return None
@@ -108,7 +111,7 @@ def rank(findings: Mapping[str, Finding]) -> Ranking | None:
         )
         for method in order
     )
-    return Ranking(_sentence(places), _recommendation(places), places)
+    return Ranking(_sentence(places), _recommendation(places, may_show), places)
 
 
 def _standing(erased: Finding, method: str) -> Standing:
@@ -178,7 +181,7 @@ def _beyond(place: Place) -> str:
     return f"{place.beyond_random} beyond a random order"
 
 
-def _recommendation(places: Sequence[Place]) -> str:
+def _recommendation(places: Sequence[Place], may_show: bool) -> str:
     """Which explanation to show, with what speaks against it."""
     best = places[0]
     if best.method == "random" or best.standing not in ("faithful", "in part"):
@@ -196,20 +199,14 @@ def _recommendation(places: Sequence[Place]) -> str:
     else:
         attention = next((p for p in places if p.method == "attention"), None)
         shown = f"Show `{best.method}`" + (" instead of attention" if attention else "")
+        if attention and may_show:
+            named = f"`{best.method}` does better than attention"
+            shown = f"To name the fewest words that decide, {named}"
         shown += _costs(best, attention)
         if tied:
             others = ", ".join(f"`{method}`" for method in tied[:NAMED])
             shown += f"; {others} {'do' if len(tied) > 1 else 'does'} about as well"
     return f"{shown} (see `Deleting words`).{_caution(best)}"
-
-
-def beside_yes(ranking: Ranking) -> Ranking:
-    """The ranking where attention may be shown, which no better explanation forbids."""
-    said, instead = ranking.recommendation, " instead of attention"
-    if instead not in said:
-        return ranking
-    better = said.removeprefix("Show ").replace(instead, " does better than attention", 1)
-    return replace(ranking, recommendation=f"To name the fewest words that decide, {better}")
 
 
 def _costs(best: Place, attention: Place | None) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heedful.audits.finding import Finding
-from heedful.audits.ranking import Ranking, beside_yes, rank
+from heedful.audits.ranking import Ranking, rank
 from heedful.runs.atomic import read_json
 from heedful.statistics.estimates import Estimate
 
@@ -216,9 +216,7 @@ def judge(
     shown = tuple(test for test in tests.values() if test.audit in findings)
     table = calibrated["table"] if calibrated else None
     sentence = f"{SENTENCES[word]} {reason}"
-    ranking = rank(findings)
-    if ranking is not None and word == "yes":
-        ranking = beside_yes(ranking)
+    ranking = rank(findings, may_show=word == "yes")
     advice = _advice(word, ranking)
     return Verdict(word, sentence, shown, advice, calibrated is None, table, ranking)
 
