@@ -19,7 +19,7 @@ from heedful.papers import (
 )
 from heedful.papers.faithful import STUDY
 from heedful.papers.faithful_models import Setting
-from heedful.papers.faithful_steps import crew_of, measured, measuring
+from heedful.papers.faithful_steps import crew_of, measured, measuring, probed
 
 ARTIFACTS = {*(f"T{i}" for i in range(1, 7)), *(f"F{i}" for i in range(1, 8)),
              *(f"X{i}" for i in range(1, 10))}  # fmt: skip
@@ -31,11 +31,18 @@ def test_every_item_of_the_checklist_is_declared() -> None:
     assert {one.id for one in STUDY.claims} == CLAIMS
 
 
-def test_a_query_of_the_instance_names_the_corpora_it_was_not_trained_on() -> None:
-    claim = next(one for one in STUDY.claims if one.id == "FAI-19")
-    assert "imdb" in (claim.corpora or ())
-    absent = faithful_measures.query_of_instance(None, None, "imdb")  # type: ignore[arg-type]
-    assert isinstance(absent, NotMeasurable)
+def test_whatever_is_measured_was_trained_with_every_seed() -> None:
+    plan = STUDY.plan("paper")
+    for corpus in ("sst", "ag", "ng", "imdb", "eraser", "evidence"):
+        trained = faithful_models.roster(plan, corpus)
+        settings = dict.fromkeys(setting for setting, _ in trained)
+        assert trained == [(one, seed) for one in settings for seed in range(5)]
+        parts = (*STUDY.artifacts, *STUDY.claims)
+        asked = [p for p in parts if p.corpora is None or corpus in p.corpora]
+        steps = {step.name for part in asked for step in part.needs(plan, corpus)}
+        kinds = (measured, probed)
+        known = {kind(plan, corpus, *member).name for kind in kinds for member in trained}
+        assert {name for name in steps if name.endswith(("/measures", "/probe"))} <= known
 
 
 def test_the_papers_tables_are_whole() -> None:
@@ -98,7 +105,6 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
         measuring=Measuring(draws=4, types=10, pairs=200),
         planted={"train": 48, "dev": 24, "test": 24},
         adversary=(0.0, 0.3),
-        few={"": 1},
     )
     monkeypatch.setitem(faithful_models.SCALES, "smoke", sizes)
 
@@ -174,7 +180,7 @@ def test_models_of_a_crew_have_one_shape_and_strengths_known_when_it_trains() ->
     crews: dict[str, list[Setting]] = {}
     for setting, _ in faithful_models.roster(plan, "sst"):
         crews.setdefault(crew_of(setting), []).append(setting)
-    assert len(crews["plain+"]) == 36  # base, tried δ, random vectors, the literal sum
+    assert len(crews["plain+"]) == 40  # base, tried δ, random vectors, the literal sum
     for name, members in crews.items():
         waits = {one.is_chosen for one in members}
         assert len(waits) == 1, name

@@ -125,12 +125,29 @@ def test_stacked_adversaries_are_those_trained_alone(corpus: EncodedCorpus) -> N
     first = fresh(corpus, "bilstm+additive").float()
     fit(first, corpus, CONFIG)
     config = replace(CONFIG, order_seed=None)
-    found = imitate_together(first, corpus, (0.0, 0.5), config, seed=3)
+    (found,) = imitate_together([first], corpus, (0.0, 0.5), config, seeds=[3])
     assert found[1].loss < found[0].loss
     alone = imitate(first, corpus, 0.5, config, seed=3)
     # Their batches come in another order; both push attention away from where it was.
     assert found[1].loss == pytest.approx(alone.loss, abs=0.15)
     assert not torch.equal(found[0].model.head.weight, found[1].model.head.weight)
+
+
+def test_adversaries_of_several_models_are_those_of_each(corpus: EncodedCorpus) -> None:
+    firsts = [fresh(corpus, "bilstm+additive", seed) for seed in range(2)]
+    config, strengths = replace(CONFIG, order_seed=5), (0.0, 0.5)
+    for divergence in ("jsd", "kl"):
+        together = imitate_together(
+            firsts, corpus, strengths, config, divergence=divergence, seeds=[8, 9]
+        )
+        for first, seed, found in zip(firsts, (8, 9), together, strict=True):
+            (alone,) = imitate_together(
+                [first], corpus, strengths, config, divergence=divergence, seeds=[seed]
+            )
+            for one, other in zip(found, alone, strict=True):
+                assert one.loss == pytest.approx(other.loss, abs=1e-9)
+                for name, weight in one.model.state_dict().items():
+                    torch.testing.assert_close(weight, other.model.state_dict()[name], msg=name)
 
 
 def test_what_cannot_be_stacked_is_refused(corpus: EncodedCorpus) -> None:

@@ -20,12 +20,8 @@ from heedful.papers.faithful_models import (
     EDITS,
     EVIDENCE,
     MAIN,
-    RATIONALES,
     TUNED,
     Setting,
-    few,
-    few_seeds,
-    search_seeds,
     searched,
 )
 from heedful.papers.faithful_steps import chosen, imitated, measured, minus, per_seed
@@ -53,12 +49,10 @@ def _other_scores(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def _frozen_base(results: Results, plan: Plan, corpus: str) -> Parts:
     """A2: what freezing alone does to base."""
-    seeds = few_seeds(plan, corpus)
     return Parts(
         {
             edit: minus(
-                results, plan, corpus, Setting(is_frozen=True), Setting(), f"change {edit} f1",
-                seeds,
+                results, plan, corpus, Setting(is_frozen=True), Setting(), f"change {edit} f1"
             )
             for edit in EDITS
         }
@@ -69,10 +63,8 @@ def _drops(
     results: Results, plan: Plan, corpus: str, first: Setting, second: Setting
 ) -> dict[str, Estimate]:
     """Tying minus base under both edits, one attention."""
-    seeds = few_seeds(plan, corpus)
     return {
-        edit: minus(results, plan, corpus, first, second, f"change {edit} f1", seeds)
-        for edit in EDITS
+        edit: minus(results, plan, corpus, first, second, f"change {edit} f1") for edit in EDITS
     }
 
 
@@ -118,26 +110,25 @@ def _unbiased(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def _picked_by_outcome(results: Results, plan: Plan, corpus: str) -> Parts:
     """A5: strengths picked by the test drops against strengths picked on dev."""
+
+    def drop(setting: Setting) -> float:
+        return sum(
+            float(np.mean(per_seed(results, plan, corpus, setting, f"change {edit} f1")))
+            for edit in EDITS
+        )
+
     before, after = Parts(), Parts()
     for variant in TUNED:
-        seeds = search_seeds(plan, corpus, variant)
-
-        def drop(setting: Setting, seeds: tuple[int, ...] = seeds) -> float:
-            return sum(
-                float(np.mean(per_seed(results, plan, corpus, setting, f"change {e} f1", seeds)))
-                for e in EDITS
-            )
-
-        by_outcome = min(searched(plan, corpus, variant), key=drop)
+        by_outcome = min(searched(plan, variant), key=drop)
         kept = float(results[chosen(plan, corpus, variant)]["strength"])
         on_dev = replace(by_outcome, strength=kept)
         for parts, setting in ((before, by_outcome), (after, on_dev)):
             for edit in EDITS:
                 parts[f"{variant} {edit}"] = minus(
-                    results, plan, corpus, setting, Setting(), f"change {edit} f1", seeds
+                    results, plan, corpus, setting, Setting(), f"change {edit} f1"
                 )
             parts[f"{variant} F1"] = minus(
-                results, plan, corpus, setting, Setting(), "points trained f1", seeds
+                results, plan, corpus, setting, Setting(), "points trained f1"
             )
     return each_unchanged(before, after)
 
@@ -145,23 +136,17 @@ def _picked_by_outcome(results: Results, plan: Plan, corpus: str) -> Parts:
 def _chosen_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     found: list[Step[Any]] = []
     for variant in TUNED:
-        seeds = search_seeds(plan, corpus, variant)
-        tried = [Setting(), *searched(plan, corpus, variant)]
-        found += [measured(plan, corpus, one, seed) for one in tried for seed in seeds]
+        tried = [Setting(), *searched(plan, variant)]
+        found += [measured(plan, corpus, one, seed) for one in tried for seed in plan.seeds]
         found.append(chosen(plan, corpus, variant))
     return found
 
 
-def _erased_seeds(plan: Plan, corpus: str) -> tuple[int, ...]:
-    return few_seeds(plan, corpus) if corpus in RATIONALES else plan.seeds
-
-
 def _words_erased(results: Results, plan: Plan, corpus: str) -> Parts:
     """A6: what deleting the most attended words adds to deleting random ones; and evidence."""
-    seeds = _erased_seeds(plan, corpus)
 
     def tables(variant: str) -> list[pd.DataFrame]:
-        rows = instances(results, plan, corpus, Setting(variant), seeds)
+        rows = instances(results, plan, corpus, Setting(variant))
         return [t.assign(gain=t["flip_attention"] - t["flip_random"]) for t in rows]
 
     base = tables("base")
@@ -173,19 +158,13 @@ def _words_erased(results: Results, plan: Plan, corpus: str) -> Parts:
     return Parts(found)
 
 
-def _erased_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-    asked = steps_of(models(("base", "tying", "mlm"), ("+",)), corpus in RATIONALES)
-    return list(asked(plan, corpus))
-
-
 def _random_vectors(results: Results, plan: Plan, corpus: str) -> Parts:
     """A7: FAI-2 and FAI-5 with vectors that start at random."""
-    seeds = few_seeds(plan, corpus)
 
     def parts(is_random: bool) -> Parts:
         base = Setting(is_random=is_random)
         tied = replace(base, variant="tying")
-        cost = minus(results, plan, corpus, tied, base, "points trained f1", seeds)
+        cost = minus(results, plan, corpus, tied, base, "points trained f1")
         return Parts(_drops(results, plan, corpus, tied, base) | {"F1": cost})
 
     return each_unchanged(parts(False), parts(True))
@@ -224,31 +203,28 @@ ARTEFACTS = (
     Claim("FAI-A2", "Frozen embeddings alone change nothing.", "trap 6",
           "change of F1, frozen base minus base, in points: the interval holds 0", "not checked",
           holding(0),
-          _frozen_base, control_needs, DEEP, "all", seeds=few),
+          _frozen_base, control_needs, DEEP, "all"),
     Claim("FAI-A3", "Tying works when embeddings cannot move.", "traps 4, 5",
           "FAI-2 and FAI-8, additive, with frozen embeddings", "not checked", _TIED | _KNOWN,
           _frozen_tying,
           lambda plan, corpus: [*control_needs(plan, corpus),
                                 *steps_of(models(("base", "tying"), ("+",)))(plan, corpus)],
-          DEEP, "all", seeds=few),
+          DEEP, "all"),
     Claim("FAI-A4", "The gain in information is no artefact of bias or clustering.", "3.4",
           "FAI-8 less shuffled pairs, with word ids, over 3 clusterings", "not reported", above(0),
           _unbiased, steps_of(models(attentions=("+",))), MAIN, "all"),
     Claim("FAI-A5", "Strengths picked on dev lead to the same verdicts as picked by the outcome.",
-          "trap 23", "FAI-2, FAI-3 and FAI-5, additive, over the seeds of the search",
-          "selection rule not given", _PICKED, _picked_by_outcome, _chosen_needs, MAIN, "all",
-          seeds=lambda plan, corpus: min(
-              len(search_seeds(plan, corpus, variant)) for variant in ("tying", "mlm"))),
+          "trap 23", "FAI-2, FAI-3 and FAI-5, additive",
+          "selection rule not given", _PICKED, _picked_by_outcome, _chosen_needs, MAIN,
+          "all"),
     Claim("FAI-A6", "Models that rely on attention also need the attended words, and find the "
           "evidence better.", "section 6",
           "flips by deleting attended minus random words, remedy minus base; AUPRC on known "
           "evidence, remedy minus base", "left open", above(0), _words_erased,
-          _erased_needs, (*DEEP, EVIDENCE, "eraser"), "all",
-          seeds=lambda plan, corpus: len(_erased_seeds(plan, corpus))),
+          steps_of(models(("base", "tying", "mlm"), ("+",))), (*DEEP, EVIDENCE, "eraser"), "all"),
     Claim("FAI-A7", "The effect does not hinge on the word vectors.", "2.5",
           "FAI-2 and FAI-5, additive, with random instead of pre-trained vectors", "not stated",
-          _TIED | {"F1": above(-3)}, _random_vectors, control_needs, DEEP, "all",
-          seeds=few),
+          _TIED | {"F1": above(-3)}, _random_vectors, control_needs, DEEP, "all"),
     Claim("FAI-A8", "The order of base and masked words holds under KL and for the exact "
           "adversary.", "3.2, 3.3", "FAI-14 with JSD, with KL and by the exact adversary",
           "the paper draws few conclusions", above(0), _other_divergence, _divergence_needs,

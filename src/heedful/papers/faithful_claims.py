@@ -35,7 +35,6 @@ from heedful.papers.faithful_models import (
     MAIN,
     SMOKE,
     Setting,
-    few,
 )
 from heedful.papers.faithful_tables import models, steps_of
 
@@ -44,7 +43,7 @@ _CEILING = {
     for sample in ("MF", "RS")
     for what, side in {"residual share": at_least(0.85), "tying minus mlm": above(0)}.items()
 }
-_DEPTH_NEEDS = steps_of([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS], True)
+_DEPTH_NEEDS = steps_of([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS])
 
 CLAIMS = (
     Claim("FAI-1", "In the base model attention can be flattened or permuted with little loss on "
@@ -110,22 +109,21 @@ CLAIMS = (
           "all"),
     Claim("FAI-15", "The deeper the LSTM, the more robust the base model to attention changes.",
           "B, Table 6", "size of base's change of F1, fewer minus more layers, in points",
-          "holds 4 of 4", above(0), deeper_is_flatter, _DEPTH_NEEDS, DEEP, "all", seeds=few),
+          "holds 4 of 4", above(0), deeper_is_flatter, _DEPTH_NEEDS, DEEP, "all"),
     Claim("FAI-16", "Remedies lose strength with depth, not consistently.", "B, Table 6",
           "change of F1 under permuted attention, 3 layers minus 1, in points",
           "tying −18.0 to −13.9, −14.6 to −12.8, −43.2 to −39.3, −43.3 to −21.3; masked words grow "
-          "on three corpora", above(0), weaker_when_deep, _DEPTH_NEEDS, DEEP, "all", seeds=few),
+          "on three corpora", above(0), weaker_when_deep, _DEPTH_NEEDS, DEEP, "all"),
     Claim("FAI-17", "Dot attention with the default query start converges to uniform, with "
           "N(0, 1) it does not.", "C", "entropy / log n (bounds ours); changes of F1 in points",
           "stated, always", {"entropy, default": at_least(0.99), "entropy, N(0, 1)": below(0.95),
           "uniform, default": within(0.5), "permuted, default": within(0.5)}, query_start,
-          query_needs, DEEP, "all", seeds=few),
+          query_needs, DEEP, "all"),
     Claim("FAI-18", "Longer texts are more fragile.", "A", "slope of changed decisions on log "
           "length; over corpora Spearman of mean length with base's drop",
           "base permuted 5.0, 3.9, 14.1, 13.4, 22.4 at lengths 17, 31, 164, 234, 1927", above(0),
           longer_is_fragile, steps_of(models(("base",), ("+",))), MAIN, "all", longer_corpora),
     Claim("FAI-19", "A query that depends on the instance works equally well.", "footnote 8",
           "F1 and its changes, instance minus parameter query, in standard deviations over seeds; "
-          "bound ours", "stated", within(2), query_of_instance, control_needs, DEEP, "all",
-          seeds=few),
+          "bound ours", "stated", within(2), query_of_instance, control_needs, DEEP, "all"),
 )  # fmt: skip

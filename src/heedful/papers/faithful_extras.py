@@ -11,6 +11,7 @@ from heedful.jobs.measuring import average, contrast
 from heedful.jobs.results import Results, Step
 from heedful.jobs.study import Artifact, Made, Plan
 from heedful.papers.faithful_models import (
+    CONTROLS,
     DEEP,
     EDITS,
     MAIN,
@@ -20,11 +21,7 @@ from heedful.papers.faithful_models import (
     RATIONALES,
     TUNED,
     Setting,
-    controls,
-    few_seeds,
     other_sums,
-    query_seeds,
-    search_seeds,
     searched,
 )
 from heedful.papers.faithful_steps import chosen, measured, per_seed, probed
@@ -35,9 +32,7 @@ from heedful.statistics import Estimate, over_seeds
 def query_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     """Dot attention by how its query starts."""
     return [
-        measured(plan, corpus, setting, seed)
-        for (query, _), setting in QUERIES.items()
-        for seed in query_seeds(plan, corpus, query)
+        measured(plan, corpus, setting, seed) for setting in QUERIES.values() for seed in plan.seeds
     ]
 
 
@@ -45,10 +40,9 @@ def _queries(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
         found = []
         for (query, variant), setting in QUERIES.items():
-            seeds = query_seeds(plan, corpus, query)
-            values = scores(results, plan, corpus, setting, seeds)
+            values = scores(results, plan, corpus, setting)
             asked = {n: values[n] for n in ("f1", *EDITS)}
-            spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy", seeds))
+            spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy"))
             keys = {"corpus": corpus, "query": query, "model": variant}
             found.append(row(keys, **{"entropy / log n": spread}, **asked))
         return found
@@ -66,15 +60,13 @@ def _strengths(results: Results, plan: Plan) -> Made:
         found = []
         for variant in TUNED:
             kept = results[chosen(plan, corpus, variant)]["strength"]
-            seeds = search_seeds(plan, corpus, variant)
-            tried = [Setting(), *searched(plan, corpus, variant)]
-            for setting in tried:
+            for setting in (Setting(), *searched(plan, variant)):
                 found.append(
-                    _strength(results, plan, corpus, variant, setting, seeds)
+                    _strength(results, plan, corpus, variant, setting)
                     | {"chosen on dev": "yes" if setting.strength == kept else ""}
                 )
             for setting in other_sums(plan, corpus, variant):
-                found.append(_strength(results, plan, corpus, variant, setting, plan.seeds[:1]))
+                found.append(_strength(results, plan, corpus, variant, setting))
         return found
 
     table = gathered(results.each(plan.corpora, of))
@@ -86,29 +78,24 @@ def _strengths(results: Results, plan: Plan) -> Made:
 
 
 def _strength(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    variant: str,
-    setting: Setting,
-    seeds: tuple[int, ...],
+    results: Results, plan: Plan, corpus: str, variant: str, setting: Setting
 ) -> dict[str, Any]:
-    values = scores(results, plan, corpus, setting, seeds)
+    values = scores(results, plan, corpus, setting)
     keys: dict[str, Any] = {
         "corpus": corpus,
         "objective": variant,
         "strength": setting.strength or 0.0,
     }
-    keys |= {"reduction": setting.over or "default", "seeds": len(seeds), "chosen on dev": ""}
+    keys |= {"reduction": setting.over or "default", "seeds": len(plan.seeds), "chosen on dev": ""}
     dev = {
-        f"dev {name}": over_seeds(per_seed(results, plan, corpus, setting, asked, seeds)).value
+        f"dev {name}": over_seeds(per_seed(results, plan, corpus, setting, asked)).value
         for name, asked in {
             "f1": "dev f1",
             "uniform": "dev uniform",
             "permuted": "dev permuted",
         }.items()
     }
-    sure = over_seeds(per_seed(results, plan, corpus, setting, "confidence", seeds))
+    sure = over_seeds(per_seed(results, plan, corpus, setting, "confidence"))
     asked = {n: values[n] for n in ("f1", *EDITS)}
     table = results[measured(plan, corpus, setting, plan.seeds[0])].get("information")
     kept = (
@@ -121,33 +108,28 @@ def _strength_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     found: list[Step[Any]] = []
     for variant in TUNED:
         found.append(chosen(plan, corpus, variant))
-        seeds = search_seeds(plan, corpus, variant)
-        tried = [Setting(), *searched(plan, corpus, variant)]
-        found += [measured(plan, corpus, one, seed) for one in tried for seed in seeds]
-        others = other_sums(plan, corpus, variant)
-        found += [measured(plan, corpus, one, plan.seeds[0]) for one in others]
+        tried = [Setting(), *searched(plan, variant), *other_sums(plan, corpus, variant)]
+        found += [measured(plan, corpus, one, seed) for one in tried for seed in plan.seeds]
     return found
 
 
 def control_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     """The controls' models, and the plain ones that they are compared with."""
-    seeds = few_seeds(plan, corpus)
     plain = models(("base", "tying"))
     return [
         measured(plan, corpus, one, seed)
-        for one in (*plain, *controls(corpus).values())
-        for seed in seeds
+        for one in (*plain, *CONTROLS.values())
+        for seed in plan.seeds
     ]
 
 
 def _controls(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
-        seeds = few_seeds(plan, corpus)
         plain = {f"{one.variant} {one.attention}": one for one in models(("base", "tying"))}
         found = []
-        for name, setting in (plain | controls(corpus)).items():
-            values = scores(results, plan, corpus, setting, seeds)
-            drift = results[measured(plan, corpus, setting, seeds[0])]["drift"]
+        for name, setting in (plain | CONTROLS).items():
+            values = scores(results, plan, corpus, setting)
+            drift = results[measured(plan, corpus, setting, plan.seeds[0])]["drift"]
             ends = {
                 "‖e‖ first": float(drift["embedding"].iloc[0]),
                 "‖e‖ last": float(drift["embedding"].iloc[-1]),
@@ -167,9 +149,8 @@ def _controls(results: Results, plan: Plan) -> Made:
 
 def _rationales(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
-        seeds = few_seeds(plan, corpus)
         tables = {
-            v: [results[measured(plan, corpus, Setting(v), s)]["instances"] for s in seeds]
+            v: [results[measured(plan, corpus, Setting(v), s)]["instances"] for s in plan.seeds]
             for v in RATED_VARIANTS
         }
         found = []
@@ -190,8 +171,8 @@ def _rationales(results: Results, plan: Plan) -> Made:
 
 
 def _probe_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-    seeds = few_seeds(plan, corpus)
-    return [probed(plan, corpus, one, seed) for one in models(attentions=("+",)) for seed in seeds]
+    asked = models(attentions=("+",))
+    return [probed(plan, corpus, one, seed) for one in asked for seed in plan.seeds]
 
 
 def _probes(results: Results, plan: Plan) -> Made:
@@ -200,7 +181,7 @@ def _probes(results: Results, plan: Plan) -> Made:
         for one in models(attentions=("+",)):
             tables = [
                 results[probed(plan, corpus, one, seed)].set_index(["source", "measure"])
-                for seed in few_seeds(plan, corpus)
+                for seed in plan.seeds
             ]
             values = {
                 name: over_seeds([float(table["value"][at]) for table in tables])
@@ -238,7 +219,7 @@ EXTRAS = (
     Artifact("X5", "Controls: vectors, queries, bias, norms", "ours", "table", _controls,
              control_needs, DEEP),
     Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
-             _rationales, steps_of(models(RATED_VARIANTS, ("+",)), True), RATIONALES),
+             _rationales, steps_of(models(RATED_VARIANTS, ("+",))), RATIONALES),
     Artifact("X9", "Word identity from states: a linear probe", "ours (section 6)", "table",
              _probes, _probe_needs, MAIN),
 )  # fmt: skip

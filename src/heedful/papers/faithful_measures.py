@@ -24,14 +24,12 @@ from heedful.papers.faithful_models import (
     EDITS,
     LAYERS,
     QUERIES,
+    VARIANTS,
     Setting,
-    controls,
-    few_seeds,
-    query_seeds,
 )
-from heedful.papers.faithful_steps import attacked, measured, minus, per_seed
+from heedful.papers.faithful_steps import measured, minus, per_seed
 from heedful.papers.faithful_tables import informed
-from heedful.statistics import Estimate, bootstrap, mean, over_seeds
+from heedful.statistics import Estimate, mean, over_seeds
 from heedful.statistics.association import slope, spearman
 from heedful.statistics.curves import mean_gap
 
@@ -39,16 +37,9 @@ UNSURE = 0.6
 """Below this probability of its own decision a model is unsure (FAI-12)."""
 
 
-def instances(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    setting: Setting,
-    seeds: tuple[int, ...] | None = None,
-) -> list[pd.DataFrame]:
+def instances(results: Results, plan: Plan, corpus: str, setting: Setting) -> list[pd.DataFrame]:
     """The per-document rows of every seed."""
-    chosen = plan.seeds if seeds is None else seeds
-    return [results[measured(plan, corpus, setting, seed)]["instances"] for seed in chosen]
+    return [results[measured(plan, corpus, setting, seed)]["instances"] for seed in plan.seeds]
 
 
 def small_changes(results: Results, plan: Plan, corpus: str) -> Parts:
@@ -102,11 +93,10 @@ def in_spreads(
     first: Setting,
     second: Setting,
     name: str,
-    seeds: tuple[int, ...],
 ) -> Estimate:
     """First minus second in units of the seeds' pooled standard deviation."""
-    one = np.array(per_seed(results, plan, corpus, first, name, seeds))
-    two = np.array(per_seed(results, plan, corpus, second, name, seeds))
+    one = np.array(per_seed(results, plan, corpus, first, name))
+    two = np.array(per_seed(results, plan, corpus, second, name))
     spread = np.sqrt((one.var(ddof=1) + two.var(ddof=1)) / 2) if len(one) > 1 else np.nan
     return over_seeds((one - two) / spread if spread > 0 else np.full(len(one), np.nan))
 
@@ -120,7 +110,7 @@ def residual_like_concat(results: Results, plan: Plan, corpus: str) -> Parts:
         {
             f"{name} {attention}": in_spreads(
                 results, plan, corpus, Setting("residual", attention),
-                Setting("concat", attention), name, plan.seeds,
+                Setting("concat", attention), name,
             )
             for name in ALIKE
             for attention in ATTENTIONS
@@ -158,11 +148,10 @@ def information_gain(
         first, second = columns
         return row[first] - (row[second] if second else 0.0)
 
-    seeds = few_seeds(plan, corpus) if is_frozen else plan.seeds
     return Parts(
         {
             f"{variant} {sample}": over_seeds(
-                [of(variant, seed, sample) - of("base", seed, sample) for seed in seeds]
+                [of(variant, seed, sample) - of("base", seed, sample) for seed in plan.seeds]
             )
             for variant in variants
             for sample in ("MF", "RS")
@@ -262,38 +251,26 @@ def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
 def gap(
     results: Results, plan: Plan, corpus: str, variant: str, divergence: str = "jsd"
 ) -> Estimate:
-    """FAI-14: mean height of a variant's adversary curve above base's, over test documents."""
-    curves = {}
-    names: list[str] = []
-    for model in (variant, "base"):
-        found = curve_of(results, plan, corpus, model, divergence)
-        ordered = [rows.set_index("instance").sort_index() for _, rows in found]
-        names = [str(name) for name in ordered[0].index]
-        curves[model] = [np.stack([t[c].to_numpy(float) for t in ordered]) for c in ("jsd", "tvd")]
-
-    def statistic(weights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        total = weights.sum(1, keepdims=True)
-        (x, y), (other_x, other_y) = (
-            [weights @ part.T / total for part in curves[model]] for model in (variant, "base")
-        )
-        return mean_gap(x, y, other_x, other_y)
-
-    return bootstrap(statistic, names, replicates=400)
+    """FAI-14: mean height of a variant's adversary curve above base's, seed by seed."""
+    (x, y), (other_x, other_y) = (
+        [curve.pivot(index="seed", columns="λ", values=name).to_numpy() for name in ("JSD", "TVD")]
+        for curve in (curve_of(results, plan, corpus, v, divergence) for v in (variant, "base"))
+    )
+    return over_seeds(mean_gap(x, y, other_x, other_y))
 
 
 def dearer_adversary(results: Results, plan: Plan, corpus: str) -> Parts:
-    """FAI-14, for every remedy that was attacked."""
-    return Parts({v: gap(results, plan, corpus, v) for v in attacked(plan, corpus) if v != "base"})
+    """FAI-14, for every remedy."""
+    return Parts({v: gap(results, plan, corpus, v) for v in VARIANTS if v != "base"})
 
 
 def deeper_is_flatter(results: Results, plan: Plan, corpus: str) -> Parts:
     """FAI-15: the size of base's change at fewer minus at more layers."""
-    seeds = few_seeds(plan, corpus)
     return Parts(
         {
             f"{edit}, {n} minus {n + 1} layers": minus(
                 results, plan, corpus, Setting(layers=n + 1), Setting(layers=n),
-                f"change {edit} f1", seeds,
+                f"change {edit} f1",
             )
             for edit in EDITS
             for n in LAYERS[:-1]
@@ -303,12 +280,11 @@ def deeper_is_flatter(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def weaker_when_deep(results: Results, plan: Plan, corpus: str) -> Parts:
     """FAI-16."""
-    seeds = few_seeds(plan, corpus)
     return Parts(
         {
             variant: minus(
                 results, plan, corpus, Setting(variant, layers=3), Setting(variant),
-                "change permuted f1", seeds,
+                "change permuted f1",
             )
             for variant in ("tying", "mlm")
         }
@@ -319,8 +295,7 @@ def query_start(results: Results, plan: Plan, corpus: str) -> Parts:
     """FAI-17."""
 
     def of(query: str, name: str) -> Estimate:
-        seeds = query_seeds(plan, corpus, query)
-        return over_seeds(per_seed(results, plan, corpus, QUERIES[query, "base"], name, seeds))
+        return over_seeds(per_seed(results, plan, corpus, QUERIES[query, "base"], name))
 
     return Parts(
         {
@@ -358,16 +333,13 @@ def longer_corpora(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Me
     return over_seeds(found)
 
 
-def query_of_instance(results: Results, plan: Plan, corpus: str) -> Measured:
+def query_of_instance(results: Results, plan: Plan, corpus: str) -> Parts:
     """FAI-19."""
-    if "base, query of the instance" not in controls(corpus):
-        return NotMeasurable("queries of the instance are not trained on long texts")
-    seeds = few_seeds(plan, corpus)
     return Parts(
         {
             f"{variant}: {name}": in_spreads(
                 results, plan, corpus, CONTROLS[f"{variant}, query of the instance"],
-                Setting(variant, "•"), name, seeds,
+                Setting(variant, "•"), name,
             )
             for variant in ("base", "tying")
             for name in ALIKE

@@ -57,18 +57,14 @@ class Sizes:
     train: TrainConfig
     imitation: TrainConfig
     measuring: Measuring
-    tying: Mapping[str, tuple[float, ...]]
-    """δ tried, by corpus; `""` for the others."""
-    masked: Mapping[str, tuple[float, ...]]
-    """η tried, likewise."""
+    tying: tuple[float, ...]
+    """δ tried."""
+    masked: tuple[float, ...]
+    """η tried."""
     adversary: tuple[float, ...]
     """λ of the trained adversaries."""
     few_adversary: tuple[float, ...]
-    """λ for the other remedies, for KL and on long texts."""
-    few: Mapping[str, int]
-    """Seeds of the depth study and of the controls, by corpus; `""` for the others."""
-    searched: Mapping[str, int]
-    """Seeds on which δ and η are chosen."""
+    """λ for the other remedies and for KL."""
     planted: Mapping[str, int]
     """Documents of the planted corpus."""
 
@@ -79,12 +75,10 @@ SCALES: dict[str, Sizes] = {
         train=replace(FAITHFUL_TRAIN, epochs=6, learning_rate=1e-2),
         imitation=replace(FAITHFUL_TRAIN, epochs=3, learning_rate=1e-2, patience=2),
         measuring=Measuring(draws=20, types=40, pairs=3_000),
-        tying={"": (1.0, 10.0)},
-        masked={"": (0.1, 1.0)},
+        tying=(1.0, 10.0),
+        masked=(0.1, 1.0),
         adversary=(0.0, 0.03, 0.3),
         few_adversary=(0.0, 0.3),
-        few={"": 2},
-        searched={"": 2},
         planted={"train": 960, "dev": 120, "test": 160},
     ),
     "paper": Sizes(
@@ -92,22 +86,16 @@ SCALES: dict[str, Sizes] = {
         train=FAITHFUL_TRAIN,
         imitation=replace(FAITHFUL_TRAIN, epochs=20, patience=4),
         measuring=Measuring(draws=100, types=1_000, pairs=100_000),
-        tying={"": (1.0, 3.0, 10.0, 20.0, 30.0), "imdb": (3.0, 10.0, 30.0), "eraser": (3.0, 10.0)},
-        masked={
-            "": (0.1, 0.3, 1.0, 3.0, 5.0),
-            "ng": (0.1, 0.3, 1.0),
-            "imdb": (0.1, 0.3),
-            "eraser": (0.1, 0.3),
-        },
+        tying=(1.0, 3.0, 10.0, 20.0, 30.0),
+        masked=(0.1, 0.3, 1.0, 3.0, 5.0),
         adversary=(0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0),
         few_adversary=(0.0, 1e-2, 0.1, 1.0),
-        few={"": 5, "imdb": 2, "eraser": 3},
-        searched={"": 2, "sst": 5, "imdb": 1, "eraser": 1},
         planted={"train": 2_400, "dev": 400, "test": 800},
     ),
 }
 LONG = ("imdb", *NOTES)
-"""Corpora whose trainings take minutes: fewer λ, fewer controls."""
+"""Corpora whose trainings take minutes: their adversaries train for fewer epochs."""
+LONG_EPOCHS = 8
 
 
 def sizes(plan: Plan) -> Sizes:
@@ -138,11 +126,6 @@ def made_once(
         return _MADE[key][1]
 
     return once
-
-
-def by_corpus(table: Mapping[str, Any], corpus: str) -> Any:
-    """The corpus's entry, or that of the others."""
-    return table.get(corpus, table[""])
 
 
 @dataclass(frozen=True)
@@ -279,31 +262,10 @@ RATED = {"auprc": "AUPRC", "f1": "token F1", "mass": "mass on evidence"}
 RATED_VARIANTS = ("base", "concat", "tying", "mlm")
 
 
-def searched(plan: Plan, corpus: str, variant: str) -> list[Setting]:
-    """The strengths that are tried on a corpus, additive attention."""
-    grids = sizes(plan).tying if variant == "tying" else sizes(plan).masked
-    return [Setting(variant, strength=value) for value in by_corpus(grids, corpus)]
-
-
-def search_seeds(plan: Plan, corpus: str, variant: str) -> tuple[int, ...]:
-    """The seeds on which strengths are compared; masked words, twice as dear, have two at most."""
-    count = by_corpus(sizes(plan).searched, corpus)
-    return plan.seeds[: count if variant == "tying" else min(count, 2)]
-
-
-def few_seeds(plan: Plan, corpus: str) -> tuple[int, ...]:
-    """The seeds of the depth study and of the controls."""
-    return plan.seeds[: by_corpus(sizes(plan).few, corpus)]
-
-
-def few(plan: Plan, corpus: str) -> int:
-    """How many those are."""
-    return len(few_seeds(plan, corpus))
-
-
-def query_seeds(plan: Plan, corpus: str, query: str) -> tuple[int, ...]:
-    """The seeds of dot attention by how its query starts: the usual start is that of Table 1."""
-    return plan.seeds if query == "normal" else few_seeds(plan, corpus)
+def searched(plan: Plan, variant: str) -> list[Setting]:
+    """The strengths that are tried, additive attention."""
+    grid = sizes(plan).tying if variant == "tying" else sizes(plan).masked
+    return [Setting(variant, strength=value) for value in grid]
 
 
 def other_sums(plan: Plan, corpus: str, variant: str) -> list[Setting]:
@@ -313,39 +275,32 @@ def other_sums(plan: Plan, corpus: str, variant: str) -> list[Setting]:
     if variant == "tying":
         return [
             Setting("tying", strength=d / sizes(plan).dim, over="sum")
-            for d in sizes(plan).tying[""][-1:]
+            for d in sizes(plan).tying[-1:]
         ]
-    grid = sizes(plan).masked[""]
+    grid = sizes(plan).masked
     return [Setting("mlm", strength=value, over="words") for value in grid[-plan.pick(1, 5) :]]
-
-
-def controls(corpus: str) -> dict[str, Setting]:
-    """The controls of a corpus: on long texts only those that artefact checks need."""
-    is_kept = corpus not in LONG
-    return {n: s for n, s in CONTROLS.items() if is_kept or s.query == "normal"}
 
 
 def roster(plan: Plan, corpus: str) -> list[tuple[Setting, int]]:
     """Every model of a corpus with its seed, each once."""
-    few = few_seeds(plan, corpus)
-    found: dict[tuple[Setting, int], None] = {}
+    found: dict[Setting, None] = {Setting(): None}
 
-    def add(settings: Iterable[Setting], seeds: Iterable[int]) -> None:
-        found.update(dict.fromkeys((one, seed) for one in settings for seed in seeds))
+    def add(settings: Iterable[Setting]) -> None:
+        found.update(dict.fromkeys(settings))
 
     for variant in TUNED:
-        add([Setting(), *searched(plan, corpus, variant)], search_seeds(plan, corpus, variant))
+        add(searched(plan, variant))
     if corpus in RATIONALES:
-        add([Setting(variant) for variant in RATED_VARIANTS], few)
+        add(Setting(variant) for variant in RATED_VARIANTS)
     if corpus in (*MAIN, *NOTES):
-        add([Setting(v, a) for a in ATTENTIONS for v in VARIANTS], plan.seeds)
+        add(Setting(v, a) for a in ATTENTIONS for v in VARIANTS)
         for variant in TUNED:
-            add(other_sums(plan, corpus, variant), plan.seeds[:1])
+            add(other_sums(plan, corpus, variant))
     if corpus in DEEP:
-        add([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS], few)
-        add(QUERIES.values(), few)
-        add(controls(corpus).values(), few)
-    return list(found)
+        add(Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS)
+        add(QUERIES.values())
+        add(CONTROLS.values())
+    return [(setting, seed) for setting in found for seed in plan.seeds]
 
 
 SOURCES = (

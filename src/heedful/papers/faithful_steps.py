@@ -20,13 +20,12 @@ from heedful.papers.faithful_models import (
     EVIDENCE,
     JOINS,
     LONG,
+    LONG_EPOCHS,
     NOTES,
     TUNED,
-    VARIANTS,
     Setting,
     made_once,
     roster,
-    search_seeds,
     searched,
     sizes,
     text,
@@ -198,13 +197,12 @@ def probed(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[pd.Data
 
 @made_once
 def chosen(plan: Plan, corpus: str, variant: str) -> Step[Mapping[str, Any]]:
-    """The strength that the rule of §2.4 picks on dev, from means over the search's seeds."""
-    seeds = search_seeds(plan, corpus, variant)
-    base = [measured(plan, corpus, Setting(), seed) for seed in seeds]
-    tried = {
-        setting: [measured(plan, corpus, setting, seed) for seed in seeds]
-        for setting in searched(plan, corpus, variant)
-    }
+    """The strength that the rule of §2.4 picks on dev, from means over the seeds."""
+    base, *others = (
+        [measured(plan, corpus, setting, seed) for seed in plan.seeds]
+        for setting in (Setting(), *searched(plan, variant))
+    )
+    tried = dict(zip(searched(plan, variant), others, strict=True))
 
     def compute(results: Results) -> Mapping[str, Any]:
         def mean(steps: list[Step[Tables]], name: str) -> float:
@@ -225,59 +223,53 @@ def chosen(plan: Plan, corpus: str, variant: str) -> Step[Mapping[str, Any]]:
 
 @made_once
 def imitated(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> Step[Tables]:
-    """The adversaries of a variant (first seed, additive), one for each λ, trained at once.
+    """The adversaries of a variant (additive), one for each seed and λ, trained at once.
 
-    A table for each λ: how far attention and output lie on every test document.
+    A table for each λ: how far attention and output lie on every test document, seed by seed.
     """
     source, crew = text(plan, corpus), trained(plan, corpus, Setting(variant))
-    config, strengths = sizes(plan).imitation, adversaries(plan, corpus, variant, divergence)
+    config, strengths = sizes(plan).imitation, adversaries(plan, variant, divergence)
     if corpus in LONG:
-        config = replace(config, epochs=min(config.epochs, 8), patience=2)
+        config = replace(config, epochs=min(config.epochs, LONG_EPOCHS), patience=2)
 
     def compute(results: Results) -> Tables:
         data, setting = results[source], Setting(variant)
-        first = load_classifier(results[crew] / _member(setting, 0)).to(results.device)
+        firsts = [
+            load_classifier(results[crew] / _member(setting, seed)).to(results.device)
+            for seed in plan.seeds
+        ]
         settled = _settled(results, plan, corpus, setting)
-        # Another seed than the model's own: with λ = 0 it would be the same model.
+        # Other seeds than the models' own: with λ = 0 they would be the same models.
         found = imitate_together(
-            first, data, strengths, config, settled.recipe(sizes(plan).dim).penalties,
-            divergence=divergence, seed=1_000, device=results.device,
+            firsts, data, strengths, config, settled.recipe(sizes(plan).dim).penalties,
+            divergence=divergence, seeds=[1_000 + seed for seed in plan.seeds],
+            device=results.device,
         )  # fmt: skip
-        tables = {}
-        for strength, second in zip(strengths, found, strict=True):
-            rows = distances(second.model, first, data.splits["test"], results.device)
-            tables[f"{strength:g}"] = rows.astype({"jsd": "float32", "tvd": "float32"})
-        return tables
+        tables: dict[str, list[pd.DataFrame]] = {f"{strength:g}": [] for strength in strengths}
+        for seed, first, seconds in zip(plan.seeds, firsts, found, strict=True):
+            for parts, second in zip(tables.values(), seconds, strict=True):
+                rows = distances(second.model, first, data.splits["test"], results.device)
+                rows = rows.astype({"jsd": "float32", "tvd": "float32"})
+                parts.append(rows.assign(seed=seed))
+        return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
 
     name = named(corpus, Setting(variant).name, divergence, "adversaries")
     asked = {"strengths": strengths, "divergence": divergence, "epochs": config.epochs}
+    asked |= {"seeds": plan.seeds}
     asked |= {"patience": config.patience, "rate": config.learning_rate}
     needs = (source, crew, *((chosen(plan, corpus, variant),) if variant in TUNED else ()))
     return Step(name, compute, asked, TABLES, needs)
 
 
-def adversaries(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> list[float]:
+def adversaries(plan: Plan, variant: str, divergence: str = "jsd") -> list[float]:
     """The λ of the adversaries trained against a variant."""
-    is_main = variant in ("base", "mlm") and divergence == "jsd" and corpus not in LONG
+    is_main = variant in ("base", "mlm") and divergence == "jsd"
     return list(sizes(plan).adversary if is_main else sizes(plan).few_adversary)
 
 
-def attacked(plan: Plan, corpus: str) -> tuple[str, ...]:
-    """The variants that adversaries imitate: all of them, or those of F1 on long texts."""
-    return ("base", "mlm") if corpus in LONG else VARIANTS
-
-
-def per_seed(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    setting: Setting,
-    name: str,
-    seeds: tuple[int, ...] | None = None,
-) -> list[float]:
+def per_seed(results: Results, plan: Plan, corpus: str, setting: Setting, name: str) -> list[float]:
     """One number of each seed's model (see `value_of`)."""
-    chosen_seeds = plan.seeds if seeds is None else seeds
-    return [value_of(results[measured(plan, corpus, setting, seed)], name) for seed in chosen_seeds]
+    return [value_of(results[measured(plan, corpus, setting, seed)], name) for seed in plan.seeds]
 
 
 def value_of(tables: Tables, name: str) -> float:
@@ -304,9 +296,8 @@ def minus(
     first: Setting,
     second: Setting,
     name: str,
-    seeds: tuple[int, ...] | None = None,
 ) -> Estimate:
     """First minus second setting, paired by seed."""
-    one = per_seed(results, plan, corpus, first, name, seeds)
-    two = per_seed(results, plan, corpus, second, name, seeds)
+    one = per_seed(results, plan, corpus, first, name)
+    two = per_seed(results, plan, corpus, second, name)
     return over_seeds([a - b for a, b in zip(one, two, strict=True)])

@@ -22,7 +22,6 @@ from heedful.papers.faithful_models import (
     MAIN,
     VARIANTS,
     Setting,
-    few_seeds,
     sizes,
     text,
 )
@@ -30,13 +29,12 @@ from heedful.papers.faithful_steps import measured, per_seed
 from heedful.statistics import Estimate, over_seeds
 
 
-def steps_of(settings: Iterable[Setting], is_few: bool = False) -> Callable[[Plan, str], Any]:
+def steps_of(settings: Iterable[Setting]) -> Callable[[Plan, str], Any]:
     """What an artifact of these models needs of one corpus."""
     wanted = tuple(settings)
 
     def needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-        seeds = few_seeds(plan, corpus) if is_few else plan.seeds
-        return [measured(plan, corpus, setting, seed) for setting in wanted for seed in seeds]
+        return [measured(plan, corpus, setting, seed) for setting in wanted for seed in plan.seeds]
 
     return needs
 
@@ -53,7 +51,6 @@ def scores(
     plan: Plan,
     corpus: str,
     setting: Setting,
-    seeds: tuple[int, ...] | None = None,
 ) -> dict[str, Estimate | float | str]:
     """F1 and its changes in points, with the spread over seeds, and accuracy beside them.
 
@@ -65,7 +62,7 @@ def scores(
         "uniform": "change uniform f1",
         "permuted": "change permuted f1",
     }.items():
-        values = per_seed(results, plan, corpus, setting, asked, seeds)
+        values = per_seed(results, plan, corpus, setting, asked)
         found[name] = over_seeds(values)
         found[f"{name} spread"] = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
         found[f"{name} by seed"] = " ".join(f"{value:.1f}" for value in values)
@@ -79,7 +76,7 @@ def scores(
         "permuted F1 of class 0": "change permuted f1 of class 0",
         "flippable": "flippable",
     }.items():
-        found[name] = over_seeds(per_seed(results, plan, corpus, setting, asked, seeds)).value
+        found[name] = over_seeds(per_seed(results, plan, corpus, setting, asked)).value
     return found
 
 
@@ -224,8 +221,8 @@ def _hyperparameters(results: Results, plan: Plan) -> Made:
         "batch": str(train.batch_size),
         "weight decay": f"{train.weight_decay:g}, not on attention",
         "share of masked words": "0.15",
-        "η": ", ".join(f"{value:g}" for value in found.masked[""]),
-        "δ": ", ".join(f"{value:g}" for value in found.tying[""]) + " (mean over dimensions)",
+        "η": ", ".join(f"{value:g}" for value in found.masked),
+        "δ": ", ".join(f"{value:g}" for value in found.tying) + " (mean over dimensions)",
     }
     table = pd.DataFrame({"setting": list(ours), "ours": list(ours.values())})
     table["paper"] = [paper.HYPERPARAMETERS[name] for name in ours]
@@ -258,12 +255,11 @@ def _corpora(results: Results, plan: Plan) -> Made:
 def _depth(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
         results[text(plan, corpus)]  # a corpus that is not here is said once, not for every model
-        seeds = few_seeds(plan, corpus)
         asked = {f"{corpus}, {v}, layers={n:g}": (v, n) for n in LAYERS for v in DEPTH_VARIANTS}
 
         def one(name: str) -> dict[str, Any]:
             variant, layers = asked[name]
-            found = scores(results, plan, corpus, Setting(variant, layers=layers), seeds)
+            found = scores(results, plan, corpus, Setting(variant, layers=layers))
             return row({"corpus": corpus, "layers": float(layers), "model": variant}, **found)
 
         return list(results.each(asked, one).values())
@@ -289,7 +285,7 @@ TABLES = (
     Artifact("T5", "Corpora", "Table 5", "table", _corpora,
              lambda plan, corpus: [text(plan, corpus)]),
     Artifact("T6", "Depth of the encoder, additive attention", "Table 6", "table", _depth,
-             steps_of([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS], True), DEEP),
+             steps_of([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS]), DEEP),
     Artifact("X1", "Residual: F1 and its changes", "4.1, omitted there", "table",
              partial(_score_table, ("residual",)), steps_of(models(("residual",))), MAIN),
     Artifact("X4", "Diabetes: F1 and its changes", "4.1, omitted there", "table",

@@ -97,8 +97,8 @@ def distance(
     logits: Float[Tensor, "*model batch class"],
     scores: Float[Tensor, "*model batch unit"],
     mask: Bool[Tensor, "batch unit"],
-    probability: Float[Tensor, "batch class"],
-    attention: Float[Tensor, "batch unit"],
+    probability: Float[Tensor, "*#model batch class"],
+    attention: Float[Tensor, "*#model batch unit"],
     strength: float | Float[Tensor, "*model 1"],
     divergence: str,
 ) -> Float[Tensor, "*model batch"]:
@@ -113,7 +113,7 @@ def distance(
 
 def _kl(
     log_rows: Float[Tensor, "*model batch unit"],
-    attention: Float[Tensor, "batch unit"],
+    attention: Float[Tensor, "*#model batch unit"],
     mask: Bool[Tensor, "batch unit"],
 ) -> Float[Tensor, "*model batch"]:
     """KL(α_a ‖ α_b); padding adds nothing, and an attention that underflowed counts as tiny."""

@@ -210,17 +210,25 @@ def _finish(run: _RemedyRun) -> None:
 
 
 class _ImitationRun(_RemedyRun):
-    """Stacked adversaries of one model: each has its own λ."""
+    """Stacked adversaries of some models: each has the model it imitates and its own λ."""
 
-    def aim(self, first: AttentionClassifier, strengths: Sequence[float], divergence: str) -> None:
+    def aim(
+        self, firsts: Sequence[AttentionClassifier], strengths: Sequence[float], divergence: str
+    ) -> None:
         """Says what is imitated, how strongly attention is pushed away, and in which sense."""
         splits = [self.corpus.splits[name] for name in ("train", "dev")]
-        self.first = remember(first.to(self.device), splits, self.device)
-        self.strengths = torch.tensor(strengths, device=self.device, dtype=torch.float64)
+        self.firsts = [remember(first.to(self.device), splits, self.device) for first in firsts]
+        self.each = len(strengths)
+        every = torch.tensor(strengths, device=self.device, dtype=torch.float64)
+        self.strengths = every.repeat(len(firsts))
         self.divergence = divergence
 
     def _objective(self, seen: Seen, batch: Batch) -> Float[Tensor, "model row"]:
-        probability, attention = self.first.of(batch.names, batch.mask.shape[1], self.device)
+        units = batch.mask.shape[1]
+        goals = [first.of(batch.names, units, self.device) for first in self.firsts]
+        probability, attention = (
+            torch.stack(parts).repeat_interleave(self.each, 0) for parts in zip(*goals, strict=True)
+        )
         strengths = self.strengths[:, None]
         outputs = seen.logits.double()
         return distance(
@@ -253,34 +261,42 @@ class _ImitationRun(_RemedyRun):
 
 
 def imitate_together(
-    model: AttentionClassifier,
+    models: Sequence[AttentionClassifier],
     corpus: EncodedCorpus,
     strengths: Sequence[float],
     config: TrainConfig = TrainConfig(),
     penalties: Penalties = Penalties(),
     *,
     divergence: str = "jsd",
-    seed: int = 0,
+    seeds: Sequence[int],
     device: torch.device | str = "cpu",
-) -> list[Imitation]:
-    """As `imitate`, one adversary for each λ in one stack; all start from the same weights."""
+) -> list[list[Imitation]]:
+    """As `imitate`, in one stack: of every model one adversary for each λ.
+
+    Those of a model start from the same weights, drawn with its seed.
+    """
     if divergence not in DIVERGENCES:
         raise unknown("divergence", divergence, DIVERGENCES)
     words, classes = corpus.vocabulary, corpus.classes
+    drawn = [seed for seed in seeds for _ in strengths]
     seconds = [
         build(model.config, words, classes, seed, corpus.vectors, corpus.tokeniser)
+        for model, seed in zip(models, seeds, strict=True)
         for _ in strengths
     ]
     objectives.check(seconds[0].config, penalties)
-    count, epochs = len(seconds), 0
-    run = _ImitationRun(seconds, corpus, config, [penalties] * count, [seed] * count, device)
-    run.aim(model, strengths, divergence)
-    with seeded(seed):
+    epochs = 0
+    run = _ImitationRun(seconds, corpus, config, [penalties] * len(seconds), drawn, device)
+    run.aim(models, strengths, divergence)
+    with seeded(run.order):
         for epoch in range(config.epochs):
             run.epoch(epoch)
             epochs = epoch + 1
             if all(run.stopped):
                 break
     _finish(run)
-    found = zip(seconds, run.best_value, strict=True)
-    return [Imitation(second.eval(), -value, epochs) for second, value in found]
+    found = [
+        Imitation(second.eval(), -value, epochs)
+        for second, value in zip(seconds, run.best_value, strict=True)
+    ]
+    return [found[at : at + run.each] for at in range(0, len(found), run.each)]
