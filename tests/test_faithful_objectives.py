@@ -64,6 +64,34 @@ def test_guesses_per_word_and_per_document_differ_by_their_counts() -> None:
     assert total == pytest.approx(float(per_word) * int(batch.mask.sum()), rel=1e-12)
 
 
+@pytest.mark.parametrize("models", [(), (3,)])
+@pytest.mark.parametrize("logits", [1, 40, 2**26])
+def test_guessed_words_cost_and_teach_what_autograd_says(
+    models: tuple[int, ...], logits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objectives, "LOGITS", logits)  # one place at a time, a few, all
+    generator = torch.Generator().manual_seed(4)
+    table, plain = (
+        5 * torch.randn(*models, count, 6, generator=generator).double() for count in (11, 7)
+    )
+    gold = torch.randint(11, (7,), generator=generator)
+    states, plain = plain.clone().requires_grad_(), plain.requires_grad_()
+    found = objectives.guessed(states, table, gold)
+    right = (plain @ table.mT).log_softmax(-1)
+    expected = -right.gather(-1, gold.expand(*models, -1)[..., None])[..., 0]
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    weights = torch.rand(found.shape, generator=generator).double()
+    (found * weights).sum().backward()
+    (expected * weights).sum().backward()
+    torch.testing.assert_close(states.grad, plain.grad, rtol=1e-12, atol=1e-12)
+
+
+def test_masked_words_need_a_table_that_stays(corpus: EncodedCorpus) -> None:
+    model = classifier("bilstm+additive", classes=2)
+    with pytest.raises(InputError, match="set freeze_embeddings to true"):
+        objectives.check(model.config, Penalties(masked_words=1.0))
+
+
 def test_residual_without_states_attends_to_embeddings() -> None:
     residual, plain = classifier("bilstm+additive+residual"), classifier("none+additive")
     batch = batch_of()

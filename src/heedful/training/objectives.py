@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from heedful.corpora.batches import Batch
@@ -18,6 +19,8 @@ from heedful.models.recipe import ModelConfig, Penalties
 
 MASKED_SHARE = 0.15
 """Share of words that the masked-word objective asks for."""
+LOGITS = 2**26
+"""Logits of hidden words that are held at a time, over all models: 256 MiB of float32."""
 
 
 def check(config: ModelConfig, penalties: Penalties) -> None:
@@ -28,6 +31,11 @@ def check(config: ModelConfig, penalties: Penalties) -> None:
             f"tying and masked words compare states (width {states}) with embeddings "
             f"(embedding_dim {config.embedding_dim}), which must be equal; set width to "
             f"{config.embedding_dim}."
+        )
+    if penalties.masked_words and not config.freeze_embeddings:
+        raise InputError(
+            "masked words are guessed with the table that the words are read from, which must not "
+            "move; set freeze_embeddings to true."
         )
     is_dot = config.attention in ("dot", "scaled-dot") and not config.instance_query
     if penalties.alignment and not (is_dot and config.join != "concat"):
@@ -133,9 +141,44 @@ def guesses(
     `over="words"` divides by the hidden words instead. The output table is the frozen input table,
     without a bias; only the hidden words meet it (faithful.md §2.4).
     """
-    logits = states[chosen] @ model.embedding.weight.T
-    summed = functional.cross_entropy(logits, ids[chosen], reduction="sum")
+    summed = guessed(states[chosen], model.embedding.weight, ids[chosen]).sum()
     return summed / (len(ids) if over == "documents" else chosen.sum().clamp_min(1))
+
+
+def guessed(
+    states: Float[Tensor, "*model place dim"],
+    table: Float[Tensor, "*model word dim"],
+    gold: Int[Tensor, "place"],
+) -> Float[Tensor, "*model place"]:
+    """Cross-entropy of the word at each place, -log softmax(E h), of one model or of several.
+
+    The table E is a constant and gets no gradient. That of a state is E's mean under the softmax
+    less its gold row; both are taken from the same logits, a few places at a time, so that no
+    place's logits outlive their turn.
+    """
+    losses: Tensor = _Guessed.apply(states, table, gold)  # type: ignore[no-untyped-call]
+    return losses
+
+
+class _Guessed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, table: Tensor, gold: Tensor) -> Tensor:
+        mean, norm = torch.empty_like(states), states.new_empty(states.shape[:-1])
+        rows = max(1, LOGITS // (states.shape[:-2].numel() * table.shape[-2]))
+        for at in range(0, states.shape[-2], rows):
+            here = slice(at, at + rows)
+            logits = states[..., here, :] @ table.mT
+            norm[..., here] = logits.logsumexp(-1)
+            mean[..., here, :] = logits.sub_(norm[..., here, None]).exp_() @ table
+        right = table.index_select(-2, gold)
+        ctx.save_for_backward(mean - right)
+        return norm - (states * right).sum(-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (downhill,) = ctx.saved_tensors
+        return gradients[0][..., None] * downhill, None, None
 
 
 def corrupt(

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import EncodedCorpus
@@ -158,11 +157,9 @@ class _RemedyRun(_StackRun):
             place = chosen.flatten().nonzero()[:, 0]
             hidden = whole.states[:, count:].flatten(1, 2).index_select(1, place)
             gold = batch.ids.flatten().index_select(0, place)
-            logits = hidden @ self.stack.weights["embedding.weight"].transpose(1, 2)
-            targets = gold.repeat(len(logits))
-            losses = functional.cross_entropy(logits.flatten(0, 1), targets, reduction="none")
+            losses = objectives.guessed(hidden, self.stack.weights["embedding.weight"], gold)
             below = torch.where(self.per_word, max(len(gold), 1), count)
-            added = added + self.masked * losses.view(len(logits), -1).sum(1) / below
+            added = added + self.masked * losses.sum(1) / below
         return seen, added
 
     def _note_drift(self, moment: StackMoment) -> None:
