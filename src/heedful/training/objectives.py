@@ -175,7 +175,7 @@ class _Guessed(torch.autograd.Function):
         return norm - (states * right).sum(-1)
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # type: ignore[untyped-decorator, unused-ignore]
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (downhill,) = ctx.saved_tensors
         return gradients[0][..., None] * downhill, None, None
