@@ -95,6 +95,22 @@ def test_strengths_and_reductions_are_chosen_by_the_user(run: Path, tmp_path: Pa
     assert "all but [penalties]" in refused("train", "--from", run, "--config", config)
 
 
+def test_the_limit_of_what_a_strength_may_cost_is_the_users(run: Path) -> None:
+    words = ("train", "--from", run, "--objective", "tying:1", "--limit")
+    done = ran(*words, "30")
+    assert done.exception is None, done.exception
+    assert "at most 30 points" in done.stdout
+    assert "cost [95 %]" in done.stdout
+    found = json.loads(ran(*words, "30", "--json").stdout)
+    assert found["limit"] == 30
+    assert found["folder"] == str(run.with_name("run-tying-1-limit-30"))
+    assert found["tried"][0]["cost"]["n"] == 56
+    for wrong in ("-1", "nan"):
+        assert f"from 0 to 100; got {wrong}." in refused(*words, wrong)
+    said = refused("train", "bilstm+additive", "--limit", "3")
+    assert said == "--limit is for --from RUN: it bounds what a strength may cost there."
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -86,7 +86,7 @@ def test_guessed_words_cost_and_teach_what_autograd_says(
     torch.testing.assert_close(states.grad, plain.grad, rtol=1e-12, atol=1e-12)
 
 
-def test_masked_words_need_a_table_that_stays(corpus: EncodedCorpus) -> None:
+def test_masked_words_need_a_table_that_stays() -> None:
     model = classifier("bilstm+additive", classes=2)
     with pytest.raises(InputError, match="set freeze_embeddings to true"):
         objectives.check(model.config, Penalties(masked_words=1.0))

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -11,6 +12,7 @@ import torch
 from heedful.jobs.faithfulness import Measuring
 from heedful.jobs.ledger import NotMeasurable
 from heedful.papers import (
+    faithful_figures,
     faithful_measures,
     faithful_models,
     faithful_numbers,
@@ -19,7 +21,8 @@ from heedful.papers import (
 )
 from heedful.papers.faithful import STUDY
 from heedful.papers.faithful_models import Setting
-from heedful.papers.faithful_steps import crew_of, measured, measuring, probed
+from heedful.papers.faithful_steps import crew_of, measured, measuring
+from heedful.statistics import over_seeds
 
 ARTIFACTS = {*(f"T{i}" for i in range(1, 7)), *(f"F{i}" for i in range(1, 8)),
              *(f"X{i}" for i in range(1, 10))}  # fmt: skip
@@ -31,18 +34,18 @@ def test_every_item_of_the_checklist_is_declared() -> None:
     assert {one.id for one in STUDY.claims} == CLAIMS
 
 
-def test_whatever_is_measured_was_trained_with_every_seed() -> None:
-    plan = STUDY.plan("paper")
-    for corpus in ("sst", "ag", "ng", "imdb", "eraser", "evidence"):
-        trained = faithful_models.roster(plan, corpus)
-        settings = dict.fromkeys(setting for setting, _ in trained)
-        assert trained == [(one, seed) for one in settings for seed in range(5)]
-        parts = (*STUDY.artifacts, *STUDY.claims)
-        asked = [p for p in parts if p.corpora is None or corpus in p.corpora]
-        steps = {step.name for part in asked for step in part.needs(plan, corpus)}
-        kinds = (measured, probed)
-        known = {kind(plan, corpus, *member).name for kind in kinds for member in trained}
-        assert {name for name in steps if name.endswith(("/measures", "/probe"))} <= known
+def test_whatever_is_asked_of_a_model_is_asked_of_every_seed() -> None:
+    plan = STUDY.plan("paper", [source.name for source in STUDY.sources])
+    for part in STUDY.parts:
+        for corpus in plan.only(part.corpora).corpora:
+            seeds: dict[str, set[int]] = {}
+            for step in part.needs(plan, corpus):
+                if step.name.endswith("/adversaries"):
+                    assert set(step.inputs["seeds"]) == set(range(5))
+                elif "seed" in step.inputs:
+                    model = f"{step.inputs['setting']} {step.name.rpartition('/')[2]}"
+                    seeds.setdefault(model, set()).add(step.inputs["seed"])
+            assert all(found == set(range(5)) for found in seeds.values()), (part.id, corpus)
 
 
 def test_the_papers_tables_are_whole() -> None:
@@ -144,10 +147,48 @@ def test_notes_that_few_have_are_asked_for_where_nothing_is_computed(tmp_path: P
 def test_orderings_are_counted_over_runs_with_a_sign_test(monkeypatch: pytest.MonkeyPatch) -> None:
     drops = {"base": [-1.0, -2.0, -3.0], "tying": [-9.0, -8.0, -7.0], "mlm": [-1.0, 0.0, -3.5]}
     monkeypatch.setattr(faithful_tables, "per_seed", lambda *asked: drops[asked[3].variant])
-    said = faithful_tables._sign_test(None, None, ["sst", "ag"], ("base", "tying", "mlm"))
+    cells = [(corpus, attention, model) for corpus in ("sst", "ag") for attention in "+•"
+             for model in drops]  # fmt: skip
+    ours = pd.DataFrame(cells, columns=["corpus", "attention", "model"])
+    said = faithful_tables._sign_test(None, None, ours, tuple(drops))  # type: ignore[arg-type]
     # Two corpora, two attentions, three seeds; mlm ties in a third of them, which do not count.
     assert f"tying in 12 of 12 runs, p = {2 * 0.5**12:.2g}" in said
     assert "mlm in 4 of 8 runs, p = 1" in said
+    some = ours[:-1]  # mlm is not there on one corpus with one attention
+    said = faithful_tables._sign_test(None, None, some, tuple(drops))  # type: ignore[arg-type]
+    assert "tying in 12 of 12 runs" in said
+    assert "mlm in 3 of 6 runs" in said
+
+
+def test_an_adversary_is_dearer_by_the_height_of_its_curve_at_each_seed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lifts = {0: 0.1, 1: 0.3, 2: 0.2}  # how far mlm's curve lies above base's, TVD = JSD
+
+    def documents(seed: int, jsd: float, tvd: float) -> pd.DataFrame:
+        apart = np.array([-0.05, 0.05])  # two documents, of which only the mean counts
+        return pd.DataFrame(
+            {"jsd": jsd + apart, "tvd": tvd - apart, "decision": [0, 1], "label": [0, 1],
+             "seed": seed}
+        )  # fmt: skip
+
+    def table(order: tuple[int, ...], jsd: float, lift: dict[int, float]) -> pd.DataFrame:
+        return pd.concat([documents(s, jsd + s / 10, jsd + s / 10 + lift[s]) for s in order])
+
+    level = dict.fromkeys(lifts, 0.0)
+    tables = {
+        "base": {"0": table((0, 1, 2), 0.1, level), "0.3": table((2, 0, 1), 0.4, level)},
+        "mlm": {"0": table((1, 2, 0), 0.2, lifts), "0.3": table((0, 2, 1), 0.5, lifts)},
+    }
+    monkeypatch.setattr(faithful_figures, "imitated", lambda *asked: asked[2])
+    monkeypatch.setattr(faithful_figures, "adversaries", lambda *asked: [0.0, 0.3])
+    found = faithful_measures.gap(tables, None, "sst", "mlm")  # type: ignore[arg-type]
+    expected = over_seeds(list(lifts.values()))
+    assert found.value == pytest.approx(expected.value)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    tables["mlm"] = {"0": table((0, 1, 2), 2.0, lifts), "0.3": table((0, 1, 2), 3.0, lifts)}
+    nowhere = faithful_measures.gap(tables, None, "sst", "mlm")  # type: ignore[arg-type]
+    assert (nowhere.n, nowhere.undefined) == (0, 3)
 
 
 def test_without_an_unsure_document_leakage_there_cannot_be_measured(

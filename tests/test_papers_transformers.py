@@ -11,8 +11,8 @@ import pytest
 
 from heedful.corpora import load_prepared
 from heedful.corpora.prepared import write_prepared
-from heedful.jobs.remedy import Strength
 from heedful.jobs.results import Results
+from heedful.jobs.strengths import Strength
 from heedful.jobs.tuning_stages import chosen
 from heedful.models.huggingface.starting import start_from
 from heedful.papers import reproduce, study_of

@@ -8,10 +8,11 @@ import pytest
 from heedful.corpora import Corpus, encode, planted
 from heedful.errors import InputError
 from heedful.jobs import load, train
-from heedful.jobs.remedy import Remedy, Strength, choose, remedy, swept
+from heedful.jobs.remedy import remedy, swept
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import Source, source_of
-from heedful.runs import RunFolder
+from heedful.jobs.strengths import choose
+from heedful.runs import RunFolder, read_json, write_json
 
 SMALL = settings_of(
     {
@@ -20,29 +21,6 @@ SMALL = settings_of(
         "words": {"min_count": 1},
     }
 )
-
-
-def test_the_rule_takes_the_most_reliance_within_the_tolerance() -> None:
-    tried = [
-        Strength(1, 0.840, -0.02, -0.03),
-        Strength(10, 0.830, -0.07, -0.11),
-        Strength(30, 0.780, -0.20, -0.30),
-    ]
-    assert choose(0.842, tried) == choose(0.842, tried[::-1])
-    assert choose(0.842, tried).strength == 10
-    assert choose(0.842, tried, tolerance=0.1).strength == 30
-    cheapest = choose(0.95, tried)
-    assert (cheapest.strength, cheapest.is_within) == (1, False)
-
-
-def test_ties_go_to_the_weaker_strength() -> None:
-    tried = [Strength(3, 0.8, -0.1, -0.1), Strength(1, 0.8, -0.1, -0.1)]
-    assert choose(0.8, tried).strength == 1
-
-
-def test_nothing_to_choose_from_is_refused() -> None:
-    with pytest.raises(InputError, match="at least one"):
-        choose(0.8, [])
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +52,47 @@ def test_the_chosen_model_is_kept_as_a_run_and_says_what_it_costs(
     assert "Width 16 became 12" in text
     assert "kept" in text
     assert "points of dev F1" in text
-    again = remedy(run, corpus, out, strengths=(1.0, 3.0))
+    assert [price.cost.n for price in found.prices] == [40, 40]
+    for one, price in zip(found.tried, found.prices, strict=True):
+        assert price.cost.value == pytest.approx(found.base.f1 - one.f1)
+        assert price.buys.value == pytest.approx(one.reliance - found.base.reliance)
+    again = remedy(run, corpus, out, strengths=(1.0, 3.0), limit=1.5)
     assert again == found
     with pytest.raises(InputError, match="another search"):
         remedy(run, corpus, out, strengths=(1.0,))
+    with pytest.raises(InputError, match="another search"):
+        remedy(run, corpus, out, strengths=(1.0, 3.0), limit=3)
+
+
+def test_the_limit_decides_what_is_kept_and_is_part_of_what_was_asked(
+    run: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    kept = {}
+    for limit in (0, 100):
+        out = tmp_path / f"{limit}"
+        found = remedy(run, corpus, out, strengths=(1.0, 1000.0), limit=limit)
+        assert found.chosen == choose(found.base.f1, found.tried, limit)
+        assert read_json(out / "remedy.json")["asked"]["limit"] == limit
+        assert remedy(run, corpus, out, strengths=(1.0, 1000.0), limit=limit) == found
+        assert any(f" {limit} points" in line for line in found.lines())
+        kept[limit] = found
+        with pytest.raises(InputError, match="another search"):
+            remedy(run, corpus, out, strengths=(1.0, 1000.0))
+    assert kept[0].tried == kept[100].tried
+    assert kept[100].chosen.is_within
+
+
+def test_a_search_from_before_there_were_intervals_still_opens(
+    run: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    found = remedy(run, corpus, tmp_path, strengths=(1.0,))
+    stored = read_json(tmp_path / "remedy.json")
+    assert set(stored["asked"]) == {"run", "objective", "strengths"}
+    del stored["limit"]
+    for name in ("cost", "buys", "behind"):
+        del stored["tried"][0][name]
+    write_json(tmp_path / "remedy.json", stored)
+    assert remedy(run, corpus, tmp_path, strengths=(1.0,)) == replace(found, prices=())
 
 
 def test_masked_words_freeze_the_embeddings_of_all_models(
@@ -95,6 +110,9 @@ def test_bad_requests_are_refused(run: Path, corpus: Corpus, tmp_path: Path) -> 
         remedy(run, corpus, tmp_path / "a", strengths=(-1.0,))
     with pytest.raises(InputError, match="strengths above 0"):
         remedy(run, corpus, tmp_path / "a", strengths=(0.0, 1.0))
+    for limit in (-0.5, float("nan"), float("inf")):
+        with pytest.raises(InputError, match=f"from 0 to 100; got {limit}"):
+            remedy(run, corpus, tmp_path / "a", limit=limit)
     other = planted(2, "short", 5, {"train": 100, "dev": 40, "test": 30})
     with pytest.raises(InputError, match="give the same corpus"):
         remedy(run, other, tmp_path / "a")
@@ -109,12 +127,6 @@ def test_a_remedied_run_opens_the_documents_of_the_run_it_came_from(
     found = remedy(tmp_path / "run", corpus, tmp_path / "tied", strengths=[1.0])
     assert source_of(found.folder) == source
     assert RunFolder.open(found.folder).record["corpus"] == corpus.fingerprint
-
-
-def test_a_search_that_gains_nothing_says_so(tmp_path: Path) -> None:
-    base, tried = Strength(0, 0.8, -0.1, -0.1), Strength(1, 0.81, -0.05, -0.05)
-    lines = Remedy("tying", base, (tried,), choose(0.8, [tried]), tmp_path).lines()
-    assert any("No strength makes decisions rely more on attention" in line for line in lines)
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -145,6 +157,8 @@ def test_a_run_keeps_its_reductions_and_the_remedy_takes_them_from_there(
     assert RunFolder.open(tmp_path / "sum").configuration["penalties"] == {"tying_over": "sum"}
     with pytest.raises(InputError, match="is what a sweep of tying kept"):
         remedy(tmp_path / "sum", corpus, tmp_path / "again")
+    more = remedy(tmp_path / "sum", corpus, tmp_path / "more", limit=50)  # not the same sweep
+    assert more.base == found.base
     mean = {"tying_over": "mean"}
     remedy(tmp_path / "run", corpus, tmp_path / "mean", strengths=[0.3], reductions=mean)
     assert RunFolder.open(tmp_path / "mean").configuration["penalties"] == {}

@@ -167,6 +167,13 @@ def train(
             "these (and 0, to compare). For a transformers model: tying:STRENGTH.",
         ),
     ] = "",
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            "--limit",
+            help="With --from: points of dev F1 that a strength may cost to be kept; usually 1.5.",
+        ),
+    ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Log how attention follows what words tell.")
     ] = False,
@@ -182,7 +189,9 @@ def train(
             | {"--deterministic": deterministic, "--data-root": data_root}
             | {"--trust-remote-code": trust_remote_code}
         )
-        return sweep(run, recipe, objective or "tying", config, vectors, out, device, json)
+        return sweep(run, recipe, objective or "tying", limit, config, vectors, out, device, json)
+    if limit is not None:
+        raise InputError("--limit is for --from RUN: it bounds what a strength may cost there.")
     if not recipe:
         raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
     from heedful.jobs import train as train_job

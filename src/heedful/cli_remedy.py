@@ -23,6 +23,7 @@ def sweep(
     run: Path,
     recipe: str,
     objective: str,
+    limit: float | None,
     config: Path | None,
     vectors: Path | None,
     out: Path | None,
@@ -32,6 +33,8 @@ def sweep(
     """Sweeps the strength of an objective on the run's own dev documents and keeps the best."""
     from heedful.jobs import Settings
     from heedful.jobs.remedy import remedy, source_again, swept
+    from heedful.jobs.strengths import LIMIT, refuse_limit
+    from heedful.models.recipe import typed
 
     if recipe:
         raise InputError("--from takes its recipe from the run; leave the recipe out.")
@@ -42,13 +45,17 @@ def sweep(
             f"of {config}."
         )
     name, strengths = swept(objective)
+    allowed = LIMIT if limit is None else limit
+    refuse_limit(allowed)  # before documents are opened, which may take a while
     folder = f"{run.name}-{re.sub('[:,]+', '-', objective)}"
+    folder += "" if allowed == LIMIT else f"-limit-{typed(allowed)}"
     found = remedy(
         run,
         open_source(source_again(run)),
         out or run.with_name(folder),
         objective=name,
         strengths=strengths,
+        limit=allowed,
         reductions=settings.penalties,
         vectors=vectors,
         device=device,

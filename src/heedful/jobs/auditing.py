@@ -5,46 +5,34 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import torch
 
 from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
 from heedful.audits.concentration import OUTSIDE, SOME, outside_in_words
 from heedful.audits.lexicon import FILES as LEXICON_FILES
-from heedful.corpora import Corpus, EncodedCorpus, batches, load_corpus
+from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.errors import InputError, unknown
-from heedful.importance import explain, methods_of, sentence_of
+from heedful.importance import methods_of
+from heedful.jobs.examining import Examination
 from heedful.jobs.opening import Decider, deciding, device_of, load, read_by
-from heedful.jobs.sampling import drawn, sampled, subset
+from heedful.jobs.sampling import sampled, subset
 from heedful.jobs.settings import Settings
 from heedful.jobs.sources import Source, source_of
-from heedful.jobs.stages import TABLES
 from heedful.jobs.training import train
-from heedful.models import AttentionClassifier, Reading, looks_like_recipe, read
+from heedful.models import AttentionClassifier, looks_like_recipe
 from heedful.models.huggingface import RULE, PretrainedClassifier, is_transformer
 from heedful.models.saved import weights_digest
-from heedful.report import choose, describe, render
+from heedful.report import render
 from heedful.report.quality import Quality, quality_of
-from heedful.runs import RunFolder, fingerprint, plain, read_json, step, write_json, writing
-from heedful.runs.progress import ticking
+from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, writing
 from heedful.training.presets import PRESETS
 
-SHARD = 256
-"""Documents whose rows are kept together; a killed audit loses at most one shard."""
-BATCH, BATCH_TOKENS = 64, 32_768
-"""Documents per forward pass, and documents × longest document."""
-SHOWN = 200
-"""Instances on the page."""
-FLOWS = 40
-"""Instances on the page whose attention through the layers is drawn, where there are layers."""
 MOST_DOCUMENTS = 2_000
 """More documents than this are sampled: intervals hardly shrink beyond it."""
 
@@ -174,24 +162,15 @@ def audit(
             "heedful": __version__,
         } | _reading_of(model)
         trained = _trained_in(run.path, named)
-        job = _Job(
-            model, encoded, split, chosen, audits, methods, seed, target, run, inputs, trained
-        )  # fmt: skip
-        return job.result(show)
+        examined = Examination(model, encoded, split, chosen, audits, methods, seed, target)
+        return _Job(examined, run, inputs, trained).result(show)
 
 
 @dataclass(frozen=True)
 class _Job:
-    """One audit of one model on one split."""
+    """One audit and the run folder that keeps it."""
 
-    model: Decider
-    corpus: EncodedCorpus
-    split: str
-    chosen: np.ndarray[Any, Any]
-    audits: Sequence[str]
-    methods: Sequence[str]
-    seed: int
-    device: torch.device
+    examined: Examination
     run: RunFolder
     inputs: dict[str, Any]
     trained: Path | None
@@ -199,9 +178,10 @@ class _Job:
 
     def result(self, show: bool) -> Audited:
         """The findings, from the folder when they are there already."""
-        mark = fingerprint(self.inputs)
+        mark, count = fingerprint(self.inputs), len(self.examined.chosen)
         done = self.run.record["steps"].get("audit", {})
-        names = ["verdict", "instances", *self._applicable()]
+        audits = self.examined.applicable()
+        names = ["verdict", "instances", *audits]
         kept = [self.run.report, *(self.run.findings / f"{name}.json" for name in names)]
         if done.get("fingerprint") != mark or not all(file.is_file() for file in kept):
             started = time.perf_counter()
@@ -209,13 +189,13 @@ class _Job:
             seconds = time.perf_counter() - started
             self.run.finish("audit", seconds, fingerprint=mark)
             if show:
-                speed = len(self.chosen) / max(seconds, 1e-9)
+                speed = count / max(seconds, 1e-9)
                 print(f"{speed:,.1f} texts per second, audited by all tests", file=sys.stderr)
-        names = self._applicable() + (["words"] if words.has_words(self.model) else [])
+        names = audits + (["words"] if words.has_words(self.examined.model) else [])
         findings = {
             name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
         }
-        verdict = judge(findings, len(self.chosen))
+        verdict = judge(findings, count)
         if plain(verdict) != read_json(self.run.findings / "verdict.json"):
             # The findings are as they were, but a newer heedful judges them otherwise.
             write_json(self.run.findings / "verdict.json", verdict)
@@ -223,7 +203,6 @@ class _Job:
         if self.trained:  # said, not stored: a folder can be moved
             verdict = verdict.naming(self.trained)
         quality = quality_of(self.run.record, findings)
-        count = len(self.chosen)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
 
     def _forget(self) -> None:
@@ -233,133 +212,45 @@ class _Job:
                 path.unlink()
 
     def _compute(self, show: bool) -> None:
-        rows = self._rows(show)
+        examined = self.examined
+        rows = examined.rows(self.run.path / "work", self.inputs, show)
         self._forget()
         findings = {}
-        for name in self._applicable():
-            table = rows[name]
+        for name, table in rows.items():
             findings[name] = AUDITS[name].summarise(table)
             with writing(self.run.findings / f"{name}.parquet") as path:
                 table.to_parquet(path, index=False)
             write_json(self.run.findings / f"{name}.json", findings[name])
-        verdict = judge(findings, len(self.chosen))
-        if words.has_words(self.model):
+        verdict = judge(findings, len(examined.chosen))
+        if words.has_words(examined.model):
             self._keep_words()
         write_json(self.run.findings / "verdict.json", verdict)
-        write_json(self.run.findings / "instances.json", self._instances(rows))
+        write_json(self.run.findings / "instances.json", examined.instances(rows))
         elsewhere = self.trained if self.trained != self.run.path else None
         self.run.update(
             audited={
-                "documents": len(self.chosen),
-                "of": len(self.corpus.splits[self.split]),
-                "split": self.split,
-                "corpus": self.corpus.name,
-                "notes": dict(self.corpus.notes),
+                "documents": len(examined.chosen),
+                "of": len(examined.documents),
+                "split": examined.split,
+                "corpus": examined.corpus.name,
+                "notes": dict(examined.corpus.notes),
             }
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
-            | _reading_of(self.model)
-            | ({"words": RULE} if isinstance(self.model, PretrainedClassifier) else {})
+            | _reading_of(examined.model)
+            | ({"words": RULE} if isinstance(examined.model, PretrainedClassifier) else {})
         )
         render(self.run.path)
         shutil.rmtree(self.run.path / "work", ignore_errors=True)
 
     def _keep_words(self) -> None:
         """The word view: no test, so the verdict does not see it."""
-        assert isinstance(self.model, AttentionClassifier)
-        read = subset(self.corpus.splits[self.split], self.chosen)
-        table = words.table(self.model, self.corpus, read)
+        examined, model = self.examined, self.examined.model
+        assert isinstance(model, AttentionClassifier)
+        read = subset(examined.documents, examined.chosen)
+        table = words.table(model, examined.corpus, read)
         with writing(self.run.findings / "words.parquet") as path:
             table.to_parquet(path, index=False)
-        write_json(self.run.findings / "words.json", words.summarise(table, self.model.classes))
-
-    def _applicable(self) -> list[str]:
-        """The audits whose needs the corpus meets."""
-        encoded = self.corpus.splits[self.split]
-        has = {
-            "labels": bool((encoded.labels >= 0).any()),
-            "evidence": encoded.evidence is not None,
-            "alignment": False,  # of translators' readings: see audits.alignment.with_links
-        }
-        return [name for name in self.audits if all(has[need] for need in AUDITS[name].needs)]
-
-    def _rows(self, show: bool) -> dict[str, pd.DataFrame]:
-        """The rows of every audit, shard by shard; finished shards are read from disk."""
-        names = self._applicable()
-        shards = [self.chosen[i : i + SHARD] for i in range(0, len(self.chosen), SHARD)]
-        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
-        with ticking("auditing", len(self.chosen), show=show) as ticker:
-            for number, shard in enumerate(shards):
-                tables = step(
-                    self.run.path / "work",
-                    f"shard-{number:05d}",
-                    partial(self._shard, shard, names),
-                    inputs=self.inputs,
-                    form=TABLES,
-                )
-                for name in names:
-                    parts[name].append(tables[name])
-                ticker.advance(len(shard))
-        return {name: _joined(tables) for name, tables in parts.items()}
-
-    def _shard(self, shard: np.ndarray[Any, Any], names: Sequence[str]) -> dict[str, pd.DataFrame]:
-        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
-        for most, together in self._by_size(names).items():
-            rows = shard if not most else shard[np.isin(shard, self._drawn(most))]
-            for reading in self._readings(rows):
-                importance = explain(self.model, reading, self.methods, self.seed)
-                for name in together:
-                    found = AUDITS[name].rows(self.model, reading, importance, self.seed)
-                    parts[name].append(found)
-        return {name: _joined(tables) for name, tables in parts.items()}
-
-    def _by_size(self, names: Sequence[str]) -> dict[int, list[str]]:
-        """The audits that look at the same number of documents, by that number; 0 is all."""
-        sizes: dict[int, list[str]] = {}
-        for name in names:
-            most = AUDITS[name].most
-            sizes.setdefault(most if most < len(self.chosen) else 0, []).append(name)
-        return sizes
-
-    def _drawn(self, most: int) -> np.ndarray[Any, Any]:
-        """As many of the audited documents, those that a smaller audit would have drawn."""
-        return drawn(self.corpus.splits[self.split], self.chosen, most, self.seed)
-
-    def _readings(self, rows: np.ndarray[Any, Any]) -> Iterator[Reading]:
-        if not len(rows):
-            return
-        encoded = subset(self.corpus.splits[self.split], rows)
-        most = getattr(self.model, "batch_tokens", BATCH_TOKENS)
-        for batch in batches(encoded, BATCH, max_tokens=most):
-            yield read(self.model, batch.to(self.device))
-
-    def _instances(self, rows: dict[str, pd.DataFrame]) -> dict[str, Any]:
-        """What the page shows of single documents."""
-        encoded = self.corpus.splits[self.split]
-        names = [encoded.names[row] for row in self.chosen]
-        tags = choose(rows, names, SHOWN, self.seed)
-        picked = np.array([row for row in self.chosen if encoded.names[row] in tags])
-        described: list[dict[str, Any]] = []
-        for reading in self._readings(picked):
-            importance = explain(self.model, reading, self.methods, self.seed)
-            described += describe(self.model, reading, importance, tags)
-        order = {name: position for position, name in enumerate(tags)}
-        described.sort(key=lambda entry: order[entry["id"]])
-        for entry in described[FLOWS:]:  # a page holds the flow of the first few
-            entry.pop("flow", None)
-        return {
-            "classes": list(self.model.classes),
-            "methods": [{"name": n, "sentence": sentence_of(n)} for n in self.methods],
-            "linear": all("unit_logits" in entry for entry in described),
-            "documents": len(self.chosen),
-            "instances": described,
-        }
-
-
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    filled = [table for table in tables if len(table)]
-    if not filled:
-        return tables[0] if tables else pd.DataFrame({"instance": []})
-    return pd.concat(filled, ignore_index=True)
+        write_json(self.run.findings / "words.json", words.summarise(table, model.classes))
 
 
 def _tell(encoded: EncodedCorpus, split: str) -> None:

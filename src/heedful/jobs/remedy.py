@@ -1,35 +1,37 @@
 """Train a model whose attention can be believed: the strength of the remedy chosen on dev.
 
-Every strength costs some F1 and buys reliance on attention: what is lost when attention is
-flattened or shuffled. Of those within 1.5 points of F1 of the untreated model the one that relies
-most on attention is kept (faithful.md §2.4).
+The run's model is trained again untreated and at every strength; `strengths` says what each costs
+and buys and which is kept.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any, NamedTuple
 
-import numpy as np
-import pandas as pd
-
-from heedful.audits import substitution
-from heedful.corpora import Corpus, EncodedCorpus, batches
+from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError, unknown
 from heedful.jobs.fine_tuning import fine_tune
-from heedful.jobs.opening import Decider, device_of, encoded_of, lacking, read_by
+from heedful.jobs.opening import Decider, device_of, encoded_of, read_by
 from heedful.jobs.settings import Settings, settings_of
 from heedful.jobs.sources import Source, source_of
+from heedful.jobs.strengths import (
+    LIMIT,
+    Remedy,
+    choose,
+    on_dev,
+    prices,
+    refuse_dev,
+    refuse_limit,
+)
 from heedful.jobs.training import train
-from heedful.models import ModelConfig, Penalties, Recipe, read
+from heedful.models import ModelConfig, Penalties, Recipe
 from heedful.models.huggingface.opening import PREFIX
 from heedful.models.recipe import REDUCTIONS, typed, with_settings
 from heedful.runs import RunFolder, locked, read_json, write_json
-from heedful.statistics import classification_scores
 
 OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
     "tying": ("tying", (1.0, 3.0, 10.0, 30.0)),
@@ -38,106 +40,7 @@ OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
 """The penalty of each objective and the strengths tried unless others are given."""
 TUNED = (0.1, 0.3, 1.0, 3.0)
 """Strengths of tying for a pretrained model: fine-tuning is too short to give way to more."""
-TOLERANCE = 0.015
-"""How much dev F1 a strength may cost."""
 RESULT = "remedy.json"
-
-
-@dataclass(frozen=True)
-class Strength:
-    """What one strength costs and buys on dev."""
-
-    strength: float
-    f1: float
-    """F1 of the last class of two; of more classes the mean over classes."""
-    uniform: float
-    """Change of F1 when attention is flattened."""
-    permuted: float
-    """Change of F1 when attention is shuffled."""
-
-    @property
-    def reliance(self) -> float:
-        """F1 lost by flattening plus F1 lost by shuffling."""
-        return -(self.uniform + self.permuted)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The strength that the rule keeps."""
-
-    strength: float
-    is_within: bool
-    """Whether it costs no more F1 than allowed; else it is the one that costs least."""
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """What a search for the strength leaves."""
-
-    objective: str
-    base: Strength
-    tried: tuple[Strength, ...]
-    chosen: Chosen
-    folder: Path
-    """The run of the model that was kept."""
-    notes: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The search as plain data."""
-        return {
-            "objective": self.objective,
-            "base": asdict(self.base),
-            "tried": [asdict(one) | {"reliance": one.reliance} for one in self.tried],
-            "chosen": asdict(self.chosen),
-            "folder": str(self.folder),
-            "notes": list(self.notes),
-        }
-
-    def lines(self) -> list[str]:
-        """The search for the terminal: a line per strength, then what was kept."""
-        found = [
-            *self.notes,
-            f"{'strength':>10} {'dev F1':>7} {'cost':>6} {'flat':>6} {'shuffled':>9}",
-        ]
-        for one in (self.base, *self.tried):
-            is_kept = one.strength == self.chosen.strength
-            found.append(
-                f"{one.strength:>10g} {100 * one.f1:>7.1f} {100 * (one.f1 - self.base.f1):>+6.1f} "
-                f"{100 * one.uniform:>+6.1f} {100 * one.permuted:>+9.1f}"
-                + ("   kept" if is_kept else "")
-            )
-        kept = next(one for one in self.tried if one.strength == self.chosen.strength)
-        cost, bought = self.base.f1 - kept.f1, kept.reliance - self.base.reliance
-        price = f"{'costs' if cost >= 0 else 'gains'} {100 * abs(cost):.1f} points of dev F1"
-        said = (
-            f"{self.objective} at {kept.strength:g} {price} and buys {100 * bought:.1f} points of "
-            "reliance on attention (flattening and shuffling together)."
-        )
-        if self.chosen.is_within:
-            said += f" No other one that costs at most {100 * TOLERANCE:g} points buys more."
-        if bought <= 0:
-            said = (
-                f"No strength makes decisions rely more on attention; {kept.strength:g} was kept, "
-                f"which {price}."
-            )
-        if not self.chosen.is_within:
-            allowed = f"{100 * TOLERANCE:g} points"
-            said += f" Every strength costs more than {allowed}; the cheapest was kept."
-        return [*found, said, f"Next: heedful audit {quote(str(self.folder))}"]
-
-
-def choose(base: float, tried: Sequence[Strength], tolerance: float = TOLERANCE) -> Chosen:
-    """The strength with the most reliance among those within the tolerance of the base's F1.
-
-    Where none is, the one with the highest F1. Ties go to the weaker strength.
-    """
-    if not tried:
-        raise InputError("There is no strength to choose from; give at least one.")
-    rising = sorted(tried, key=lambda one: one.strength)
-    within = [one for one in rising if one.f1 >= base - tolerance]
-    if within:
-        return Chosen(max(within, key=lambda one: one.reliance).strength, True)
-    return Chosen(max(rising, key=lambda one: one.f1).strength, False)
 
 
 def swept(text: str) -> tuple[str, tuple[float, ...]]:
@@ -163,39 +66,6 @@ def source_again(run: Path) -> Source:
     return source
 
 
-def refuse_dev(corpus: Corpus | EncodedCorpus) -> None:
-    """Raises at dev documents that are all of one of two classes."""
-    absent = lacking(corpus, "dev")
-    if absent and len(corpus.classes) == 2:
-        raise InputError(
-            f"No dev document has the label {absent[-1]!r}, so F1 there says nothing; put some "
-            "into the dev split."
-        )
-
-
-def on_dev(
-    model: Decider, corpus: EncodedCorpus, strength: float, seed: int, device: str
-) -> Strength:
-    """Dev F1 with trained, flattened and shuffled attention, from one reading."""
-    refuse_dev(corpus)
-    tables = [
-        substitution.rows(model, read(model, batch.to(device)), {}, seed)
-        for batch in batches(corpus.splits["dev"], 256, max_tokens=32_768)
-    ]
-    rows = pd.concat(tables, ignore_index=True)
-    gold = rows["label"].to_numpy(dtype=np.int64)
-
-    def f1(decided: np.ndarray[Any, Any]) -> float:
-        scores = classification_scores(decided, gold, len(model.classes))
-        chosen = scores.f1[..., 1] if len(model.classes) == 2 else scores.macro_f1
-        return float(chosen.mean())
-
-    trained = f1(rows["decision"].to_numpy()[None])
-    flat = f1(rows["uniform"].to_numpy()[None])
-    shuffled = f1(np.stack(list(rows["permuted"])).astype(np.int64).T)
-    return Strength(strength, trained, flat - trained, shuffled - trained)
-
-
 def remedy(
     run: str | Path,
     corpus: Corpus | EncodedCorpus,
@@ -203,6 +73,7 @@ def remedy(
     *,
     objective: str = "tying",
     strengths: Sequence[float] = (),
+    limit: float = LIMIT,
     reductions: Mapping[str, str] | None = None,
     vectors: str | Path | None = None,
     device: str = "auto",
@@ -212,14 +83,16 @@ def remedy(
 
     `corpus` is what the run was trained on. The untreated model is trained again too, with the same
     sizes, so that costs are its own. The chosen run ends in `out` with `remedy.json`, which says
-    what every strength costs and buys; the same call again goes on or gives it back. `reductions`
-    are those of the table [penalties], where they are not the run's.
+    what every strength costs and buys; the same call again goes on or gives it back. A strength may
+    cost `limit` points of dev F1. `reductions` are those of the table [penalties], where they are
+    not the run's.
     """
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
+    refuse_limit(limit)
     source, out = _training(run), Path(out)
     if (source.path / RESULT).is_file() and not strengths:
-        _refuse_kept(source, objective)
+        _refuse_kept(source, objective, limit)
     over = source.configuration.get("penalties", {}) | dict(reductions or {})
     over = settings_of({"penalties": over}).penalties
     over = {name: how for name, how in over.items() if how != REDUCTIONS[name][0]}
@@ -247,6 +120,8 @@ def remedy(
         "strengths": list(wanted),
     }
     asked |= {"penalties": over} if over else {}
+    # What is usual is left out, so that folders from before it could be asked for are found.
+    asked |= {"limit": float(limit)} if limit != LIMIT else {}
     if (out / RESULT).is_file():
         return _found(out, asked)
     refuse_dev(corpus)
@@ -254,31 +129,34 @@ def remedy(
     again = asking.tuned() if is_tuned else asking.trained()
     place = out / "candidates"
     with locked(out):
-        measured = []
+        decided = []
         for strength, penalties in asked_of.items():
             folder = place / f"{objective}-{typed(strength)}"
             found = again.learn(penalties, folder)
-            encoded = read_by(found, again.corpus)
-            measured.append(on_dev(found, encoded, strength, seed, target))
-        base, *tried = measured
-        chosen = choose(base.f1, tried)
+            decided.append(on_dev(found, read_by(found, again.corpus), seed, target))
+        base, *tried = (one.at(s) for one, s in zip(decided, asked_of, strict=True))
+        chosen = choose(base.f1, tried, limit)
+        priced = prices(decided[0], decided[1:], wanted.index(chosen.strength))
         for entry in sorted((place / f"{objective}-{typed(chosen.strength)}").iterdir()):
             if not entry.name.startswith("."):
                 shutil.move(entry, out / entry.name)
-        result = Remedy(objective, base, tuple(tried), chosen, out, again.notes)
+        result = Remedy(
+            objective, base, tuple(tried), chosen, out, again.notes, float(limit), priced
+        )
         write_json(out / RESULT, {"asked": asked} | result.to_json())
         shutil.rmtree(place)
     return result
 
 
-def _refuse_kept(run: RunFolder, objective: str) -> None:
+def _refuse_kept(run: RunFolder, objective: str, limit: float) -> None:
     """Raises where a run is what the same sweep kept: it would only be made once more."""
     found = read_json(run.path / RESULT)
-    if found["objective"] == objective:
+    if (found["objective"], found.get("limit", LIMIT)) == (objective, limit):
         kept = found["chosen"]["strength"]
         raise InputError(
             f"{run.path} is what a sweep of {objective} kept, at {kept:g}; to go farther name "
-            f"strengths, such as --objective {objective}:{3 * kept:g}, and see what they cost."
+            f"strengths, such as --objective {objective}:{3 * kept:g}, or let them cost more with "
+            "--limit."
         )
 
 
@@ -397,14 +275,4 @@ def _found(out: Path, asked: Mapping[str, Any]) -> Remedy:
     stored = read_json(out / RESULT)
     if stored["asked"] != asked:
         raise InputError(f"{out} holds another search for a remedy; choose another --out.")
-    tried = tuple(
-        Strength(**{k: v for k, v in one.items() if k != "reliance"}) for one in stored["tried"]
-    )
-    return Remedy(
-        stored["objective"],
-        Strength(**stored["base"]),
-        tried,
-        Chosen(**stored["chosen"]),
-        out,
-        tuple(stored["notes"]),
-    )
+    return Remedy.from_json(stored, out)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from heedful.corpora import EncodedCorpus, batches, load_prepared
 from heedful.corpora.prepared import write_prepared
 from heedful.errors import InputError
-from heedful.jobs.remedy import Strength, choose, on_dev
 from heedful.jobs.results import Results, Step, named
 from heedful.jobs.sampling import sampled, subset
 from heedful.jobs.stages import TABLES
+from heedful.jobs.strengths import Strength, choose, on_dev
 from heedful.jobs.study import Plan
 from heedful.models import Penalties, read
 from heedful.models.huggingface import PretrainedClassifier, open_classifier
@@ -129,7 +129,7 @@ def weighed(model: Step[PretrainedClassifier], strength: float, seed: int) -> St
 
     def compute(results: Results) -> dict[str, Any]:
         opened = results[model].to(results.device)
-        return asdict(on_dev(opened, results[text], strength, seed, results.device))
+        return asdict(on_dev(opened, results[text], seed, results.device).at(strength))
 
     return Step(_beside(model, "dev"), compute, {"strength": strength}, JSON, (model, text))
 

@@ -48,7 +48,7 @@ def _deviations(plan: Plan) -> tuple[str, ...]:
         "At most 100,000 pairs in the mutual information.",
         "Adversaries: nine λ (3e-4 is left out) for base and masked words, four for the other "
         "remedies and under KL.",
-        f"IMDB: adversaries train at most {LONG_EPOCHS} epochs.",
+        f"IMDB and clinical notes: adversaries train at most {LONG_EPOCHS} epochs.",
         *found,
     )
 

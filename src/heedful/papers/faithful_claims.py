@@ -31,10 +31,9 @@ from heedful.papers.faithful_measures import (
 from heedful.papers.faithful_models import (
     DEEP,
     DEPTH_VARIANTS,
-    LAYERS,
+    DEPTHS,
     MAIN,
     SMOKE,
-    Setting,
 )
 from heedful.papers.faithful_tables import models, steps_of
 
@@ -43,7 +42,7 @@ _CEILING = {
     for sample in ("MF", "RS")
     for what, side in {"residual share": at_least(0.85), "tying minus mlm": above(0)}.items()
 }
-_DEPTH_NEEDS = steps_of([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS])
+_DEPTH_NEEDS = steps_of(DEPTHS)
 
 CLAIMS = (
     Claim("FAI-1", "In the base model attention can be flattened or permuted with little loss on "
@@ -104,7 +103,8 @@ CLAIMS = (
           steps_of(models(("base", "tying", "mlm"), ("+",))), DEEP, "all"),
     Claim("FAI-14", "An adversary pays more output change for the same attention change when it "
           "imitates a masked-word model than a base model; other remedies alike.",
-          "4.3, Figure 1", "mean height of the TVD-JSD curve above base's over the common range",
+          "4.3, Figure 1", "mean height of the TVD-JSD curve above base's over the common range, "
+          "seed by seed",
           "picture; one outlier (Diabetes)", above(0), dearer_adversary, adversary_needs, ATTACKED,
           "all"),
     Claim("FAI-15", "The deeper the LSTM, the more robust the base model to attention changes.",

@@ -25,7 +25,7 @@ from heedful.papers.faithful_models import (
     searched,
 )
 from heedful.papers.faithful_steps import chosen, measured, per_seed, probed
-from heedful.papers.faithful_tables import models, scores, steps_of
+from heedful.papers.faithful_tables import each_model, models, scores, steps_of
 from heedful.statistics import Estimate, over_seeds
 
 
@@ -38,14 +38,14 @@ def query_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
 
 def _queries(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
-        for (query, variant), setting in QUERIES.items():
+        def one(setting: Setting) -> list[dict[str, Any]]:
             values = scores(results, plan, corpus, setting)
             asked = {n: values[n] for n in ("f1", *EDITS)}
             spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy"))
-            keys = {"corpus": corpus, "query": query, "model": variant}
-            found.append(row(keys, **{"entropy / log n": spread}, **asked))
-        return found
+            keys = {"corpus": corpus, "query": setting.query, "model": setting.variant}
+            return [row(keys, **{"entropy / log n": spread}, **asked)]
+
+        return each_model(results, plan, corpus, QUERIES.values(), one)
 
     table = gathered(results.each(plan.corpora, of))
     means = table.groupby("query", sort=False)["entropy / log n"].mean()
@@ -57,17 +57,18 @@ def _queries(results: Results, plan: Plan) -> Made:
 
 def _strengths(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
-        for variant in TUNED:
+        def one(objective: Setting) -> list[dict[str, Any]]:
+            variant = objective.variant
             kept = results[chosen(plan, corpus, variant)]["strength"]
-            for setting in (Setting(), *searched(plan, variant)):
-                found.append(
-                    _strength(results, plan, corpus, variant, setting)
-                    | {"chosen on dev": "yes" if setting.strength == kept else ""}
-                )
-            for setting in other_sums(plan, corpus, variant):
-                found.append(_strength(results, plan, corpus, variant, setting))
-        return found
+            tried = [
+                _strength(results, plan, corpus, variant, setting)
+                | {"chosen on dev": "yes" if setting.strength == kept else ""}
+                for setting in (Setting(), *searched(plan, variant))
+            ]
+            others = other_sums(plan, corpus, variant)
+            return [*tried, *(_strength(results, plan, corpus, variant, s) for s in others)]
+
+        return each_model(results, plan, corpus, models(TUNED, ("+",)), one)
 
     table = gathered(results.each(plan.corpora, of))
     picked = table[table["chosen on dev"] == "yes"]
@@ -101,7 +102,8 @@ def _strength(
     kept = (
         np.nan if table is None else float(table.loc[table["sample"] == "MF", "clustered"].iloc[0])
     )
-    return row(keys, **dev, **asked, confidence=sure, **{"information, MF": kept})
+    informed = {"information, MF, first seed": kept}
+    return row(keys, **dev, **asked, confidence=sure, **informed)
 
 
 def _strength_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
@@ -124,21 +126,22 @@ def control_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
 
 
 def _controls(results: Results, plan: Plan) -> Made:
+    plain = {f"{one.variant} {one.attention}": one for one in models(("base", "tying"))}
+    names = {setting: name for name, setting in (plain | CONTROLS).items()}
+
     def of(corpus: str) -> list[dict[str, Any]]:
-        plain = {f"{one.variant} {one.attention}": one for one in models(("base", "tying"))}
-        found = []
-        for name, setting in (plain | CONTROLS).items():
+        def one(setting: Setting) -> list[dict[str, Any]]:
             values = scores(results, plan, corpus, setting)
-            drift = results[measured(plan, corpus, setting, plan.seeds[0])]["drift"]
+            drifts = [results[measured(plan, corpus, setting, s)]["drift"] for s in plan.seeds]
             ends = {
-                "‖e‖ first": float(drift["embedding"].iloc[0]),
-                "‖e‖ last": float(drift["embedding"].iloc[-1]),
-                "‖h − e‖ first": float(drift["apart"].iloc[0]),
-                "‖h − e‖ last": float(drift["apart"].iloc[-1]),
+                f"{norm} {end}": over_seeds([float(d[name].iloc[at]) for d in drifts]).value
+                for norm, name in {"‖e‖": "embedding", "‖h − e‖": "apart"}.items()
+                for end, at in {"first": 0, "last": -1}.items()
             }
             asked = {n: values[n] for n in ("f1", *EDITS, "uniform, bias refitted")}
-            found.append(row({"corpus": corpus, "model": name}, **asked, **ends))
-        return found
+            return [row({"corpus": corpus, "model": names[setting]}, **asked, **ends)]
+
+        return each_model(results, plan, corpus, names, one)
 
     return Made(
         gathered(results.each(plan.corpora, of)),
@@ -177,10 +180,9 @@ def _probe_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
 
 def _probes(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
-        for one in models(attentions=("+",)):
+        def one(setting: Setting) -> list[dict[str, Any]]:
             tables = [
-                results[probed(plan, corpus, one, seed)].set_index(["source", "measure"])
+                results[probed(plan, corpus, setting, seed)].set_index(["source", "measure"])
                 for seed in plan.seeds
             ]
             values = {
@@ -195,8 +197,10 @@ def _probes(results: Results, plan: Plan) -> Made:
             first, at = tables[0], ("state", "accuracy")
             ends = {f"first seed {end}": float(first[end][at]) for end in ("value", "low", "high")}
             sizes = {"places": int(first["places"][at]), "words": int(first["types"][at])}
-            found.append(row({"corpus": corpus, "model": one.variant}, **values, **ends, **sizes))
-        return found
+            keys = {"corpus": corpus, "model": setting.variant}
+            return [row(keys, **values, **ends, **sizes)]
+
+        return each_model(results, plan, corpus, models(attentions=("+",)), one)
 
     table = gathered(results.each(plan.corpora, of))
     said = [

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heedful.jobs.ledger import (
-    Measured,
-    NotMeasurable,
-    Parts,
-)
+from heedful.jobs.ledger import Measured, NotMeasurable, Parts
 from heedful.jobs.measuring import average, contrast, per_instance
 from heedful.jobs.results import Results
 from heedful.jobs.study import Plan
@@ -87,12 +83,7 @@ def kept_quality(variants: Sequence[str], results: Results, plan: Plan, corpus: 
 
 
 def in_spreads(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    first: Setting,
-    second: Setting,
-    name: str,
+    results: Results, plan: Plan, corpus: str, first: Setting, second: Setting, name: str
 ) -> Estimate:
     """First minus second in units of the seeds' pooled standard deviation."""
     one = np.array(per_seed(results, plan, corpus, first, name))
@@ -251,7 +242,11 @@ def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
 def gap(
     results: Results, plan: Plan, corpus: str, variant: str, divergence: str = "jsd"
 ) -> Estimate:
-    """FAI-14: mean height of a variant's adversary curve above base's, seed by seed."""
+    """FAI-14: mean height of a variant's adversary curve above base's, seed by seed.
+
+    A seed whose curves have no JSD in common has none. The interval says how far other trainings
+    would differ, not other documents.
+    """
     (x, y), (other_x, other_y) = (
         [curve.pivot(index="seed", columns="λ", values=name).to_numpy() for name in ("JSD", "TVD")]
         for curve in (curve_of(results, plan, corpus, v, divergence) for v in (variant, "base"))

@@ -94,8 +94,9 @@ SCALES: dict[str, Sizes] = {
     ),
 }
 LONG = ("imdb", *NOTES)
-"""Corpora whose trainings take minutes: their adversaries train for fewer epochs."""
+"""Corpora whose trainings take minutes."""
 LONG_EPOCHS = 8
+"""Epochs of the adversaries there, at most."""
 
 
 def sizes(plan: Plan) -> Sizes:
@@ -262,6 +263,9 @@ RATED = {"auprc": "AUPRC", "f1": "token F1", "mass": "mass on evidence"}
 RATED_VARIANTS = ("base", "concat", "tying", "mlm")
 
 
+DEPTHS = [Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS]
+
+
 def searched(plan: Plan, variant: str) -> list[Setting]:
     """The strengths that are tried, additive attention."""
     grid = sizes(plan).tying if variant == "tying" else sizes(plan).masked
@@ -297,7 +301,7 @@ def roster(plan: Plan, corpus: str) -> list[tuple[Setting, int]]:
         for variant in TUNED:
             add(other_sums(plan, corpus, variant))
     if corpus in DEEP:
-        add(Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS)
+        add(DEPTHS)
         add(QUERIES.values())
         add(CONTROLS.values())
     return [(setting, seed) for setting in found for seed in plan.seeds]

@@ -11,9 +11,9 @@ import pandas as pd
 
 from heedful.audits.imitated import distances
 from heedful.jobs.faithfulness import Measuring, Tables, measure, number, probed_words
-from heedful.jobs.remedy import Strength, choose
 from heedful.jobs.results import Results, Step, named
 from heedful.jobs.stages import TABLES
+from heedful.jobs.strengths import Strength, choose
 from heedful.jobs.study import Plan
 from heedful.models import AttentionClassifier, build, load_classifier, save_model
 from heedful.papers.faithful_models import (
@@ -290,12 +290,7 @@ def value_of(tables: Tables, name: str) -> float:
 
 
 def minus(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    first: Setting,
-    second: Setting,
-    name: str,
+    results: Results, plan: Plan, corpus: str, first: Setting, second: Setting, name: str
 ) -> Estimate:
     """First minus second setting, paired by seed."""
     one = per_seed(results, plan, corpus, first, name)

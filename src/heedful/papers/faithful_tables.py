@@ -18,7 +18,7 @@ from heedful.papers.faithful_models import (
     ATTENTIONS,
     DEEP,
     DEPTH_VARIANTS,
-    LAYERS,
+    DEPTHS,
     MAIN,
     VARIANTS,
     Setting,
@@ -39,6 +39,20 @@ def steps_of(settings: Iterable[Setting]) -> Callable[[Plan, str], Any]:
     return needs
 
 
+def each_model(
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    settings: Iterable[Setting],
+    rows: Callable[[Setting], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """The rows of a corpus's models; one that is not there is noted and leaves the others."""
+    results[text(plan, corpus)]  # a corpus that is not here is said once, not for every model
+    named = {f"{corpus}, {one.name}": one for one in settings}
+    found = results.each(named, lambda name: rows(named[name]))
+    return [one for part in found.values() for one in part]
+
+
 def models(
     variants: Sequence[str] = VARIANTS, attentions: Sequence[str] = ATTENTIONS
 ) -> list[Setting]:
@@ -47,10 +61,7 @@ def models(
 
 
 def scores(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    setting: Setting,
+    results: Results, plan: Plan, corpus: str, setting: Setting
 ) -> dict[str, Estimate | float | str]:
     """F1 and its changes in points, with the spread over seeds, and accuracy beside them.
 
@@ -95,11 +106,11 @@ def _shown(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 def _score_table(variants: Sequence[str], results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
-        return [
-            row({"corpus": corpus, "attention": one.attention, "model": one.variant},
-                **scores(results, plan, corpus, one))
-            for one in models(variants)
-        ]  # fmt: skip
+        def one(asked: Setting) -> list[dict[str, Any]]:
+            keys = {"corpus": corpus, "attention": asked.attention, "model": asked.variant}
+            return [row(keys, **scores(results, plan, corpus, asked))]
+
+        return each_model(results, plan, corpus, models(variants), one)
 
     ours = gathered(results.each(plan.corpora, of))
     keys = list(paper.KEYS)
@@ -109,7 +120,7 @@ def _score_table(variants: Sequence[str], results: Results, plan: Plan) -> Made:
         table = ours
     said = _said(ours)
     if "base" in variants:
-        said += f" {_sign_test(results, plan, list(dict.fromkeys(ours['corpus'])), variants)}"
+        said += f" {_sign_test(results, plan, ours, variants)}"
     return Made(table, sentence=said, shown=_shown(table, keys))
 
 
@@ -120,26 +131,29 @@ def _said(table: pd.DataFrame) -> str:
     return f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}."
 
 
-def _sign_test(
-    results: Results, plan: Plan, corpora: Sequence[str], variants: Sequence[str]
-) -> str:
+def _sign_test(results: Results, plan: Plan, ours: pd.DataFrame, variants: Sequence[str]) -> str:
     """In how many runs of equal corpus, attention and seed each remedy loses more than base."""
     from scipy.stats import binomtest
 
-    def changes(variant: str) -> list[float]:
+    cells = {
+        name: [tuple(cell) for cell in rows[["corpus", "attention"]].to_numpy()]
+        for name, rows in ours.groupby("model")
+    }
+
+    def changes(variant: str, shared: list[tuple[str, str]]) -> list[float]:
         return [
             value
-            for corpus in corpora
-            for attention in ATTENTIONS
+            for corpus, attention in shared
             for value in per_seed(
                 results, plan, corpus, Setting(variant, attention), "change permuted f1"
             )
         ]
 
-    base, parts = changes("base"), []
+    parts = []
     for variant in variants:
-        if variant != "base":
-            apart = np.array(changes(variant)) - np.array(base)
+        if variant != "base" and variant in cells:
+            shared = [cell for cell in cells[variant] if cell in cells.get("base", [])]
+            apart = np.array(changes(variant, shared)) - np.array(changes("base", shared))
             apart = apart[np.isfinite(apart) & (apart != 0)]
             more = int((apart < 0).sum())
             chance = f", p = {binomtest(more, len(apart)).pvalue:.2g}" if len(apart) else ""
@@ -149,22 +163,26 @@ def _sign_test(
 
 
 def _information(results: Results, plan: Plan) -> Made:
+    columns = {
+        "information": "clustered", "by word": "by_word", "ceiling": "ceiling",
+        "shuffled pairs": "shuffled", "by word, shuffled": "shuffled_by_word",
+    }  # fmt: skip
+
     def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
-        for sample in ("MF", "RS"):
-            for variant in VARIANTS:
-                got = [
-                    informed(results, plan, corpus, Setting(variant), s, sample) for s in plan.seeds
-                ]
-                columns = {
-                    "information": "clustered", "by word": "by_word", "ceiling": "ceiling",
-                    "shuffled pairs": "shuffled", "by word, shuffled": "shuffled_by_word",
-                }  # fmt: skip
-                values = {n: over_seeds([one[c] for one in got]) for n, c in columns.items()}
-                keys = {"corpus": corpus, "sample": sample, "model": variant}
-                pairs, types = int(got[0]["pairs"]), int(got[0]["types"])
-                found.append(row(keys, **values, pairs=pairs, types=types))
-        return found
+        def on(sample: str, asked: Setting) -> list[dict[str, Any]]:
+            got = [informed(results, plan, corpus, asked, seed, sample) for seed in plan.seeds]
+            values = {n: over_seeds([one[c] for one in got]) for n, c in columns.items()}
+            keys = {"corpus": corpus, "sample": sample, "model": asked.variant}
+            pairs, types = int(got[0]["pairs"]), int(got[0]["types"])
+            return [row(keys, **values, pairs=pairs, types=types)]
+
+        return [
+            one
+            for sample in ("MF", "RS")
+            for one in each_model(
+                results, plan, corpus, models(attentions=("+",)), partial(on, sample)
+            )
+        ]
 
     ours = gathered(results.each(plan.corpora, of))
     return Made(
@@ -191,18 +209,19 @@ def informed(
 
 
 def _confidence(results: Results, plan: Plan) -> Made:
+    names = {"confidence": "confidence", "pooled tokens": "confidence, pooled",
+             "tokens that decide alike": "agreeing"}  # fmt: skip
+
     def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
-        for one in models():
-            keys = {"corpus": corpus, "attention": one.attention, "model": one.variant}
-            names = {"confidence": "confidence", "pooled tokens": "confidence, pooled",
-                     "tokens that decide alike": "agreeing"}  # fmt: skip
+        def one(asked: Setting) -> list[dict[str, Any]]:
+            keys = {"corpus": corpus, "attention": asked.attention, "model": asked.variant}
             values = {
-                n: over_seeds(per_seed(results, plan, corpus, one, asked))
-                for n, asked in names.items()
+                n: over_seeds(per_seed(results, plan, corpus, asked, name))
+                for n, name in names.items()
             }
-            found.append(row(keys, **values))
-        return found
+            return [row(keys, **values)]
+
+        return each_model(results, plan, corpus, models(), one)
 
     ours = gathered(results.each(plan.corpora, of))
     return Made(
@@ -254,15 +273,11 @@ def _corpora(results: Results, plan: Plan) -> Made:
 
 def _depth(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
-        results[text(plan, corpus)]  # a corpus that is not here is said once, not for every model
-        asked = {f"{corpus}, {v}, layers={n:g}": (v, n) for n in LAYERS for v in DEPTH_VARIANTS}
+        def one(asked: Setting) -> list[dict[str, Any]]:
+            keys = {"corpus": corpus, "layers": float(asked.layers), "model": asked.variant}
+            return [row(keys, **scores(results, plan, corpus, asked))]
 
-        def one(name: str) -> dict[str, Any]:
-            variant, layers = asked[name]
-            found = scores(results, plan, corpus, Setting(variant, layers=layers))
-            return row({"corpus": corpus, "layers": float(layers), "model": variant}, **found)
-
-        return list(results.each(asked, one).values())
+        return each_model(results, plan, corpus, DEPTHS, one)
 
     ours = gathered(results.each(plan.corpora, of))
     keys = ["corpus", "layers", "model"]
@@ -285,7 +300,7 @@ TABLES = (
     Artifact("T5", "Corpora", "Table 5", "table", _corpora,
              lambda plan, corpus: [text(plan, corpus)]),
     Artifact("T6", "Depth of the encoder, additive attention", "Table 6", "table", _depth,
-             steps_of([Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS]), DEEP),
+             steps_of(DEPTHS), DEEP),
     Artifact("X1", "Residual: F1 and its changes", "4.1, omitted there", "table",
              partial(_score_table, ("residual",)), steps_of(models(("residual",))), MAIN),
     Artifact("X4", "Diabetes: F1 and its changes", "4.1, omitted there", "table",

@@ -5,12 +5,12 @@ from jaxtyping import Float64
 
 
 def mean_gap(
-    x: Float64[np.ndarray, "replicate point"],
-    y: Float64[np.ndarray, "replicate point"],
-    other_x: Float64[np.ndarray, "replicate other"],
-    other_y: Float64[np.ndarray, "replicate other"],
+    x: Float64[np.ndarray, "curve point"],
+    y: Float64[np.ndarray, "curve point"],
+    other_x: Float64[np.ndarray, "curve other"],
+    other_y: Float64[np.ndarray, "curve other"],
     grid: int = 101,
-) -> Float64[np.ndarray, "replicate"]:
+) -> Float64[np.ndarray, "curve"]:
     """Mean height of the first curve above the second over the x that both have.
 
     The area between the curves divided by the width of their common range, so that ranges of

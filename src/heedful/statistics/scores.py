@@ -22,7 +22,7 @@ class Scores:
     @property
     def macro_f1(self) -> Float64[np.ndarray, "replicate draw"]:
         """Unweighted mean of the F1 of the classes that have one; nan where none has."""
-        return _mean_of_defined(self.f1, -1)
+        return mean_of_defined(self.f1, -1)
 
 
 def classification_scores(
@@ -105,7 +105,7 @@ def _estimates(
         for sign, predicted in signed:
             scores = classification_scores(predicted, gold, len(classes), weights)
             columns = [scores.accuracy[..., None], scores.macro_f1[..., None], scores.f1]
-            total += sign * _mean_of_defined(np.concatenate(columns, axis=-1), 1)
+            total += sign * mean_of_defined(np.concatenate(columns, axis=-1), 1)
         return total
 
     estimates = bootstraps(table, kept, seed, replicates, "bca")
@@ -118,7 +118,7 @@ def _estimates(
     return found
 
 
-def _mean_of_defined(values: Float64[np.ndarray, "..."], axis: int) -> Float64[np.ndarray, "..."]:
+def mean_of_defined(values: Float64[np.ndarray, "..."], axis: int) -> Float64[np.ndarray, "..."]:
     """The mean over an axis of the values that are not nan; nan where all are."""
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis)

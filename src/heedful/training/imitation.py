@@ -122,6 +122,13 @@ def _kl(
     return (log_rows.exp() * (log_rows - other)).masked_fill(~mask, 0).sum(-1)
 
 
+def refuse_strengths(strengths: Sequence[float]) -> None:
+    """Raises at a λ below zero or without end."""
+    for strength in strengths:
+        if not 0 <= strength < math.inf:
+            raise InputError(f"λ must be a number from 0 up, got {strength}.")
+
+
 def imitate(
     model: AttentionClassifier,
     corpus: EncodedCorpus,
@@ -140,8 +147,7 @@ def imitate(
     """
     if divergence not in DIVERGENCES:
         raise unknown("divergence", divergence, DIVERGENCES)
-    if not 0 <= strength < math.inf:
-        raise InputError(f"λ must be a number from 0 up, got {strength}.")
+    refuse_strengths([strength])
     train, dev = corpus.splits["train"], corpus.splits["dev"]
     first = remember(model.to(device), (train, dev), device)
     words, classes = corpus.vocabulary, corpus.classes

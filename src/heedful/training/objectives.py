@@ -98,8 +98,8 @@ def with_penalties(model: AttentionClassifier, batch: Batch, penalties: Penaltie
         added = added + penalties.tying * apart
     if penalties.masked_words:
         states = whole.word_states[count:]
-        guessed = guesses(model, states, batch.ids, chosen, penalties.masked_over)
-        added = added + penalties.masked_words * guessed
+        missed = guesses(model, states, batch.ids, chosen, penalties.masked_over)
+        added = added + penalties.masked_words * missed
     if penalties.alignment:
         added = added + penalties.alignment * alignment(model)
     return Penalised(passed, added)

@@ -26,7 +26,7 @@ from heedful.training import objectives
 from heedful.training.config import TrainConfig, refuse_unstacked
 from heedful.training.drift import DOCUMENTS
 from heedful.training.evaluation import EVALUATION_TOKENS
-from heedful.training.imitation import DIVERGENCES, Imitation, distance, remember
+from heedful.training.imitation import DIVERGENCES, Imitation, distance, refuse_strengths, remember
 from heedful.training.stack import Dropped, Stack, StackPass, looked_up, refuse_unlike
 from heedful.training.stacked import StackMoment, _StackRun
 
@@ -247,11 +247,8 @@ class _ImitationRun(_RemedyRun):
                 continue
             self.without_gain[row] += 1
             if value > self.best_value[row]:
-                self.best_value[row], self.best_step[row], self.without_gain[row] = (
-                    value,
-                    self.step,
-                    0,
-                )
+                self.best_value[row], self.best_step[row] = value, self.step
+                self.without_gain[row] = 0
                 for name, weight in self.stack.weights.items():
                     self.best[name][row] = weight.detach()[row]
             self.stopped[row] = 0 < self.config.patience <= self.without_gain[row]
@@ -270,10 +267,12 @@ def imitate_together(
 ) -> list[list[Imitation]]:
     """As `imitate`, in one stack: of every model one adversary for each λ.
 
-    Those of a model start from the same weights, drawn with its seed.
+    Those of a model start from the same weights, drawn with its seed. All share their batches and
+    the words that are masked: those of `config.order_seed`, or else of the first seed.
     """
     if divergence not in DIVERGENCES:
         raise unknown("divergence", divergence, DIVERGENCES)
+    refuse_strengths(strengths)
     words, classes = corpus.vocabulary, corpus.classes
     drawn = [seed for seed in seeds for _ in strengths]
     seconds = [

@@ -1,0 +1,313 @@
+"""What each strength of a remedy costs and buys on dev, and which of them is kept.
+
+A strength costs F1 and buys reliance on attention: what is lost when attention is flattened or
+shuffled. Of those that cost at most the limit the one that relies most on attention is kept
+(faithful.md §2.4). All models decide the same dev documents, so their differences are bootstrapped
+in pairs: a document is drawn equally often for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from math import isnan
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64, Int
+
+from heedful.audits import substitution
+from heedful.corpora import Corpus, EncodedCorpus, batches
+from heedful.errors import InputError
+from heedful.jobs.opening import Decider, lacking
+from heedful.models import read
+from heedful.statistics import Estimate, bootstraps, classification_scores
+from heedful.statistics.scores import mean_of_defined
+
+LIMIT = 1.5
+"""How many points of dev F1 a strength may cost, unless another limit is given."""
+
+
+@dataclass(frozen=True)
+class Strength:
+    """What a model trained at one strength does on dev."""
+
+    strength: float
+    f1: float
+    """F1 of the last class of two; of more classes the mean over classes."""
+    uniform: float
+    """Change of F1 when attention is flattened."""
+    permuted: float
+    """Change of F1 when attention is shuffled."""
+
+    @property
+    def reliance(self) -> float:
+        """F1 lost by flattening plus F1 lost by shuffling."""
+        return -(self.uniform + self.permuted)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What one strength costs and buys, with intervals over dev documents."""
+
+    cost: Estimate
+    """F1 of the untreated model minus its own."""
+    buys: Estimate
+    """Its reliance on attention minus that of the untreated model."""
+    behind: Estimate
+    """The reliance of the strength that is kept minus its own."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The intervals as plain data."""
+        return {name: estimate.to_json() for name, estimate in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Price:
+        """The intervals again from `to_json`; other keys are left alone."""
+        return cls(*(Estimate.from_json(stored[field.name]) for field in fields(cls)))
+
+    def is_rival(self, limit: float) -> bool:
+        """Whether it may cost no more than the limit and rely no less than the one kept."""
+        return self.cost.side(limit / 100) != "above" and self.behind.side(0) != "above"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The strength that the rule keeps."""
+
+    strength: float
+    is_within: bool
+    """Whether it costs no more F1 than allowed; else it is the one that costs least."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What a search for the strength leaves."""
+
+    objective: str
+    base: Strength
+    tried: tuple[Strength, ...]
+    chosen: Chosen
+    folder: Path
+    """The run of the model that was kept."""
+    notes: tuple[str, ...] = ()
+    limit: float = LIMIT
+    """How many points of dev F1 a strength might cost."""
+    prices: tuple[Price, ...] = ()
+    """Of each strength tried; none where the search was made before there were intervals."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The search as plain data."""
+        tried = [asdict(one) | {"reliance": one.reliance} for one in self.tried]
+        for one, price in zip(tried if self.prices else [], self.prices, strict=True):
+            one |= price.to_json()
+        return {
+            "objective": self.objective,
+            "limit": self.limit,
+            "base": asdict(self.base),
+            "tried": tried,
+            "chosen": asdict(self.chosen),
+            "folder": str(self.folder),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], folder: Path) -> Remedy:
+        """The search again from `to_json`, in the folder where it now lies."""
+        numbers = ("strength", "f1", "uniform", "permuted")
+        return cls(
+            stored["objective"],
+            Strength(**stored["base"]),
+            tuple(Strength(*(one[name] for name in numbers)) for one in stored["tried"]),
+            Chosen(**stored["chosen"]),
+            folder,
+            tuple(stored["notes"]),
+            stored.get("limit", LIMIT),
+            tuple(Price.from_json(one) for one in stored["tried"] if "cost" in one),
+        )
+
+    def lines(self) -> list[str]:
+        """The search for the terminal: a line per strength, then what was kept."""
+        head = f"{'strength':>10} {'dev F1':>7} {'flat':>6} {'shuffled':>9}"
+        found = [*self.notes, f"{head} {'cost [95 %]':>20} {'buys [95 %]':>20}"]
+        priced = self._priced()
+        for one in (self.base, *self.tried):
+            line = (
+                f"{one.strength:>10g} {100 * one.f1:>7.1f} "
+                f"{100 * one.uniform:>+6.1f} {100 * one.permuted:>+9.1f}"
+            )
+            if one.strength in priced:
+                price = priced[one.strength]
+                line += f" {_shown(price.cost):>20} {_shown(price.buys):>20}"
+            elif one != self.base:
+                cost, bought = self.base.f1 - one.f1, one.reliance - self.base.reliance
+                line += f" {_points(cost):>20} {_points(bought):>20}"
+            found.append(line + ("   kept" if one.strength == self.chosen.strength else ""))
+        said = filter(None, (self._kept(), self._doubt()))
+        return [*found, *said, f"Next: heedful audit {quote(str(self.folder))}"]
+
+    def _kept(self) -> str:
+        """What the strength that was kept costs and buys, and why it is this one."""
+        kept = next(one for one in self.tried if one.strength == self.chosen.strength)
+        cost, bought = self.base.f1 - kept.f1, kept.reliance - self.base.reliance
+        price = f"{'costs' if cost >= 0 else 'gains'} {100 * abs(cost):.1f} points of dev F1"
+        allowed = f"{self.limit:g} points"
+        if self.chosen.is_within and bought <= 0:
+            return (
+                f"No strength that costs at most {allowed} makes decisions rely more on attention; "
+                f"{kept.strength:g} was kept, which {price}."
+            )
+        said = (
+            f"{self.objective} at {kept.strength:g} {price} and "
+            f"{'buys' if bought >= 0 else 'loses'} {100 * abs(bought):.1f} points of reliance on "
+            "attention (flattening and shuffling together)."
+        )
+        if self.chosen.is_within:
+            return f"{said} No other one that costs at most {allowed} buys more."
+        return f"{said} Every strength costs more than {allowed}; the cheapest was kept."
+
+    def _doubt(self) -> str:
+        """What the dev documents are too few to tell of the choice; empty where nothing is."""
+        priced = self._priced()
+        if not priced:
+            return ""
+        kept = priced.pop(self.chosen.strength)
+        cost, doubts = kept.cost, []
+        if isnan(cost.low):
+            doubts.append("its cost has no interval")
+        elif cost.side(self.limit / 100) == "straddles":
+            low, high = _points(cost.low), _points(cost.high)
+            doubts.append(f"its cost may be anything from {low} to {high} points")
+        if kept.buys.value > 0 and kept.buys.side(0) == "straddles":
+            doubts.append("it may buy no reliance")
+        rivals = [f"{one:g}" for one, price in priced.items() if price.is_rival(self.limit)]
+        doubts += [f"{_listed(rivals)} may do as well"] if rivals else []
+        if not doubts:
+            return ""
+        told = f"With {cost.n} dev documents {_listed(doubts)}"
+        return f"{told}; more dev documents would tell strengths apart."
+
+    def _priced(self) -> dict[float, Price]:
+        """The price of each strength; empty where the search has none."""
+        strengths = [one.strength for one in self.tried] if self.prices else []
+        return dict(zip(strengths, self.prices, strict=True))
+
+
+def choose(base: float, tried: Sequence[Strength], limit: float = LIMIT) -> Chosen:
+    """The strength with the most reliance among those within `limit` points of the base's F1.
+
+    Where none is, the one with the highest F1. Ties go to the weaker strength.
+    """
+    if not tried:
+        raise InputError("There is no strength to choose from; give at least one.")
+    rising = sorted(tried, key=lambda one: one.strength)
+    within = [one for one in rising if one.f1 >= base - limit / 100]
+    if within:
+        return Chosen(max(within, key=lambda one: one.reliance).strength, True)
+    return Chosen(max(rising, key=lambda one: one.f1).strength, False)
+
+
+def refuse_limit(limit: float) -> None:
+    """Raises at a limit that no F1 can cost, or that is no number."""
+    if not 0 <= limit <= 100:
+        raise InputError(
+            f"The limit is how many points of dev F1 a strength may cost, from 0 to 100; got "
+            f"{limit:g}."
+        )
+
+
+def refuse_dev(corpus: Corpus | EncodedCorpus) -> None:
+    """Raises at dev documents that are all of one of two classes."""
+    absent = lacking(corpus, "dev")
+    if absent and len(corpus.classes) == 2:
+        raise InputError(
+            f"No dev document has the label {absent[-1]!r}, so F1 there says nothing; put some "
+            "into the dev split."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a model decides of each document with trained, flat and shuffled attention."""
+
+    names: tuple[str, ...]
+    gold: Int[np.ndarray, "instance"]
+    trained: Int[np.ndarray, "1 instance"]
+    uniform: Int[np.ndarray, "1 instance"]
+    permuted: Int[np.ndarray, "draw instance"]
+    classes: int
+    """How many classes there are."""
+
+    def f1(
+        self, weights: Float64[np.ndarray, "replicate instance"] | None = None
+    ) -> Float64[np.ndarray, "replicate 3"]:
+        """F1 with trained, flat and shuffled attention (mean over draws) under each weighting."""
+        columns = []
+        for decided in (self.trained, self.uniform, self.permuted):
+            scores = classification_scores(decided, self.gold, self.classes, weights)
+            f1 = scores.f1[..., 1] if self.classes == 2 else scores.macro_f1
+            columns.append(mean_of_defined(f1, 1))
+        return np.stack(columns, axis=1)
+
+    def at(self, strength: float) -> Strength:
+        """What that comes to, for a model that was trained at this strength."""
+        trained, flat, shuffled = self.f1()[0].tolist()
+        return Strength(strength, trained, flat - trained, shuffled - trained)
+
+
+def on_dev(model: Decider, corpus: EncodedCorpus, seed: int, device: str) -> Decisions:
+    """What the model decides of the dev documents, from one reading."""
+    refuse_dev(corpus)
+    tables = [
+        substitution.rows(model, read(model, batch.to(device)), {}, seed)
+        for batch in batches(corpus.splits["dev"], 256, max_tokens=32_768)
+    ]
+    rows = pd.concat(tables, ignore_index=True)
+    return Decisions(
+        tuple(str(name) for name in rows["instance"]),
+        rows["label"].to_numpy(dtype=np.int64),
+        rows["decision"].to_numpy(dtype=np.int64)[None],
+        rows["uniform"].to_numpy(dtype=np.int64)[None],
+        np.stack(list(rows["permuted"])).T,
+        len(model.classes),
+    )
+
+
+def prices(
+    base: Decisions, tried: Sequence[Decisions], kept: int, replicates: int = 1000
+) -> tuple[Price, ...]:
+    """What each of the tried costs and buys beside the base, and lies behind the one kept."""
+    assert all(one.names == base.names for one in tried), "pairs need the same documents"
+
+    def differences(
+        weights: Float64[np.ndarray, "replicate instance"],
+    ) -> Float64[np.ndarray, "replicate difference"]:
+        scores = np.stack([one.f1(weights) for one in (base, *tried)])
+        trained, uniform, permuted = scores.transpose(2, 0, 1)
+        reliance = (trained - uniform) + (trained - permuted)
+        cost, buys = trained[0] - trained[1:], reliance[1:] - reliance[0]
+        return np.concatenate([cost, buys, buys[kept] - buys]).T
+
+    found = bootstraps(differences, base.names, replicates=replicates, method="bca")
+    return tuple(Price(*found[place :: len(tried)]) for place in range(len(tried)))
+
+
+def _points(difference: float) -> str:
+    """A difference of F1 in points."""
+    return f"{round(100 * difference, 1) + 0.0:.1f}"  # adding 0 turns a rounded -0.0 into 0.0
+
+
+def _shown(estimate: Estimate) -> str:
+    """A difference of F1 in points with its interval; a dash where there is none."""
+    if isnan(estimate.low):
+        return f"{_points(estimate.value)} [-]"
+    return f"{_points(estimate.value)} [{_points(estimate.low)}, {_points(estimate.high)}]"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, or `a, b and c`."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
