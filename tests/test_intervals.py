@@ -227,6 +227,8 @@ def test_over_seeds_equals_student():
     x = [0.81, 0.84, 0.79, 0.83]
     low, high = scipy.stats.t.interval(0.95, 3, np.mean(x), scipy.stats.sem(x))
     assert (over_seeds(x).low, over_seeds(x).high) == pytest.approx((low, high))
+    cut = over_seeds(x, 0.8, 0.83)  # at what the number can be
+    assert (cut.value, cut.low, cut.high) == (over_seeds(x).value, 0.8, 0.83)
 
 
 def test_sign_test_equals_the_binomial_test():

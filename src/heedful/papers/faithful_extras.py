@@ -41,7 +41,7 @@ def _queries(results: Results, plan: Plan) -> Made:
         def one(setting: Setting) -> list[dict[str, Any]]:
             values = scores(results, plan, corpus, setting)
             asked = {n: values[n] for n in ("f1", *EDITS)}
-            spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy"))
+            spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy"), 0, 1)
             keys = {"corpus": corpus, "query": setting.query, "model": setting.variant}
             return [row(keys, **{"entropy / log n": spread}, **asked)]
 
@@ -96,7 +96,7 @@ def _strength(
             "permuted": "dev permuted",
         }.items()
     }
-    sure = over_seeds(per_seed(results, plan, corpus, setting, "confidence"))
+    sure = over_seeds(per_seed(results, plan, corpus, setting, "confidence"), 0, 1)
     asked = {n: values[n] for n in ("f1", *EDITS)}
     table = results[measured(plan, corpus, setting, plan.seeds[0])].get("information")
     kept = (
@@ -186,7 +186,7 @@ def _probes(results: Results, plan: Plan) -> Made:
                 for seed in plan.seeds
             ]
             values = {
-                name: over_seeds([float(table["value"][at]) for table in tables])
+                name: over_seeds([float(table["value"][at]) for table in tables], -1, 1)
                 for name, at in {
                     "accuracy": ("state", "accuracy"),
                     "baseline": ("state", "baseline"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import log
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from heedful.statistics import classification_scores, over_seeds
 ATTACKED = (*MAIN, "diabetes")
 COLLAPSED = 0.05
 """An adversary whose test F1 of either class is below this decides one class only."""
+MOST = {"JSD": log(2), "TVD": 1.0, "F1": 1.0}
+"""What adversaries are measured by, and its largest value."""
 BINS = 5
 """Bins of length with equally many documents."""
 NEGATIONS = frozenset(("not", "n't", "no", "never", "nothing", "neither", "nor", "without"))
@@ -54,7 +57,7 @@ def _curves(results: Results, plan: Plan) -> Made:
             found = []
             for strength, seeds in curve_of(results, plan, corpus, asked.variant).groupby("λ"):
                 keys = {"corpus": corpus, "model": asked.variant, "λ": strength}
-                means = {n: over_seeds(seeds[n].to_list()) for n in ("JSD", "TVD", "F1")}
+                means = {n: over_seeds(seeds[n].to_list(), 0, most) for n, most in MOST.items()}
                 found.append(row(keys, **means, collapsed=int(seeds["collapsed"].sum())))
             return found
 

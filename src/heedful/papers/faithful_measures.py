@@ -325,7 +325,7 @@ def longer_corpora(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Me
             float(instances(results, plan, c, Setting())[place]["units"].mean()) for c in corpora
         ]
         found.append(float(spearmanr(lengths, drops).statistic))
-    return over_seeds(found)
+    return over_seeds(found, -1, 1)
 
 
 def query_of_instance(results: Results, plan: Plan, corpus: str) -> Parts:

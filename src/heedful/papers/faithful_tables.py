@@ -74,7 +74,7 @@ def scores(
         "permuted": "change permuted f1",
     }.items():
         values = per_seed(results, plan, corpus, setting, asked)
-        found[name] = over_seeds(values)
+        found[name] = over_seeds(values, 0 if name == "f1" else -100, 100)
         found[f"{name} spread"] = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
         found[f"{name} by seed"] = " ".join(f"{value:.1f}" for value in values)
     for name, asked in {
@@ -216,7 +216,7 @@ def _confidence(results: Results, plan: Plan) -> Made:
         def one(asked: Setting) -> list[dict[str, Any]]:
             keys = {"corpus": corpus, "attention": asked.attention, "model": asked.variant}
             values = {
-                n: over_seeds(per_seed(results, plan, corpus, asked, name))
+                n: over_seeds(per_seed(results, plan, corpus, asked, name), 0, 1)
                 for n, name in names.items()
             }
             return [row(keys, **values)]

@@ -305,10 +305,11 @@ def median(values: ArrayLike) -> Estimate:
     return Estimate(middle, *ends, n, "order statistics", undefined)
 
 
-def over_seeds(values: ArrayLike) -> Estimate:
+def over_seeds(values: ArrayLike, least: float = -np.inf, most: float = np.inf) -> Estimate:
     """The mean of one number per seed with Student's interval: how far new seeds would differ.
 
-    Fewer than 30 seeds that all give the same number have no interval.
+    Fewer than 30 seeds that all give the same number have no interval. `least` and `most` are what
+    the number can be at all, where the interval is cut.
     """
     values = np.asarray(values, dtype=np.float64)
     defined = values[~np.isnan(values)]
@@ -319,7 +320,9 @@ def over_seeds(values: ArrayLike) -> Estimate:
     if defined.min() == defined.max():
         return replace(_constant(float(defined[0]), n), undefined=undefined)
     error = float(defined.std(ddof=1) / np.sqrt(n))
-    return replace(_student(float(defined.mean()), error, n), undefined=undefined)
+    found = _student(float(defined.mean()), error, n)
+    low, high = max(found.low, least), min(found.high, most)
+    return replace(found, low=low, high=high, undefined=undefined)
 
 
 def deviation(values: ArrayLike, together: int = 1) -> Estimate:
