@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from heedful.statistics.association import slope, spearman
+from heedful.statistics.association import slope, spearman, spearman_of_few
 from heedful.statistics.curves import mean_gap
 
 NAMES = [f"document {i}" for i in range(80)]
@@ -47,3 +47,20 @@ def test_points_may_come_in_any_order_and_only_the_common_range_counts() -> None
 
 def test_curves_without_a_common_range_have_no_height() -> None:
     assert np.isnan(mean_gap(*(np.array([[a, b]]) for a, b in ((0, 1), (0, 1), (2, 3), (0, 0))))[0])
+
+
+def test_a_correlation_of_few_points_says_how_little_it_tells() -> None:
+    lengths, drops = [17.0, 31.0, 164.0, 234.0], [5.0, 3.9, 14.1, 13.4]
+    found = spearman_of_few(lengths, drops)
+    assert found.value == pytest.approx(spearmanr(lengths, drops).statistic)
+    assert found.low < 0 < found.high < 1
+    three = spearman_of_few([1, 2, 3], [1, 3, 2])
+    assert np.isnan([three.low, three.high]).all()
+    generator = np.random.default_rng(1)
+    covered = 0
+    truth = 6 / np.pi * np.arcsin(0.6 / 2)  # Spearman's of a normal pair correlated by 0.6
+    for _ in range(400):
+        x, e = generator.normal(size=(2, 12))
+        one = spearman_of_few(x, 0.6 * x + 0.8 * e)
+        covered += one.low <= truth <= one.high
+    assert 0.91 <= covered / 400 <= 0.985

@@ -22,10 +22,10 @@ from heedful.papers import (
 from heedful.papers.faithful import STUDY
 from heedful.papers.faithful_models import Setting
 from heedful.papers.faithful_steps import crew_of, measured, measuring
-from heedful.statistics import over_seeds
+from heedful.statistics import Estimate, over_seeds
 
 ARTIFACTS = {*(f"T{i}" for i in range(1, 7)), *(f"F{i}" for i in range(1, 8)),
-             *(f"X{i}" for i in range(1, 10))}  # fmt: skip
+             *(f"X{i}" for i in range(1, 11))}  # fmt: skip
 CLAIMS = {*(f"FAI-{i}" for i in range(1, 20)), *(f"FAI-A{i}" for i in range(1, 9))}
 
 
@@ -110,6 +110,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
         adversary=(0.0, 0.3),
     )
     monkeypatch.setitem(faithful_models.SCALES, "smoke", sizes)
+    monkeypatch.setattr(faithful_measures, "FEW", 2)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -160,6 +161,35 @@ def test_orderings_are_counted_over_runs_with_a_sign_test(monkeypatch: pytest.Mo
     assert "mlm in 3 of 6 runs" in said
 
 
+def test_leaks_are_judged_training_by_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [str(place) for place in range(200)]
+    sure = np.linspace(0.5, 1, 200)
+
+    def table(confidence: np.ndarray, probability: np.ndarray) -> pd.DataFrame:
+        columns = {"instance": names, "confidence": confidence, "probability": probability}
+        return pd.DataFrame(columns)
+
+    # Two trainings, one of which leaks the more the surer it is, the other the less.
+    leaks = {0: sure, 1: -sure}
+    tables = {
+        "base": [table(leaks[seed], sure) for seed in leaks],
+        "tying": [table(np.zeros(200), sure) for _ in leaks],
+    }
+    monkeypatch.setattr(faithful_measures, "instances", lambda *asked: tables[asked[3].variant])
+    found = faithful_measures.leaks_when_sure(None, None, "sst")  # type: ignore[arg-type]
+    spearman, unsure = found["Spearman"], found["unsure"]
+    assert isinstance(spearman, Estimate)
+    assert abs(spearman.value) < 1e-12
+    # The mean over documents has no spread at all, its trainings have all there can be.
+    assert (spearman.low, spearman.high) == (-1, 1)
+    assert isinstance(unsure, Estimate)
+    assert unsure.n == 40  # documents below 0.6, in either training
+    monkeypatch.setattr(faithful_measures, "FEW", 81)
+    few = faithful_measures.leaks_when_sure(None, None, "sst")["unsure"]  # type: ignore[arg-type]
+    assert isinstance(few, NotMeasurable)
+    assert "80 decisions only" in few.reason
+
+
 def test_an_adversary_is_dearer_by_the_height_of_its_curve_at_each_seed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -189,18 +219,6 @@ def test_an_adversary_is_dearer_by_the_height_of_its_curve_at_each_seed(
     tables["mlm"] = {"0": table((0, 1, 2), 2.0, lifts), "0.3": table((0, 1, 2), 3.0, lifts)}
     nowhere = faithful_measures.gap(tables, None, "sst", "mlm")  # type: ignore[arg-type]
     assert (nowhere.n, nowhere.undefined) == (0, 3)
-
-
-def test_without_an_unsure_document_leakage_there_cannot_be_measured(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows = pd.DataFrame({"instance": list("abcd"), "confidence": [0.9, 0.8, 0.7, 0.6]})
-    sure = {"": [0.99, 0.9, 0.8, 0.7], "some": [0.99, 0.9, 0.55, 0.52]}
-    for kind, probability in sure.items():
-        tables = [rows.assign(probability=probability)]
-        monkeypatch.setattr(faithful_measures, "instances", lambda *asked, t=tables: t)
-        unsure = faithful_measures.leaks_when_sure(None, None, "ng")["unsure"]
-        assert isinstance(unsure, NotMeasurable) == (not kind)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "paper"])

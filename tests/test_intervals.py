@@ -21,6 +21,7 @@ from heedful.statistics import (
     quantile,
     resampling_weights,
     sign_test,
+    widened,
 )
 
 torch.set_num_threads(1)
@@ -229,6 +230,29 @@ def test_over_seeds_equals_student():
     assert (over_seeds(x).low, over_seeds(x).high) == pytest.approx((low, high))
     cut = over_seeds(x, 0.8, 0.83)  # at what the number can be
     assert (cut.value, cut.low, cut.high) == (over_seeds(x).value, 0.8, 0.83)
+
+
+def test_trainings_widen_an_interval_over_documents():
+    found = mean(np.random.default_rng(0).normal(0, 1, 100), names(100))
+    seeds = [0.1, 0.5, 0.3]
+    half = over_seeds(seeds).high - over_seeds(seeds).value
+    wide = widened(found, seeds)
+    assert wide.value == found.value
+    assert (wide.value - wide.low) ** 2 == pytest.approx((found.value - found.low) ** 2 + half**2)
+    assert (wide.high - wide.value) ** 2 == pytest.approx((found.high - found.value) ** 2 + half**2)
+    assert widened(found, [0.3]) == found  # one training tells nothing of others
+    assert widened(found, [0.3, 0.3]) == found
+
+
+def test_documents_and_trainings_together_cover_the_truth():
+    rng = np.random.default_rng(5)
+    covered = 0
+    for _ in range(300):
+        shift, texts = rng.normal(0, 0.3, 5), rng.normal(0, 1, 60)
+        values = texts + shift[:, None]  # five trainings read the same texts
+        found = widened(mean(values.mean(0), names(60)), values.mean(1))
+        covered += found.low <= 0 <= found.high
+    assert 0.92 <= covered / 300 <= 0.995
 
 
 def test_sign_test_equals_the_binomial_test():

@@ -1,5 +1,6 @@
 """The strength of a remedy chosen on the user's own dev set."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from heedful.corpora import Corpus, encode, planted
 from heedful.errors import InputError
 from heedful.jobs import load, train
-from heedful.jobs.remedy import remedy, swept
+from heedful.jobs.remedy import OBJECTIVES, remedy, swept
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import Source, source_of
 from heedful.jobs.strengths import choose
@@ -106,10 +107,9 @@ def test_masked_words_freeze_the_embeddings_of_all_models(
 def test_bad_requests_are_refused(run: Path, corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="objective"):
         remedy(run, corpus, tmp_path / "a", objective="prayer")
-    with pytest.raises(InputError, match="from 0 up"):
-        remedy(run, corpus, tmp_path / "a", strengths=(-1.0,))
-    with pytest.raises(InputError, match="strengths above 0"):
-        remedy(run, corpus, tmp_path / "a", strengths=(0.0, 1.0))
+    for strength in (-1.0, 0.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match=f"strengths above 0 .*; got {strength:g}"):
+            remedy(run, corpus, tmp_path / "a", strengths=(1.0, strength))
     for limit in (-0.5, float("nan"), float("inf")):
         with pytest.raises(InputError, match=f"from 0 to 100; got {limit}"):
             remedy(run, corpus, tmp_path / "a", limit=limit)
@@ -191,5 +191,23 @@ def test_strengths_are_read_from_the_objective() -> None:
     for wrong in ("tying:", "tying:3,", "tying:strong"):
         with pytest.raises(InputError, match="tying:3,10"):
             swept(wrong)
+    with pytest.raises(InputError, match=r"strengths above 0 .*; got -1"):
+        swept("mlm:1,-1")  # before documents are opened
     with pytest.raises(InputError, match="known: mlm, tying"):
         swept("prayer:3")
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_within", "following"),
+    [(1.0, False, "0.33"), (1.0, True, "1.7"), (10.0, True, "17"), (30.0, True, "90")],
+)
+def test_after_a_sweep_a_strength_that_it_did_not_try_is_named(
+    run: Path, tmp_path: Path, kept: float, is_within: bool, following: str
+) -> None:
+    tried = [{"strength": strength} for strength in OBJECTIVES["tying"][1]]
+    chosen = {"strength": kept, "is_within": is_within}
+    shutil.copytree(run, tmp_path / "kept")
+    swept_once = {"objective": "tying", "tried": tried, "chosen": chosen}
+    write_json(tmp_path / "kept" / "remedy.json", swept_once)
+    with pytest.raises(InputError, match=f"such as --objective tying:{following}, or"):
+        remedy(tmp_path / "kept", planted(2, "short", 4, {"train": 9}), tmp_path / "again")

@@ -177,7 +177,8 @@ def test_a_search_round_trips_with_its_intervals_and_its_limit() -> None:
 
 
 def test_a_choice_that_dev_settles_is_not_doubted() -> None:
-    *table, said, following = searched(CLEAR, CLEAR, DEAR).lines()
+    *table, legend, said, following = searched(CLEAR, CLEAR, DEAR).lines()
+    assert legend.startswith("All in points of dev F1.")
     assert said.endswith("No other one that costs at most 1.5 points buys more.")
     assert table[3].endswith(" 0.2 [0.0, 0.4]    20.0 [10.0, 30.0]   kept")
     assert "[" not in table[1]
@@ -199,6 +200,10 @@ def test_what_dev_is_too_small_to_tell_is_said_in_one_sentence() -> None:
     unsure = price((0.012, -0.01, 0.042), buys=(0.02, -0.01, 0.04))
     said = searched(near, unsure, DEAR).lines()[-2]
     assert "4.2 points, it may buy no reliance and 1 may do as well; more" in said
+    for high, is_told in ((0.01, True), (-0.01, False)):
+        loses = price((0.002, 0.0, 0.004), buys=(-0.02, -0.05, high))
+        said = searched(CLEAR, loses, DEAR).lines()[-2]
+        assert ("With 96 dev documents it may buy reliance after all; more" in said) == is_told
     none = price((0.0, float("nan"), float("nan")))
     *table, said, _ = searched(CLEAR, none, DEAR).lines()
     assert "its cost has no interval; more" in said

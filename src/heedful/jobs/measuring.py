@@ -1,7 +1,8 @@
 """Statistics of claims from per-instance rows and from seeds.
 
 The rows of several seeds are averaged per instance first; the interval is then over instances.
-Where the spread between trainings is what matters, take one number per seed: `across_seeds`.
+Where a claim is about any training, `trained_average` and `trained_contrast` widen it by how far
+the seeds differ; where nothing else matters, take one number per seed: `across_seeds`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from heedful.jobs.results import Results, Step
-from heedful.statistics import Estimate, mean, over_seeds, paired
+from heedful.statistics import Estimate, mean, over_seeds, paired, widened
 
 T = TypeVar("T")
 Chosen = Mapping[str, Any]
@@ -60,6 +61,23 @@ def contrast(
     two = per_instance(second, column, second_rows)
     one, two = one.align(two, join="inner")
     return paired(one.to_numpy(), two.to_numpy(), _names(one))
+
+
+def trained_average(tables: Sequence[pd.DataFrame], column: str) -> Estimate:
+    """`average` of a share over documents and trainings: the interval carries both."""
+    each = [float(per_instance([one], column).mean()) for one in tables]
+    return widened(average(tables, column), each, 0, 1)
+
+
+def trained_contrast(
+    first: Sequence[pd.DataFrame], second: Sequence[pd.DataFrame], column: str
+) -> Estimate:
+    """`contrast` over documents and trainings, paired by both."""
+    apart = [
+        float((per_instance([one], column) - per_instance([two], column)).mean())
+        for one, two in zip(first, second, strict=True)
+    ]
+    return widened(contrast(first, second, column), apart)
 
 
 def across_seeds(

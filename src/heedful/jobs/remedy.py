@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,9 +50,11 @@ def swept(text: str) -> tuple[str, tuple[float, ...]]:
     if name not in OBJECTIVES:
         raise unknown("objective", name, OBJECTIVES)
     try:
-        return name, tuple(float(one) for one in listed.split(",")) if colon else ()
+        strengths = tuple(float(one) for one in listed.split(",")) if colon else ()
     except ValueError:
         raise InputError(f"Strengths to try read {name}:5 or {name}:3,10; got {text!r}.") from None
+    _refuse_strengths(strengths)
+    return name, strengths
 
 
 def source_again(run: Path) -> Source:
@@ -90,6 +93,7 @@ def remedy(
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
     refuse_limit(limit)
+    _refuse_strengths(strengths)
     source, out = _training(run), Path(out)
     if (source.path / RESULT).is_file() and not strengths:
         _refuse_kept(source, objective, limit)
@@ -106,8 +110,6 @@ def remedy(
         strength: with_settings(Penalties, {**over, penalty: strength})
         for strength in (0.0, *wanted)
     }
-    if wanted[0] == 0:
-        raise InputError("A strength of 0 is the untreated model; give strengths above 0.")
     seed, target = int(source.configuration["seed"]), str(device_of(device))
     if corpus.fingerprint != source.record["corpus"]:
         raise InputError(
@@ -148,16 +150,37 @@ def remedy(
     return result
 
 
+def _refuse_strengths(strengths: Sequence[float]) -> None:
+    """Raises at a strength that is none."""
+    for strength in strengths:
+        if not 0 < strength < inf:
+            raise InputError(
+                f"Give strengths above 0 (0, the untreated model, is always trained beside them); "
+                f"got {strength:g}."
+            )
+
+
 def _refuse_kept(run: RunFolder, objective: str, limit: float) -> None:
     """Raises where a run is what the same sweep kept: it would only be made once more."""
     found = read_json(run.path / RESULT)
     if (found["objective"], found.get("limit", LIMIT)) == (objective, limit):
         kept = found["chosen"]["strength"]
         raise InputError(
-            f"{run.path} is what a sweep of {objective} kept, at {kept:g}; to go farther name "
-            f"strengths, such as --objective {objective}:{3 * kept:g}, or let them cost more with "
-            "--limit."
+            f"{run.path} is what a sweep of {objective} kept, at {kept:g}; to go on, name a "
+            f"strength that it did not try, such as --objective {objective}:{_untried(found)}, or "
+            "set what one may cost with --limit."
         )
+
+
+def _untried(found: Mapping[str, Any]) -> str:
+    """A strength to try after a sweep: weaker than all if all cost too much, else stronger."""
+    tried, kept = [one["strength"] for one in found["tried"]], found["chosen"]["strength"]
+    stronger = [strength for strength in tried if strength > kept]
+    if not found["chosen"]["is_within"]:
+        following = min(tried) / 3
+    else:
+        following = sqrt(kept * min(stronger)) if stronger else 3 * kept
+    return typed(float(f"{following:.2g}"))
 
 
 def _per_dimension(usual: Sequence[float], run: RunFolder) -> tuple[float, ...]:

@@ -29,6 +29,12 @@ from heedful.statistics.scores import mean_of_defined
 
 LIMIT = 1.5
 """How many points of dev F1 a strength may cost, unless another limit is given."""
+LEGEND = (
+    "All in points of dev F1. flat, shuffled: its change when attention is flattened or shuffled; "
+    "cost: F1 at 0 minus F1 here; buys: what flattening and shuffling take away here, minus what "
+    "they take at 0."
+)
+"""What stands in the columns of the table."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +136,7 @@ class Remedy:
         )
 
     def lines(self) -> list[str]:
-        """The search for the terminal: a line per strength, then what was kept."""
+        """The search for the terminal: a line per strength, what was kept, and what to do next."""
         head = f"{'strength':>10} {'dev F1':>7} {'flat':>6} {'shuffled':>9}"
         found = [*self.notes, f"{head} {'cost [95 %]':>20} {'buys [95 %]':>20}"]
         priced = self._priced()
@@ -147,7 +153,7 @@ class Remedy:
                 line += f" {_points(cost):>20} {_points(bought):>20}"
             found.append(line + ("   kept" if one.strength == self.chosen.strength else ""))
         said = filter(None, (self._kept(), self._doubt()))
-        return [*found, *said, f"Next: heedful audit {quote(str(self.folder))}"]
+        return [*found, LEGEND, *said, f"Next: heedful audit {quote(str(self.folder))}"]
 
     def _kept(self) -> str:
         """What the strength that was kept costs and buys, and why it is this one."""
@@ -183,6 +189,8 @@ class Remedy:
             doubts.append(f"its cost may be anything from {low} to {high} points")
         if kept.buys.value > 0 and kept.buys.side(0) == "straddles":
             doubts.append("it may buy no reliance")
+        elif kept.buys.value <= 0 < kept.buys.high:
+            doubts.append("it may buy reliance after all")
         rivals = [f"{one:g}" for one, price in priced.items() if price.is_rival(self.limit)]
         doubts += [f"{_listed(rivals)} may do as well"] if rivals else []
         if not doubts:

@@ -42,6 +42,7 @@ _CEILING = {
     for sample in ("MF", "RS")
     for what, side in {"residual share": at_least(0.85), "tying minus mlm": above(0)}.items()
 }
+_BOTH = "interval over documents and trainings"
 _DEPTH_NEEDS = steps_of(DEPTHS)
 
 CLAIMS = (
@@ -90,16 +91,17 @@ CLAIMS = (
     Claim("FAI-11", "In the base model most words alone give nearly the final probability; tying "
           "keeps neutral words near the boundary.", "5, Figure 2",
           "share of words within .1 of the sentence, base minus tying; within .1 of even odds, "
-          "tying minus base", "one sentence", above(0), words_near,
+          f"tying minus base; {_BOTH}", "one sentence", above(0), words_near,
           steps_of(models(("base", "tying"), ("+",))), (SMOKE, "sst")),
     Claim("FAI-12", "Leakage happens only where the model is confident.", "caption of Figure 6",
           "Spearman of single-word probability (base minus tying) with base's probability; mean "
-          "difference where base is below .6, whose interval holds 0", "one sentence, belief",
+          f"difference where base is below .6, whose interval holds 0; {_BOTH}",
+          "one sentence, belief",
           {"Spearman": above(0), "unsure": holding(0)}, leaks_when_sure,
           steps_of(models(("base", "tying"), ("+",))), DEEP, "all"),
     Claim("FAI-13", "Remedies are rarely more confident in the right class than base.",
           "caption of Figure 7", "share of documents right under base with a higher probability of "
-          "the right class under the remedy", "called rare", below(0.5), rarely_surer,
+          f"the right class under the remedy; {_BOTH}", "called rare", below(0.5), rarely_surer,
           steps_of(models(("base", "tying", "mlm"), ("+",))), DEEP, "all"),
     Claim("FAI-14", "An adversary pays more output change for the same attention change when it "
           "imitates a masked-word model than a base model; other remedies alike.",
@@ -120,7 +122,7 @@ CLAIMS = (
           "uniform, default": within(0.5), "permuted, default": within(0.5)}, query_start,
           query_needs, DEEP, "all"),
     Claim("FAI-18", "Longer texts are more fragile.", "A", "slope of changed decisions on log "
-          "length; over corpora Spearman of mean length with base's drop",
+          f"length ({_BOTH}); over corpora Spearman of mean length with base's drop (Fisher)",
           "base permuted 5.0, 3.9, 14.1, 13.4, 22.4 at lengths 17, 31, 164, 234, 1927", above(0),
           longer_is_fragile, steps_of(models(("base",), ("+",))), MAIN, "all", longer_corpora),
     Claim("FAI-19", "A query that depends on the instance works equally well.", "footnote 8",

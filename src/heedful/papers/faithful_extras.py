@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from heedful.jobs.beside import gathered, row
-from heedful.jobs.measuring import average, contrast
+from heedful.jobs.measuring import trained_average, trained_contrast
 from heedful.jobs.results import Results, Step
 from heedful.jobs.study import Artifact, Made, Plan
 from heedful.papers.faithful_models import (
+    ATTENTIONS,
     CONTROLS,
     DEEP,
     EDITS,
@@ -24,8 +25,8 @@ from heedful.papers.faithful_models import (
     other_sums,
     searched,
 )
-from heedful.papers.faithful_steps import chosen, measured, per_seed, probed
-from heedful.papers.faithful_tables import each_model, models, scores, steps_of
+from heedful.papers.faithful_steps import chosen, measured, minus, per_seed, probed
+from heedful.papers.faithful_tables import each_model, informed, models, scores, steps_of
 from heedful.statistics import Estimate, over_seeds
 
 
@@ -160,10 +161,10 @@ def _rationales(results: Results, plan: Plan) -> Made:
         for variant, rows in tables.items():
             values: dict[str, Estimate] = {}
             for column, name in RATED.items():
-                values[name] = average(rows, f"{column}_attention")
-                values[f"{name}, random"] = average(rows, f"{column}_random")
+                values[name] = trained_average(rows, f"{column}_attention")
+                values[f"{name}, random"] = trained_average(rows, f"{column}_random")
                 if variant != "base":
-                    difference = contrast(rows, tables["base"], f"{column}_attention")
+                    difference = trained_contrast(rows, tables["base"], f"{column}_attention")
                     values[f"{name} − base"] = difference
             found.append(row({"corpus": corpus, "model": variant}, **values))
         return found
@@ -215,6 +216,49 @@ def _probes(results: Results, plan: Plan) -> Made:
     )
 
 
+YARDSTICK = {
+    "F1": "points trained f1",
+    "uniform": "change uniform f1",
+    "permuted": "change permuted f1",
+    "confidence": "confidence",
+}
+
+
+def _over_frozen(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(masked: Setting) -> list[dict[str, Any]]:
+            frozen = Setting(attention=masked.attention, is_frozen=True)
+            keys = {"corpus": corpus, "attention": masked.attention}
+            values = {
+                name: minus(results, plan, corpus, masked, frozen, asked)
+                for name, asked in YARDSTICK.items()
+            }
+            if masked.attention == "+":
+                values |= {
+                    f"information, {sample}": over_seeds(
+                        [
+                            informed(results, plan, corpus, masked, seed, sample)["clustered"]
+                            - informed(results, plan, corpus, frozen, seed, sample)["clustered"]
+                            for seed in plan.seeds
+                        ]
+                    )
+                    for sample in ("MF", "RS")
+                }
+            return [row(keys, **values)]
+
+        return each_model(results, plan, corpus, models(("mlm",)), one)
+
+    table = gathered(results.each(plan.corpora, of))
+    said = ", ".join(
+        f"{r['permuted']:+.1f} on {r['corpus']} ({r['attention']})" for _, r in table.iterrows()
+    )
+    return Made(
+        table,
+        sentence="Masked words freeze the word vectors. Against a base that freezes them too, "
+        f"shuffled attention changes their F1 by, in points: {said}.",
+    )
+
+
 EXTRAS = (
     Artifact("X2", "Dot attention: the start of its query", "C, no numbers there", "table",
              _queries, query_needs, DEEP),
@@ -224,6 +268,11 @@ EXTRAS = (
              control_needs, DEEP),
     Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
              _rationales, steps_of(models(RATED_VARIANTS, ("+",))), RATIONALES),
+    Artifact("X10", "Masked words against a base with frozen vectors", "ours (trap 6)", "table",
+             _over_frozen,
+             steps_of(one for a in ATTENTIONS
+                      for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))),
+             DEEP),
     Artifact("X9", "Word identity from states: a linear probe", "ours (section 6)", "table",
              _probes, _probe_needs, MAIN),
 )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from heedful.jobs.ledger import Measured, NotMeasurable, Parts
-from heedful.jobs.measuring import average, contrast, per_instance
+from heedful.jobs.measuring import per_instance, trained_contrast
 from heedful.jobs.results import Results
 from heedful.jobs.study import Plan
 from heedful.papers.faithful_figures import curve_of
@@ -25,12 +25,15 @@ from heedful.papers.faithful_models import (
 )
 from heedful.papers.faithful_steps import measured, minus, per_seed
 from heedful.papers.faithful_tables import informed
-from heedful.statistics import Estimate, mean, over_seeds
-from heedful.statistics.association import slope, spearman
+from heedful.statistics import Estimate, bootstrap, over_seeds, pooled, widened
+from heedful.statistics.association import slope, spearman_of_few
 from heedful.statistics.curves import mean_gap
+from heedful.statistics.weighted import rank_correlation
 
 UNSURE = 0.6
 """Below this probability of its own decision a model is unsure (FAI-12)."""
+FEW = 30
+"""Decisions below which a mean of them is not judged: its interval would hold anything."""
 
 
 def instances(results: Results, plan: Plan, corpus: str, setting: Setting) -> list[pd.DataFrame]:
@@ -52,7 +55,12 @@ def small_changes(results: Results, plan: Plan, corpus: str) -> Parts:
 
 
 def larger_drops(
-    variants: Sequence[str], results: Results, plan: Plan, corpus: str, score: str = "f1"
+    variants: Sequence[str],
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    score: str = "f1",
+    edits: Sequence[str] = EDITS,
 ) -> Parts:
     """FAI-2 to FAI-4: change of the score under each edit, remedy minus base."""
     return Parts(
@@ -63,7 +71,7 @@ def larger_drops(
             )
             for variant in variants
             for attention in ATTENTIONS
-            for edit in EDITS
+            for edit in edits
         }
     )  # fmt: skip
 
@@ -193,28 +201,53 @@ def words_near(results: Results, plan: Plan, corpus: str) -> Parts:
     tied = instances(results, plan, corpus, Setting("tying"))
     return Parts(
         {
-            "near the sentence, base minus tying": contrast(base, tied, "near"),
-            "near even odds, tying minus base": contrast(tied, base, "undecided"),
+            "near the sentence, base minus tying": trained_contrast(base, tied, "near"),
+            "near even odds, tying minus base": trained_contrast(tied, base, "undecided"),
         }
     )
 
 
 def leaks_when_sure(results: Results, plan: Plan, corpus: str) -> Parts:
-    """FAI-12."""
+    """FAI-12, of each training by itself: how sure it is, and what its words alone leak."""
     base = instances(results, plan, corpus, Setting())
     tied = instances(results, plan, corpus, Setting("tying"))
-    more = per_instance(base, "confidence") - per_instance(tied, "confidence")
-    sure = per_instance(base, "probability").reindex(more.index)
-    names = [str(name) for name in more.index]
-    unsure = more[sure < UNSURE]
-    absent = NotMeasurable(f"base is never less than {UNSURE:g} sure of its decision")
-    there = mean(unsure.to_numpy(), [str(name) for name in unsure.index])
-    return Parts(
-        {
-            "Spearman": spearman(sure.to_numpy(), more.to_numpy(), names),
-            "unsure": there if len(unsure) else absent,
-        }
-    )
+    seen = [
+        pd.DataFrame(
+            {
+                "sure": per_instance([one], "probability"),
+                "more": per_instance([one], "confidence") - per_instance([two], "confidence"),
+            }
+        ).dropna()
+        for one, two in zip(base, tied, strict=True)
+    ]
+    return Parts({"Spearman": _goes_with(seen), "unsure": _where_unsure(seen)})
+
+
+def _goes_with(seen: Sequence[pd.DataFrame]) -> Estimate:
+    """The mean over trainings of the rank correlation, on the documents that all of them have."""
+    shared = pd.concat([one["more"] for one in seen], axis=1, join="inner").index
+    each = [
+        rank_correlation(one["sure"][shared].to_numpy(), one["more"][shared].to_numpy())
+        for one in seen
+    ]
+
+    def statistic(weights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.asarray(np.mean([one(weights) for one in each], axis=0))
+
+    alone = [float(one(np.ones((1, len(shared))))[0]) for one in each]
+    return widened(bootstrap(statistic, [str(name) for name in shared]), alone, -1, 1)
+
+
+def _where_unsure(seen: Sequence[pd.DataFrame]) -> Estimate | NotMeasurable:
+    """The mean leak of decisions that their own training was unsure of."""
+    unsure = [one["more"][one["sure"] < UNSURE] for one in seen]
+    every = pd.concat(unsure)
+    if len(every) < FEW:
+        return NotMeasurable(
+            f"base is less than {UNSURE:g} sure of {len(every)} decisions only, of {FEW} needed"
+        )
+    found = pooled(every.to_numpy(), [str(name) for name in every.index], is_difference=True)
+    return widened(found, [float(one.mean()) for one in unsure])
 
 
 def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
@@ -232,10 +265,10 @@ def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
         remedy = instances(results, plan, corpus, Setting(variant))
         for one, other in zip(base, remedy, strict=True):
             first, second = right(one).align(right(other), join="inner")
-            surer = (second > first)[first > 0.5].astype(float)
-            parts.append(surer.rename_axis("instance").reset_index(name="surer"))
-        every = pd.concat(parts).groupby("instance")["surer"].mean().reset_index()
-        found[variant] = average([every], "surer")
+            parts.append((second > first)[first > 0.5].astype(float))
+        every = pd.concat(parts)
+        shared = pooled(every.to_numpy(), [str(name) for name in every.index])
+        found[variant] = widened(shared, [float(one.mean()) for one in parts], 0, 1)
     return Parts(found)
 
 
@@ -305,27 +338,23 @@ def query_start(results: Results, plan: Plan, corpus: str) -> Parts:
 def longer_is_fragile(results: Results, plan: Plan, corpus: str) -> Estimate:
     """FAI-18 within a corpus."""
     tables = instances(results, plan, corpus, Setting())
+    each = [per_instance([one], "uniform_changes") for one in tables]
     changes = per_instance(tables, "uniform_changes")
     length = np.log(per_instance(tables, "units").reindex(changes.index).to_numpy())
-    return slope(length, changes.to_numpy(), [str(name) for name in changes.index])
+    whole = slope(length, changes.to_numpy(), [str(name) for name in changes.index])
+    return widened(whole, [float(np.polyfit(length, one.to_numpy(), 1)[0]) for one in each])
 
 
 def longer_corpora(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Measured:
-    """FAI-18 across corpora: per seed Spearman's correlation of length with base's drop."""
-    from scipy.stats import spearmanr
-
+    """FAI-18 across corpora: Spearman's correlation of length with base's mean drop."""
     if len(corpora) < 3:
         return NotMeasurable(f"a correlation over corpora needs three; at hand: {len(corpora)}")
-    found = []
-    for place in range(len(plan.seeds)):
-        drops = [
-            -per_seed(results, plan, c, Setting(), "change permuted f1")[place] for c in corpora
-        ]
-        lengths = [
-            float(instances(results, plan, c, Setting())[place]["units"].mean()) for c in corpora
-        ]
-        found.append(float(spearmanr(lengths, drops).statistic))
-    return over_seeds(found, -1, 1)
+    drops, lengths = [], []
+    for corpus in corpora:
+        changes = per_seed(results, plan, corpus, Setting(), "change permuted f1")
+        drops.append(-float(np.mean(changes)))
+        lengths.append(float(instances(results, plan, corpus, Setting())[0]["units"].mean()))
+    return spearman_of_few(lengths, drops)
 
 
 def query_of_instance(results: Results, plan: Plan, corpus: str) -> Parts:

@@ -246,6 +246,7 @@ OTHER_SUMS = ("sst", SMOKE)
 CONTROLS = {
     "base, frozen vectors": Setting(is_frozen=True),
     "tying, frozen vectors": Setting("tying", is_frozen=True),
+    "base •, frozen vectors": Setting(attention="•", is_frozen=True),
     "base, random vectors": Setting(is_random=True),
     "tying, random vectors": Setting("tying", is_random=True),
     "base, query of the instance": Setting(attention="•", query="instance"),

@@ -25,6 +25,7 @@ from heedful.statistics.intervals import (
     proportion,
     quantile,
     sign_test,
+    widened,
 )
 from heedful.statistics.resampling import resampling_weights
 from heedful.statistics.scores import (
@@ -64,4 +65,5 @@ __all__ = [
     "top_overlap",
     "top_units",
     "total_variation",
+    "widened",
 ]

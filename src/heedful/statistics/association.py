@@ -20,6 +20,21 @@ def spearman(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) ->
     return bootstrap(rank_correlation(first, second), kept, seed)
 
 
+def spearman_of_few(x: ArrayLike, y: ArrayLike) -> Estimate:
+    """Spearman's rank correlation of a few points, too few to draw from, with Fisher's interval.
+
+    On the scale of its inverse hyperbolic tangent its variance is about (1 + r²/2) / (n - 3)
+    (Bonett & Wright, 2000): three points have no interval, and four tell next to nothing.
+    """
+    n = len(np.asarray(x))
+    r = float(rank_correlation(x, y)(np.ones((1, n)))[0])
+    if n < 4 or not abs(r) < 1:
+        return Estimate(r, float("nan"), float("nan"), n, "none")
+    half = 1.959964 * np.sqrt((1 + r * r / 2) / (n - 3))
+    low, high = np.tanh(np.arctanh(r) + np.array([-half, half])).tolist()
+    return Estimate(r, low, high, n, "fisher z")
+
+
 def pearson(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:
     """Pearson's correlation with a percentile interval."""
     return _weighted(*_defined(x, y, names), seed, is_slope=False)

@@ -325,6 +325,24 @@ def over_seeds(values: ArrayLike, least: float = -np.inf, most: float = np.inf) 
     return replace(found, low=low, high=high, undefined=undefined)
 
 
+def widened(
+    found: Estimate, per_seed: ArrayLike, least: float = -np.inf, most: float = np.inf
+) -> Estimate:
+    """An estimate over documents, its interval widened by how far trainings differ.
+
+    Documents and seeds err independently, so half-widths add as squares; that of the seeds is
+    Student's. Seeds without an interval of their own, as a single one, add nothing. `least` and
+    `most` are what the number can be at all.
+    """
+    half = over_seeds(per_seed).high - over_seeds(per_seed).value
+    if np.isnan([half, found.low, found.high]).any():
+        return found
+    low, high = found.value - found.low, found.high - found.value
+    low, high = found.value - float(np.hypot(low, half)), found.value + float(np.hypot(high, half))
+    low, high = max(low, least), min(high, most)
+    return replace(found, low=low, high=high, method=f"{found.method}, student-t")
+
+
 def deviation(values: ArrayLike, together: int = 1) -> Estimate:
     """The standard deviation of one number per seed, with the interval of a normal sample's (χ²).
 
