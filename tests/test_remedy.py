@@ -9,7 +9,7 @@ import pytest
 from heedful.corpora import Corpus, encode, planted
 from heedful.errors import InputError
 from heedful.jobs import load, train
-from heedful.jobs.remedy import OBJECTIVES, remedy, swept
+from heedful.jobs.remedy import OBJECTIVES, RESULT, next_objective, remedy, swept
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import Source, source_of
 from heedful.jobs.strengths import choose
@@ -211,3 +211,11 @@ def test_after_a_sweep_a_strength_that_it_did_not_try_is_named(
     write_json(tmp_path / "kept" / "remedy.json", swept_once)
     with pytest.raises(InputError, match=f"such as --objective tying:{following}, or"):
         remedy(tmp_path / "kept", planted(2, "short", 4, {"train": 9}), tmp_path / "again")
+
+
+def test_a_run_that_a_sweep_kept_is_advised_a_strength_it_did_not_try(tmp_path: Path) -> None:
+    tried = [{"strength": 1.0}, {"strength": 10.0}]
+    for kept, is_within, advised in ((1.0, True, "3.2"), (10.0, True, "30"), (1.0, False, "0.33")):
+        chosen = {"strength": kept, "is_within": is_within}
+        write_json(tmp_path / RESULT, {"objective": "tying", "tried": tried, "chosen": chosen})
+        assert next_objective(tmp_path) == f"tying:{advised}"

@@ -80,7 +80,7 @@ def test_intervals_are_those_of_documents_drawn_by_hand(classes: int) -> None:
         scores = []
         for one in decided:
             pairs = list(zip(gold[drawn].tolist(), one[drawn].tolist(), strict=True))
-            for c in [1] if classes == 2 else range(classes):
+            for c in range(classes):
                 named = sum((is_c == c) + (said == c) for is_c, said in pairs)
                 scores.append(2 * sum(is_c == said == c for is_c, said in pairs) / named)
         return sum(scores) / len(scores)
@@ -140,14 +140,16 @@ def test_f1_and_reliance_of_four_documents_worked_out_by_hand() -> None:
         ("a", "b", "c", "d"),
         gold,
         gold[None],  # F1 1
-        np.array([[1, 0, 0, 0]]),  # one of two found, nothing wrong: 2/3
-        np.array([[1, 1, 1, 1], [0, 0, 0, 0]]),  # 2/3 and 0
+        np.array([[1, 0, 0, 0]]),  # one of two found, nothing wrong: 2/3; of the other class 4/5
+        np.array([[1, 1, 1, 1], [0, 0, 0, 0]]),  # 2/3 and 0, and the other way round
         2,
     )
     found = one.at(3.0)
     assert (found.strength, found.f1) == (3.0, 1.0)
-    assert (found.uniform, found.permuted) == pytest.approx((-1 / 3, -2 / 3))
-    assert found.reliance == pytest.approx(1)
+    assert (found.uniform, found.permuted) == pytest.approx((11 / 15 - 1, 1 / 3 - 1))
+    assert found.reliance == pytest.approx(4 / 15 + 2 / 3)
+    of_one = replace(one, of_class=1).at(3.0)
+    assert (of_one.uniform, of_one.permuted) == pytest.approx((-1 / 3, -2 / 3))
 
 
 def price(
@@ -178,7 +180,7 @@ def test_a_search_round_trips_with_its_intervals_and_its_limit() -> None:
 
 def test_a_choice_that_dev_settles_is_not_doubted() -> None:
     *table, legend, said, following = searched(CLEAR, CLEAR, DEAR).lines()
-    assert legend.startswith("All in points of dev F1.")
+    assert legend.startswith("All in points of dev F1 (mean over classes).")
     assert said.endswith("No other one that costs at most 1.5 points buys more.")
     assert table[3].endswith(" 0.2 [0.0, 0.4]    20.0 [10.0, 30.0]   kept")
     assert "[" not in table[1]
@@ -224,3 +226,13 @@ def test_the_limit_in_force_is_the_one_that_is_said() -> None:
         "(flattening and shuffling together). Every strength costs more than 2.5 points; the "
         "cheapest was kept."
     )
+
+
+def test_a_model_that_calls_all_by_one_class_is_seen_to_lose_its_attention() -> None:
+    gold = np.array([0, 1] * 20)
+    names = tuple(f"d{i}" for i in range(40))
+    right, one = gold[None], np.ones((1, 40), dtype=np.int64)
+    found = Decisions(names, gold, right, one, one, 2).at(3.0)
+    assert (found.f1, found.uniform) == (1.0, pytest.approx(1 / 3 - 1))  # F1 0 and 2/3
+    of_one = Decisions(names, gold, right, one, one, 2, of_class=1).at(3.0)
+    assert of_one.uniform == pytest.approx(2 / 3 - 1)

@@ -132,12 +132,11 @@ class Verdict:
     ranking: Ranking | None = None
     """All explanations of the model by how faithful they are, where words were deleted."""
 
-    def naming(self, run: Path) -> Verdict:
-        """The verdict with that run in the command it advises, ready to paste into a shell."""
-        command = f"--from {shlex.quote(str(run))} "
-        return replace(
-            self, advice=tuple(line.replace("--from RUN ", command) for line in self.advice)
-        )
+    def naming(self, run: Path, objective: str = "tying") -> Verdict:
+        """The verdict with that run and objective in the command it advises, ready to paste."""
+        command = f"--from {shlex.quote(str(run))} --objective {objective}"
+        advised = "--from RUN --objective tying"
+        return replace(self, advice=tuple(one.replace(advised, command) for one in self.advice))
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain data."""

@@ -21,6 +21,7 @@ from heedful.errors import InputError, unknown
 from heedful.importance import methods_of
 from heedful.jobs.examining import Examination
 from heedful.jobs.opening import Decider, deciding, device_of, load, read_by
+from heedful.jobs.remedy import next_objective
 from heedful.jobs.sampling import sampled, subset
 from heedful.jobs.settings import Settings
 from heedful.jobs.sources import Source, source_of
@@ -201,7 +202,7 @@ class _Job:
             write_json(self.run.findings / "verdict.json", verdict)
             render(self.run.path)
         if self.trained:  # said, not stored: a folder can be moved
-            verdict = verdict.naming(self.trained)
+            verdict = verdict.naming(self.trained, next_objective(self.trained))
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
 

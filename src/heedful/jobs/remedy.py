@@ -160,6 +160,18 @@ def _refuse_strengths(strengths: Sequence[float]) -> None:
             )
 
 
+def next_objective(run: Path) -> str:
+    """What to train a run under next: tying, or a strength that the sweep which kept it left out.
+
+    >>> next_objective(Path("no such run"))
+    'tying'
+    """
+    if not (run / RESULT).is_file():
+        return "tying"
+    found = read_json(run / RESULT)
+    return f"{found['objective']}:{_untried(found)}"
+
+
 def _refuse_kept(run: RunFolder, objective: str, limit: float) -> None:
     """Raises where a run is what the same sweep kept: it would only be made once more."""
     found = read_json(run.path / RESULT)
@@ -167,7 +179,7 @@ def _refuse_kept(run: RunFolder, objective: str, limit: float) -> None:
         kept = found["chosen"]["strength"]
         raise InputError(
             f"{run.path} is what a sweep of {objective} kept, at {kept:g}; to go on, name a "
-            f"strength that it did not try, such as --objective {objective}:{_untried(found)}, or "
+            f"strength that it did not try, such as --objective {next_objective(run.path)}, or "
             "set what one may cost with --limit."
         )
 

@@ -30,9 +30,9 @@ from heedful.statistics.scores import mean_of_defined
 LIMIT = 1.5
 """How many points of dev F1 a strength may cost, unless another limit is given."""
 LEGEND = (
-    "All in points of dev F1. flat, shuffled: its change when attention is flattened or shuffled; "
-    "cost: F1 at 0 minus F1 here; buys: what flattening and shuffling take away here, minus what "
-    "they take at 0."
+    "All in points of dev F1 (mean over classes). flat, shuffled: its change when attention is "
+    "flattened or shuffled; cost: F1 at 0 minus F1 here; buys: what flattening and shuffling take "
+    "away here, minus what they take at 0."
 )
 """What stands in the columns of the table."""
 
@@ -43,7 +43,7 @@ class Strength:
 
     strength: float
     f1: float
-    """F1 of the last class of two; of more classes the mean over classes."""
+    """The mean over classes, or that of the class asked for."""
     uniform: float
     """Change of F1 when attention is flattened."""
     permuted: float
@@ -248,6 +248,9 @@ class Decisions:
     permuted: Int[np.ndarray, "draw instance"]
     classes: int
     """How many classes there are."""
+    of_class: int | None = None
+    """Whose F1; none takes the mean over classes. Of one class alone it stays high for a model
+    that, without its attention, calls everything by that class."""
 
     def f1(
         self, weights: Float64[np.ndarray, "replicate instance"] | None = None
@@ -256,7 +259,7 @@ class Decisions:
         columns = []
         for decided in (self.trained, self.uniform, self.permuted):
             scores = classification_scores(decided, self.gold, self.classes, weights)
-            f1 = scores.f1[..., 1] if self.classes == 2 else scores.macro_f1
+            f1 = scores.macro_f1 if self.of_class is None else scores.f1[..., self.of_class]
             columns.append(mean_of_defined(f1, 1))
         return np.stack(columns, axis=1)
 
@@ -266,7 +269,9 @@ class Decisions:
         return Strength(strength, trained, flat - trained, shuffled - trained)
 
 
-def on_dev(model: Decider, corpus: EncodedCorpus, seed: int, device: str) -> Decisions:
+def on_dev(
+    model: Decider, corpus: EncodedCorpus, seed: int, device: str, of_class: int | None = None
+) -> Decisions:
     """What the model decides of the dev documents, from one reading."""
     refuse_dev(corpus)
     tables = [
@@ -281,6 +286,7 @@ def on_dev(model: Decider, corpus: EncodedCorpus, seed: int, device: str) -> Dec
         rows["uniform"].to_numpy(dtype=np.int64)[None],
         np.stack(list(rows["permuted"])).T,
         len(model.classes),
+        of_class,
     )
 
 

@@ -129,7 +129,9 @@ def weighed(model: Step[PretrainedClassifier], strength: float, seed: int) -> St
 
     def compute(results: Results) -> dict[str, Any]:
         opened = results[model].to(results.device)
-        return asdict(on_dev(opened, results[text], seed, results.device).at(strength))
+        positive = 1 if len(opened.classes) == 2 else None  # as in the paper
+        found = on_dev(opened, results[text], seed, results.device, positive)
+        return asdict(found.at(strength))
 
     return Step(_beside(model, "dev"), compute, {"strength": strength}, JSON, (model, text))
 
