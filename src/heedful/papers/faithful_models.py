@@ -79,7 +79,7 @@ SCALES: dict[str, Sizes] = {
         masked=(0.1, 1.0),
         adversary=(0.0, 0.03, 0.3),
         few_adversary=(0.0, 0.3),
-        planted={"train": 960, "dev": 120, "test": 160},
+        planted={"train": 800, "dev": 100, "test": 160},
     ),
     "paper": Sizes(
         dim=100,
