@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heedful.jobs.reproduce import _state
 from heedful.report.index_page import StudyPage, render_study
 
 
@@ -46,3 +47,10 @@ def test_symbols_are_explained_before_the_claims_and_only_where_there_are_any():
     assert "<dt>ξ&lt;b&gt;</dt><dd>A &lt;i&gt;meaning&lt;/i&gt;.</dd>" in page
     assert page.index('id="symbols"') < page.index('id="claims"') < page.index('id="artifacts"')
     assert "Symbols" not in _page([], {})
+
+
+def test_a_corpus_says_which_of_its_parts_are_missing() -> None:
+    missing = {"imdb, mlm+": "missing in T1: no", "sst": "missing in T2: no", "sst, a": "no"}
+    assert _state(missing, "ag", "used") == "used"
+    assert _state(missing, "imdb", "used") == "used; without mlm+ (see Deviations)"
+    assert _state(missing, "sst", "used") == "missing in T2: no; without a (see Deviations)"

@@ -263,7 +263,7 @@ def _page(
                 "name": source.name,
                 "title": source.title,
                 "stand_in_for": source.stand_in_for or "",
-                "state": missing.get(source.name, state),
+                "state": _state(missing, source.name, state),
             }
         )
     return render_study(
@@ -301,6 +301,13 @@ def _deviations(plan: Plan, missing: Mapping[str, str]) -> list[str]:
         found.append(f"Not part of this run: {', '.join(left_out)}.")
     found += [f"{name} is {how}" for name, how in missing.items()]
     return [*found, *plan.study.deviations(plan)]
+
+
+def _state(missing: Mapping[str, str], corpus: str, usual: str) -> str:
+    """Whether a corpus is there, and which parts of it (`imdb, mlm+`) artifacts lack."""
+    said, prefix = missing.get(corpus, usual), f"{corpus}, "
+    parts = [name.removeprefix(prefix) for name in missing if name.startswith(prefix)]
+    return f"{said}; without {' and '.join(parts)} (see Deviations)" if parts else said
 
 
 def _missing(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:

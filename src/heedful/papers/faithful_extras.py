@@ -26,7 +26,7 @@ from heedful.papers.faithful_models import (
     searched,
 )
 from heedful.papers.faithful_steps import chosen, measured, minus, per_seed, probed
-from heedful.papers.faithful_tables import each_model, informed, models, scores, steps_of
+from heedful.papers.faithful_tables import each_model, information_minus, models, scores, steps_of
 from heedful.statistics import Estimate, over_seeds
 
 
@@ -235,12 +235,8 @@ def _over_frozen(results: Results, plan: Plan) -> Made:
             }
             if masked.attention == "+":
                 values |= {
-                    f"information, {sample}": over_seeds(
-                        [
-                            informed(results, plan, corpus, masked, seed, sample)["clustered"]
-                            - informed(results, plan, corpus, frozen, seed, sample)["clustered"]
-                            for seed in plan.seeds
-                        ]
+                    f"information, {sample}": information_minus(
+                        results, plan, corpus, masked, frozen, sample
                     )
                     for sample in ("MF", "RS")
                 }

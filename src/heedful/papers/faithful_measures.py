@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from heedful.papers.faithful_models import (
     Setting,
 )
 from heedful.papers.faithful_steps import measured, minus, per_seed
-from heedful.papers.faithful_tables import informed
+from heedful.papers.faithful_tables import information_minus, informed
 from heedful.statistics import Estimate, bootstrap, over_seeds, pooled, widened
 from heedful.statistics.association import slope, spearman_of_few
 from heedful.statistics.curves import mean_gap
@@ -140,17 +141,11 @@ def information_gain(
     is_frozen: bool = False,
 ) -> Parts:
     """FAI-8: information minus base, of one column (less its bias where a second one is named)."""
-
-    def of(variant: str, seed: int, sample: str) -> float:
-        setting = Setting(variant, is_frozen=is_frozen)
-        row = informed(results, plan, corpus, setting, seed, sample)
-        first, second = columns
-        return row[first] - (row[second] if second else 0.0)
-
+    base = Setting(is_frozen=is_frozen)
     return Parts(
         {
-            f"{variant} {sample}": over_seeds(
-                [of(variant, seed, sample) - of("base", seed, sample) for seed in plan.seeds]
+            f"{variant} {sample}": information_minus(
+                results, plan, corpus, replace(base, variant=variant), base, sample, columns
             )
             for variant in variants
             for sample in ("MF", "RS")

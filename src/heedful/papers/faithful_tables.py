@@ -208,6 +208,25 @@ def informed(
     return {str(name): value for name, value in table[chosen_row].iloc[0].items()}
 
 
+def information_minus(
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    first: Setting,
+    second: Setting,
+    sample: str,
+    columns: tuple[str, str | None] = ("clustered", None),
+) -> Estimate:
+    """First minus second setting, paired by seed, of one column, less a second one if named."""
+
+    def of(setting: Setting, seed: int) -> float:
+        found = informed(results, plan, corpus, setting, seed, sample)
+        column, bias = columns
+        return found[column] - (found[bias] if bias else 0.0)
+
+    return over_seeds([of(first, seed) - of(second, seed) for seed in plan.seeds])
+
+
 def _confidence(results: Results, plan: Plan) -> Made:
     names = {"confidence": "confidence", "pooled tokens": "confidence, pooled",
              "tokens that decide alike": "agreeing"}  # fmt: skip

@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from numpy.typing import ArrayLike
 
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import bootstrap
+from heedful.statistics.intervals import Z, bootstrap
 from heedful.statistics.weighted import Weighted, rank_correlation
 
 
@@ -30,7 +30,7 @@ def spearman_of_few(x: ArrayLike, y: ArrayLike) -> Estimate:
     r = float(rank_correlation(x, y)(np.ones((1, n)))[0])
     if n < 4 or not abs(r) < 1:
         return Estimate(r, float("nan"), float("nan"), n, "none")
-    half = 1.959964 * np.sqrt((1 + r * r / 2) / (n - 3))
+    half = Z * np.sqrt((1 + r * r / 2) / (n - 3))
     low, high = np.tanh(np.arctanh(r) + np.array([-half, half])).tolist()
     return Estimate(r, low, high, n, "fisher z")
 

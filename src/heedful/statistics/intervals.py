@@ -31,7 +31,8 @@ Statistics: TypeAlias = Callable[
 Method: TypeAlias = Literal["percentile", "bca"]
 
 _TAILS = np.array([0.025, 0.975])
-_Z = float(ndtri(0.975))
+Z = float(ndtri(0.975))
+"""Half the width of a normal 95 % interval, in standard errors."""
 _NAN = float("nan")
 _CHUNK = 2**22  # weights turned into float64 at once: 32 MiB
 _GROUPS = 200  # of BCa's jackknife
@@ -46,8 +47,8 @@ def proportion(hits: int, n: int) -> Estimate:
     if n == 0:
         return Estimate(_NAN, _NAN, _NAN, 0, "none")
     share = hits / n
-    centre = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z * np.sqrt(share * (1 - share) / n + (_Z / (2 * n)) ** 2) / (1 + _Z**2 / n)
+    centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z * np.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / (1 + Z**2 / n)
     low = 0.0 if hits == 0 else float(centre - half)
     high = 1.0 if hits == n else float(centre + half)
     return Estimate(share, low, high, int(n), "wilson")
@@ -334,7 +335,8 @@ def widened(
     Student's. Seeds without an interval of their own, as a single one, add nothing. `least` and
     `most` are what the number can be at all.
     """
-    half = over_seeds(per_seed).high - over_seeds(per_seed).value
+    seeds = over_seeds(per_seed)
+    half = seeds.high - seeds.value
     if np.isnan([half, found.low, found.high]).any():
         return found
     low, high = found.value - found.low, found.high - found.value
