@@ -69,7 +69,7 @@ def test_guesses_per_word_and_per_document_differ_by_their_counts() -> None:
 def test_guessed_words_cost_and_teach_what_autograd_says(
     models: tuple[int, ...], logits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(objectives, "LOGITS", logits)  # one place at a time, a few, all
+    monkeypatch.setitem(objectives.LOGITS, "cpu", logits)  # one place at a time, a few, all
     generator = torch.Generator().manual_seed(4)
     table, plain = (
         5 * torch.randn(*models, count, 6, generator=generator).double() for count in (11, 7)

@@ -19,8 +19,9 @@ from heedful.models.recipe import ModelConfig, Penalties
 
 MASKED_SHARE = 0.15
 """Share of words that the masked-word objective asks for."""
-LOGITS = 2**26
-"""Logits of hidden words that are held at a time, over all models: 256 MiB of float32."""
+LOGITS = {"cpu": 2**26, "cuda": 2**30}
+"""Logits of hidden words held at a time, over all models: 256 MiB of float32, and 4 GiB on a GPU,
+whose products with few rows leave most of it idle."""
 
 
 def check(config: ModelConfig, penalties: Penalties) -> None:
@@ -164,12 +165,16 @@ class _Guessed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, table: Tensor, gold: Tensor) -> Tensor:
         mean, norm = torch.empty_like(states), states.new_empty(states.shape[:-1])
-        rows = max(1, LOGITS // (states.shape[:-2].numel() * table.shape[-2]))
+        held = LOGITS.get(states.device.type, LOGITS["cpu"])
+        rows = max(1, held // (states.shape[:-2].numel() * table.shape[-2]))
         for at in range(0, states.shape[-2], rows):
             here = slice(at, at + rows)
             logits = states[..., here, :] @ table.mT
-            norm[..., here] = logits.logsumexp(-1)
-            mean[..., here, :] = logits.sub_(norm[..., here, None]).exp_() @ table
+            top = logits.amax(-1, keepdim=True)
+            odds = logits.sub_(top).exp_()
+            total = odds.sum(-1, keepdim=True)
+            mean[..., here, :] = odds @ table / total
+            norm[..., here] = (top + total.log())[..., 0]
         right = table.index_select(-2, gold)
         ctx.save_for_backward(mean - right)
         return norm - (states * right).sum(-1)
