@@ -19,8 +19,8 @@ from heedful.models.recipe import ModelConfig, Penalties
 
 MASKED_SHARE = 0.15
 """Share of words that the masked-word objective asks for."""
-LOGITS = {"cpu": 2**26, "cuda": 2**30}
-"""Logits of hidden words held at a time, over all models: 256 MiB of float32, and 4 GiB on a GPU,
+LOGITS = {"cpu": 2**26, "cuda": 2**29}
+"""Logits of hidden words held at a time, over all models: 256 MiB of float32, and 2 GiB on a GPU,
 whose products with few rows leave most of it idle."""
 
 
