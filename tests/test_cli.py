@@ -18,6 +18,7 @@ from heedful.corpora import planted
 from heedful.errors import InputError
 from heedful.jobs import load, train
 from heedful.jobs.settings import settings_of
+from heedful.papers import STUDIES
 
 TINY = """
 [model]
@@ -92,6 +93,11 @@ def test_a_mistyped_command_shows_usage_without_a_traceback(words: list[str]) ->
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "Usage" in done.stderr
+
+
+def test_help_of_reproduce_names_every_study() -> None:
+    said = " ".join(heedful("reproduce", "--help").split())
+    assert f"{', '.join(STUDIES)}, or all" in said
 
 
 def test_a_file_that_changed_since_training_is_not_taken_for_the_same(

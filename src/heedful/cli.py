@@ -46,6 +46,7 @@ from heedful.cli_options import (
 from heedful.cli_remedy import refuse_beside_from, sweep
 from heedful.cli_translator import translator
 from heedful.errors import InputError
+from heedful.papers import STUDIES
 
 app = typer.Typer(
     name="heedful",
@@ -345,7 +346,7 @@ app.command()(translator)
 
 @app.command()
 def reproduce(
-    study: Annotated[str, typer.Argument(help="A study, or all.")],
+    study: Annotated[str, typer.Argument(help=f"{', '.join(STUDIES)}, or all.")],
     only: Annotated[
         str, typer.Option("--only", help="Ids of artifacts and claims, separated by commas.")
     ] = "",

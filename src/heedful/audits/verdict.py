@@ -256,7 +256,10 @@ def _test(border: Border, finding: Finding | None) -> Test:
 
 def _advice(word: Word, ranking: Ranking | None) -> tuple[str, ...]:
     if word == "cannot tell":
-        return ("Audit more documents: a few hundred are usually enough.",)
+        return (
+            "Audit more documents, a few hundred are usually enough: a larger file or split, or "
+            "`--documents 0` for all of this one.",
+        )
     if word == "yes":
         return ("Show attention together with this page, and audit again after every retraining.",)
     instead = () if ranking is None else (ranking.recommendation,)
