@@ -131,6 +131,15 @@ def test_a_tiny_run_makes_every_table_figure_and_claim(tmp_path: Path) -> None:
     assert claims["FAI-7", "diabetes"]["verdict"] == "not measurable"
     scores = pd.read_csv(folder / "T1.csv").query("corpus == 'planted'")
     assert list(scores["model"]) == 2 * ["base", "concat", "tying", "mlm"]
+    shown = pd.read_csv(folder / "T1.shown.csv").columns
+    assert set(faithful_tables.SHOWN) < set(shown)
+    assert "permuted: F1 of class 0" in shown
+    flat = {score: faithful_tables.column("uniform", score) for score in faithful_tables.SCORES}
+    for changes in ({score: 0 for score in flat}, {s: scores[name] for s, name in flat.items()}):
+        # Accuracy is the mediant of the classes' F1, so it lies between them.
+        both = pd.concat([scores[s] + changes[s] for s in ("f1", "F1 of class 0")], axis=1)
+        accuracy = scores["accuracy"] + changes["accuracy"]
+        assert accuracy.between(both.min(axis=1) - 1e-6, both.max(axis=1) + 1e-6).all()
     assert "Deviations from the paper" in (folder / "index.html").read_text()
     again = reproduce("faithful", out=tmp_path, seeds=1, compute=False).studies[0]
     assert again.claims == found.claims

@@ -61,7 +61,7 @@ def test_gradients_are_finite_with_padding_and_without_weight(divergence: str) -
 
 def test_what_is_remembered_is_the_reading(corpus: EncodedCorpus, first) -> None:
     memory = remember(first, [corpus.splits["dev"]])
-    rows = distances(first, first, corpus.splits["dev"])
+    (rows,) = distances([first], first, corpus.splits["dev"])
     assert set(memory.attention) == set(rows["instance"])
     assert rows["jsd"].max() < 1e-12
     assert rows["tvd"].max() < 1e-12
@@ -78,7 +78,8 @@ def test_what_is_remembered_is_the_reading(corpus: EncodedCorpus, first) -> None
 def test_a_stronger_adversary_attends_farther_away(corpus: EncodedCorpus, first) -> None:
     near, far = (imitate(first, corpus, strength, FAST, seed=9) for strength in (0.0, 1.0))
     test = corpus.splits["test"]
-    one, two = distances(near.model, first, test), distances(far.model, first, test)
+    one, two = distances([near.model, far.model], first, test)
+    assert one.equals(distances([near.model], first, test)[0])  # each as if it were alone
     assert two["jsd"].mean() > one["jsd"].mean()
     assert one["jsd"].between(0, log(2)).all()
     assert far.loss < near.loss

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import torch
@@ -15,23 +17,27 @@ from heedful.statistics.divergence import js_divergence, total_variation
 
 
 def distances(
-    second: AttentionClassifier,
+    seconds: Sequence[AttentionClassifier],
     first: AttentionClassifier,
     encoded: Encoded,
     device: torch.device | str = "cpu",
-) -> pd.DataFrame:
-    """JSD between the attentions and TVD between the outputs on every document.
+) -> list[pd.DataFrame]:
+    """For each second model JSD of the attentions and TVD of the outputs on every document.
 
-    TVD is the whole definition, half the sum over all classes; the published code of the trained
-    adversary has half of it. `decision` is the second model's, so that a collapse can be seen.
+    The first model reads every document once, however many imitate it. TVD is the whole definition,
+    half the sum over all classes; the published code of the trained adversary has half of it.
+    `decision` is the second model's, so that a collapse can be seen.
     """
-    parts = []
+    found: list[list[pd.DataFrame]] = [[] for _ in seconds]
     for batch in batches(encoded, 256, max_tokens=32_768):
         here = batch.to(device)
-        one, two = read(first, here), read(second, here)
-        jsd = js_divergence(one.scores.log_softmax(-1), two.scores.log_softmax(-1))
-        tvd = total_variation(one.logits.softmax(-1), two.logits.softmax(-1))
-        columns = {"jsd": jsd, "tvd": tvd, "decision": two.decision, "label": two.labels}
-        arrays = {name: np.asarray(column.cpu()) for name, column in columns.items()}
-        parts.append(frame(batch.names, **arrays))
-    return pd.concat(parts, ignore_index=True)
+        one = read(first, here)
+        attention, output = one.scores.log_softmax(-1), one.logits.softmax(-1)
+        for parts, second in zip(found, seconds, strict=True):
+            two = read(second, here)
+            jsd = js_divergence(attention, two.scores.log_softmax(-1))
+            tvd = total_variation(output, two.logits.softmax(-1))
+            columns = {"jsd": jsd, "tvd": tvd, "decision": two.decision, "label": two.labels}
+            arrays = {name: np.asarray(column.cpu()) for name, column in columns.items()}
+            parts.append(frame(batch.names, **arrays))
+    return [pd.concat(parts, ignore_index=True) for parts in found]

@@ -82,7 +82,7 @@ def sample(
     if present < types:
         raise InputError(
             f"The sample needs {types} different words, as many as there are clusters, but the "
-            f"split has {present}; ask for at most {present} types."
+            f"split has {present}; take a larger corpus, or ask for at most {present} types."
         )
     generator = numpy_generator(seed, "information", kind)
     if kind == "MF":

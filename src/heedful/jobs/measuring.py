@@ -7,6 +7,7 @@ the seeds differ; where nothing else matters, take one number per seed: `across_
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -70,14 +71,17 @@ def trained_average(tables: Sequence[pd.DataFrame], column: str) -> Estimate:
 
 
 def trained_contrast(
-    first: Sequence[pd.DataFrame], second: Sequence[pd.DataFrame], column: str
+    first: Sequence[pd.DataFrame],
+    second: Sequence[pd.DataFrame],
+    column: str,
+    most: float = math.inf,
 ) -> Estimate:
-    """`contrast` over documents and trainings, paired by both."""
+    """`contrast` over documents and trainings, paired by both; no larger than `most` can be."""
     apart = [
         float((per_instance([one], column) - per_instance([two], column)).mean())
         for one, two in zip(first, second, strict=True)
     ]
-    return widened(contrast(first, second, column), apart)
+    return widened(contrast(first, second, column), apart, -most, most)
 
 
 def across_seeds(

@@ -18,9 +18,9 @@ from heedful.papers.faithful_models import (
     MAIN,
     QUERIES,
     RATED,
-    RATED_VARIANTS,
     RATIONALES,
     TUNED,
+    VARIANTS,
     Setting,
     other_sums,
     searched,
@@ -155,7 +155,7 @@ def _rationales(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
         tables = {
             v: [results[measured(plan, corpus, Setting(v), s)]["instances"] for s in plan.seeds]
-            for v in RATED_VARIANTS
+            for v in VARIANTS
         }
         found = []
         for variant, rows in tables.items():
@@ -164,7 +164,7 @@ def _rationales(results: Results, plan: Plan) -> Made:
                 values[name] = trained_average(rows, f"{column}_attention")
                 values[f"{name}, random"] = trained_average(rows, f"{column}_random")
                 if variant != "base":
-                    difference = trained_contrast(rows, tables["base"], f"{column}_attention")
+                    difference = trained_contrast(rows, tables["base"], f"{column}_attention", 1)
                     values[f"{name} − base"] = difference
             found.append(row({"corpus": corpus, "model": variant}, **values))
         return found
@@ -263,7 +263,7 @@ EXTRAS = (
     Artifact("X5", "Controls: vectors, queries, bias, norms", "ours", "table", _controls,
              control_needs, DEEP),
     Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
-             _rationales, steps_of(models(RATED_VARIANTS, ("+",))), RATIONALES),
+             _rationales, steps_of(models(attentions=("+",))), RATIONALES),
     Artifact("X10", "Masked words against a base with frozen vectors", "ours (trap 6)", "table",
              _over_frozen,
              steps_of(one for a in ATTENTIONS

@@ -13,7 +13,7 @@ import pandas as pd
 from heedful.jobs.beside import gathered, row
 from heedful.jobs.results import Results, Skipped, Step
 from heedful.jobs.study import Artifact, Made, Plan
-from heedful.papers.faithful_models import DEEP, MAIN, SMOKE, VARIANTS, Setting
+from heedful.papers.faithful_models import DEEP, EDITS, MAIN, SMOKE, VARIANTS, Setting
 from heedful.papers.faithful_steps import adversaries, imitated, measured
 from heedful.papers.faithful_tables import each_model, models, steps_of
 from heedful.statistics import classification_scores, over_seeds
@@ -152,16 +152,16 @@ def _leakage(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
         def one(asked: Setting) -> list[dict[str, Any]]:
             parts = [results[measured(plan, corpus, asked, s)]["distance"] for s in plan.seeds]
-            total = pd.concat(parts).groupby("distance", sort=False)[["alike", "units"]].sum()
+            by = [part.set_index("distance") for part in parts]
+            shares = pd.DataFrame([seed["alike"] / seed["units"] for seed in by])
+            words = pd.concat(parts).groupby("distance", sort=False)["units"].sum()
             return [
-                {
-                    "corpus": corpus,
-                    "model": asked.variant,
-                    "distance": str(distance),
-                    "words that decide alike": alike / units if units else np.nan,
-                    "words": int(units),
-                }
-                for distance, alike, units in total.itertuples()
+                row(
+                    {"corpus": corpus, "model": asked.variant, "distance": str(distance)},
+                    **{"words that decide alike": over_seeds(shares[distance], 0, 1)},
+                    words=int(count),
+                )
+                for distance, count in words.items()
             ]
 
         return each_model(results, plan, corpus, models(attentions=("+",)), one)
@@ -177,19 +177,23 @@ def _lengths(results: Results, plan: Plan) -> Made:
 
     def of(corpus: str) -> list[dict[str, Any]]:
         def one(asked: Setting) -> list[dict[str, Any]]:
-            parts = [results[measured(plan, corpus, asked, s)]["instances"] for s in plan.seeds]
-            rows = pd.concat(parts)
-            bins = pd.qcut(rows["units"], BINS, duplicates="drop")
+            found = [results[measured(plan, corpus, asked, s)]["instances"] for s in plan.seeds]
+            parts = [table.set_index("instance") for table in found]
+            bins = pd.qcut(parts[0]["units"], BINS, duplicates="drop")
+            changes = {
+                f"changed by {edit}": pd.DataFrame(
+                    [part.groupby(bins, observed=True)[f"{edit}_changes"].mean() for part in parts]
+                )
+                for edit in EDITS
+            }
+            keys = {"corpus": corpus, "model": asked.variant}
             return [
-                {
-                    "corpus": corpus,
-                    "model": asked.variant,
-                    "words": float(part["units"].mean()),
-                    "changed by uniform": float(part["uniform_changes"].mean()),
-                    "changed by permuted": float(part["permuted_changes"].mean()),
-                    "documents": int(part["instance"].nunique()),
-                }
-                for _, part in rows.groupby(bins, observed=True)
+                row(
+                    keys | {"words": float(part["units"].mean())},
+                    **{name: over_seeds(seeds[length], 0, 1) for name, seeds in changes.items()},
+                    documents=len(part),
+                )
+                for length, part in parts[0].groupby(bins, observed=True)
             ]
 
         return each_model(results, plan, corpus, models(attentions=("+",)), one)

@@ -261,7 +261,6 @@ QUERIES = {
 
 
 RATED = {"auprc": "AUPRC", "f1": "token F1", "mass": "mass on evidence"}
-RATED_VARIANTS = ("base", "concat", "tying", "mlm")
 
 
 DEPTHS = [Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS]
@@ -296,7 +295,7 @@ def roster(plan: Plan, corpus: str) -> list[tuple[Setting, int]]:
     for variant in TUNED:
         add(searched(plan, variant))
     if corpus in RATIONALES:
-        add(Setting(variant) for variant in RATED_VARIANTS)
+        add(Setting(variant) for variant in VARIANTS)
     if corpus in (*MAIN, *NOTES):
         add(Setting(v, a) for a in ATTENTIONS for v in VARIANTS)
         for variant in TUNED:

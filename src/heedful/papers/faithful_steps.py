@@ -247,8 +247,9 @@ def imitated(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> 
         )  # fmt: skip
         tables: dict[str, list[pd.DataFrame]] = {f"{strength:g}": [] for strength in strengths}
         for seed, first, seconds in zip(plan.seeds, firsts, found, strict=True):
-            for parts, second in zip(tables.values(), seconds, strict=True):
-                rows = distances(second.model, first, data.splits["test"], results.device)
+            copies = [second.model for second in seconds]
+            apart = distances(copies, first, data.splits["test"], results.device)
+            for parts, rows in zip(tables.values(), apart, strict=True):
                 rows = rows.astype({"jsd": "float32", "tvd": "float32"})
                 parts.append(rows.assign(seed=seed))
         return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}

@@ -19,6 +19,7 @@ from heedful.papers.faithful_models import (
     DEEP,
     DEPTH_VARIANTS,
     DEPTHS,
+    EDITS,
     MAIN,
     VARIANTS,
     Setting,
@@ -60,42 +61,48 @@ def models(
     return [Setting(variant, attention) for attention in attentions for variant in variants]
 
 
+SCORES = {"f1": "f1", "F1 of class 0": "f1 of class 0", "accuracy": "accuracy"}
+"""Columns of scores and what they are measured as; F1 is that of class 1, as in the paper."""
+
+
 def scores(
     results: Results, plan: Plan, corpus: str, setting: Setting
 ) -> dict[str, Estimate | float | str]:
-    """F1 and its changes in points, with the spread over seeds, and accuracy beside them.
+    """F1 of both classes and accuracy, with their changes in points and the spread over seeds.
 
-    Drops may have two modes over seeds (§5, trap 2), so each seed's value is kept too.
+    Drops may have two modes over seeds (§5, trap 2), so each seed's F1 is kept too.
     """
     found: dict[str, Estimate | float | str] = {}
-    for name, asked in {
-        "f1": "points trained f1",
-        "uniform": "change uniform f1",
-        "permuted": "change permuted f1",
-    }.items():
-        values = per_seed(results, plan, corpus, setting, asked)
-        found[name] = over_seeds(values, 0 if name == "f1" else -100, 100)
-        found[f"{name} spread"] = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
-        found[f"{name} by seed"] = " ".join(f"{value:.1f}" for value in values)
+    for score, asked in SCORES.items():
+        for reading, least in {"points trained": 0, **{f"change {e}": -100 for e in EDITS}}.items():
+            values = per_seed(results, plan, corpus, setting, f"{reading} {asked}")
+            name = column(reading.split()[1], score)
+            found[name] = over_seeds(values, least, 100)
+            if score == "f1":
+                spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+                found[f"{name} spread"] = spread
+                found[f"{name} by seed"] = " ".join(f"{value:.1f}" for value in values)
     for name, asked in {
         "permuted, one draw": "change one_draw f1",
         "uniform, bias refitted": "change refitted f1",
-        "accuracy": "points trained accuracy",
-        "uniform accuracy": "change uniform accuracy",
-        "permuted accuracy": "change permuted accuracy",
-        "uniform F1 of class 0": "change uniform f1 of class 0",
-        "permuted F1 of class 0": "change permuted f1 of class 0",
         "flippable": "flippable",
     }.items():
         found[name] = over_seeds(per_seed(results, plan, corpus, setting, asked)).value
     return found
 
 
-SHOWN = ("f1", "uniform", "permuted", "accuracy", "uniform accuracy", "permuted accuracy")
+def column(edit: str, score: str) -> str:
+    """The name of a score with trained attention, or of its change under an edit."""
+    if edit == "trained":
+        return score
+    return edit if score == "f1" else f"{edit}: {score}"
+
+
+SHOWN = tuple(column(edit, score) for score in SCORES for edit in ("trained", *EDITS))
 
 
 def _shown(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """The columns for the page: what the paper prints, and accuracy."""
+    """The columns for the page: what the paper prints, the other class and accuracy."""
     names = [
         str(column)
         for column in table.columns
@@ -128,7 +135,10 @@ def _said(table: pd.DataFrame) -> str:
     """What permuting costs each model on average over corpora and attentions."""
     means = table.groupby("model", sort=False)["permuted"].mean()
     parts = [f"{model} {value:+.1f}" for model, value in means.items()]
-    return f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}."
+    return (
+        f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}. All columns "
+        "of uniform and permuted attention are changes in points."
+    )
 
 
 def _sign_test(results: Results, plan: Plan, ours: pd.DataFrame, variants: Sequence[str]) -> str:
@@ -304,7 +314,9 @@ def _depth(results: Results, plan: Plan) -> Made:
     base = ours[ours["model"] == "base"].groupby("layers")["permuted"].mean()
     parts = ", ".join(f"{n:g} layers {v:+.1f}" for n, v in base.items())
     return Made(
-        table, sentence=f"Base, F1 under shuffled attention: {parts}.", shown=_shown(table, keys)
+        table,
+        sentence=f"Base, change of F1 under shuffled attention, in points: {parts}.",
+        shown=_shown(table, keys),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
 from heedful.training.config import TrainConfig
@@ -214,3 +215,12 @@ PRESETS |= {
     )
     for name, attention in {"attention": "additive-relu", "uniform": "uniform"}.items()
 }
+
+
+def near(name: str) -> tuple[str, ...]:
+    """The presets that a mistyped name may mean, nearest first.
+
+    >>> near("faithful/tying")[:2]
+    ('faithful/tying+', 'faithful/tying-dot')
+    """
+    return tuple(get_close_matches(name, PRESETS, n=6))
