@@ -135,7 +135,7 @@ def test_a_tiny_run_makes_every_table_figure_and_claim(tmp_path: Path) -> None:
     assert set(faithful_tables.SHOWN) < set(shown)
     assert "permuted: F1 of class 0" in shown
     flat = {score: faithful_tables.column("uniform", score) for score in faithful_tables.SCORES}
-    for changes in ({score: 0 for score in flat}, {s: scores[name] for s, name in flat.items()}):
+    for changes in (dict.fromkeys(flat, 0), {s: scores[name] for s, name in flat.items()}):
         # Accuracy is the mediant of the classes' F1, so it lies between them.
         both = pd.concat([scores[s] + changes[s] for s in ("f1", "F1 of class 0")], axis=1)
         accuracy = scores["accuracy"] + changes["accuracy"]

@@ -99,16 +99,16 @@ def column(edit: str, score: str) -> str:
 
 
 SHOWN = tuple(column(edit, score) for score in SCORES for edit in ("trained", *EDITS))
+CHANGES = "Columns of uniform and permuted attention are changes in points; F1 is that of class 1."
 
 
 def _shown(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """The columns for the page: what the paper prints, the other class and accuracy."""
-    names = [
-        str(column)
-        for column in table.columns
-        if any(column == n or column in (f"{n} low", f"{n} high", f"{n}, paper") for n in SHOWN)
-    ]
-    return table[[*keys, *names]]
+    """The columns for the page: the paper's with their intervals, the other class and accuracy."""
+    names = list(keys)
+    for name in SHOWN:
+        ends = (f"{name} low", f"{name} high") if name in ("f1", *EDITS) else ()
+        names += [one for one in (name, *ends, f"{name}, paper") if one in table.columns]
+    return table[names]
 
 
 def _score_table(variants: Sequence[str], results: Results, plan: Plan) -> Made:
@@ -128,17 +128,14 @@ def _score_table(variants: Sequence[str], results: Results, plan: Plan) -> Made:
     said = _said(ours)
     if "base" in variants:
         said += f" {_sign_test(results, plan, ours, variants)}"
-    return Made(table, sentence=said, shown=_shown(table, keys))
+    return Made(table, sentence=f"{said} {CHANGES}", shown=_shown(table, keys))
 
 
 def _said(table: pd.DataFrame) -> str:
     """What permuting costs each model on average over corpora and attentions."""
     means = table.groupby("model", sort=False)["permuted"].mean()
     parts = [f"{model} {value:+.1f}" for model, value in means.items()]
-    return (
-        f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}. All columns "
-        "of uniform and permuted attention are changes in points."
-    )
+    return f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}."
 
 
 def _sign_test(results: Results, plan: Plan, ours: pd.DataFrame, variants: Sequence[str]) -> str:
@@ -315,7 +312,7 @@ def _depth(results: Results, plan: Plan) -> Made:
     parts = ", ".join(f"{n:g} layers {v:+.1f}" for n, v in base.items())
     return Made(
         table,
-        sentence=f"Base, change of F1 under shuffled attention, in points: {parts}.",
+        sentence=f"Base under shuffled attention: {parts}. {CHANGES}",
         shown=_shown(table, keys),
     )
 
