@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from heedful.cli import app
 from heedful.corpora import planted
 from heedful.errors import InputError
+from heedful.jobs.advising import advised as advised_for
 from heedful.runs import RunFolder
 
 TINY = """
@@ -80,6 +81,45 @@ def test_the_advice_of_an_audit_can_be_pasted(run: Path, place: Path) -> None:
     assert advised(elsewhere["verdict"]["advice"][-1]) == wanted
     said = refused("train", "--from", elsewhere["folder"])
     assert f"give {run.resolve()}, the run that was audited" in said
+
+
+def test_the_advice_works_when_pasted_for_a_run_that_started_from_vectors(
+    place: Path, tmp_path: Path
+) -> None:
+    vectors, run = tmp_path / "my vectors.txt", tmp_path / "run"
+    vectors.write_text("".join(f"{word} {'0.1 ' * 7}0.2\n" for word in ("good", "the")))
+    done = ran("audit", "bilstm+additive", "--data", place / "data.csv", "--config",
+               place / "tiny.toml", "--vectors", vectors, "--out", run)  # fmt: skip
+    assert done.exception is None, done.exception
+    command = advised(done.stdout)
+    assert command[-2:] == ["--vectors", str(vectors)]
+    pasted = ran(*command[1:-4], "--objective", "tying:1", *command[-2:])
+    assert pasted.exception is None, pasted.exception
+    kept = RunFolder.open(tmp_path / "run-tying-1")
+    assert kept.record["vectors"] == str(vectors)
+    assert advised(advised_for(kept.path))[-2:] == ["--vectors", str(vectors)]
+    vectors.rename(tmp_path / "moved.txt")
+    moved = ran("audit", run).stdout
+    assert "--vectors FILE` (FILE: the vectors my vectors.txt that it started from) tries" in moved
+
+
+def test_a_folder_of_corpora_in_the_environment_is_not_held_against_the_run(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
+    done = ran("train", "--from", run, "--objective", "tying:2")
+    assert done.exception is None, done.exception
+    said = refused("train", "--from", run, "--objective", "tying:2", "--data-root", run)
+    assert "leave --data-root out" in said
+
+
+@pytest.mark.parametrize("command", ["train", "audit"])
+def test_a_mistyped_preset_is_answered_with_the_near_ones(command: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    said = refused(command, "faithful/tying", "--quick", "--out", out)
+    assert "The nearest presets: faithful/tying+, faithful/tying-dot, " in said
+    assert "Presets begin with dynamics/, " in refused(command, "no/thing", "--quick", "--out", out)
+    assert not out.exists()
 
 
 def test_strengths_and_reductions_are_chosen_by_the_user(run: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from heedful.corpora import Corpus, encode, planted
 from heedful.errors import InputError
 from heedful.jobs import load, train
-from heedful.jobs.remedy import OBJECTIVES, RESULT, next_objective, remedy, swept
+from heedful.jobs.remedy import OBJECTIVES, remedy, swept
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import Source, source_of
 from heedful.jobs.strengths import choose
@@ -213,9 +213,45 @@ def test_after_a_sweep_a_strength_that_it_did_not_try_is_named(
         remedy(tmp_path / "kept", planted(2, "short", 4, {"train": 9}), tmp_path / "again")
 
 
-def test_a_run_that_a_sweep_kept_is_advised_a_strength_it_did_not_try(tmp_path: Path) -> None:
-    tried = [{"strength": 1.0}, {"strength": 10.0}]
-    for kept, is_within, advised in ((1.0, True, "3.2"), (10.0, True, "30"), (1.0, False, "0.33")):
-        chosen = {"strength": kept, "is_within": is_within}
-        write_json(tmp_path / RESULT, {"objective": "tying", "tried": tried, "chosen": chosen})
-        assert next_objective(tmp_path) == f"tying:{advised}"
+def test_other_penalties_of_the_run_stay_and_its_own_strength_is_left_out(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    tied = tmp_path / "tied"
+    even = replace(SMALL, model={"embedding_dim": 12, "width": 12})
+    train("bilstm+additive+tying:3", corpus, tied, settings=even)
+    masked = remedy(tied, corpus, tmp_path / "masked", objective="mlm", strengths=[0.1])
+    recipe = RunFolder.open(tmp_path / "masked").configuration["recipe"]
+    assert recipe == "bilstm+additive+tying:3+mlm:0.1"
+    said = f"{tied}'s own tying:3 stays in all of these models, also in the one at 0."
+    assert said in masked.lines()
+    stored = read_json(tmp_path / "masked" / "remedy.json")
+    assert said in stored["notes"]
+    assert stored["asked"]["stays"] == {"tying": 3.0}
+    other = remedy(tied, corpus, tmp_path / "other", strengths=[1.0])
+    assert RunFolder.open(tmp_path / "other").configuration["recipe"] == "bilstm+additive+tying:1"
+    left = f"{tied}'s own tying:3 is left out: strengths are compared with the model without it."
+    assert other.notes == (left,)
+    # The untreated model beside mlm is tied: it is not the one beside tying.
+    frozen = replace(even, model=even.model | {"freeze_embeddings": True})
+    train("bilstm+additive", corpus, tmp_path / "plain", settings=frozen)
+    plain = remedy(tmp_path / "plain", corpus, tmp_path / "no", objective="mlm", strengths=[0.1])
+    assert plain.notes == ()
+    assert plain.tried != masked.tried
+
+
+def test_other_vectors_than_the_run_started_from_are_refused(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    first.write_text("the " + "0.1 " * 11 + "0.1\n")
+    second.write_text("the " + "0.2 " * 11 + "0.2\n")
+    train("bilstm+additive", corpus, tmp_path / "run", settings=SMALL, vectors=first)
+    with pytest.raises(InputError, match=f"again with --vectors {first}"):
+        remedy(tmp_path / "run", corpus, tmp_path / "out")
+    with pytest.raises(InputError, match="holds others; give the same"):
+        remedy(tmp_path / "run", corpus, tmp_path / "out", vectors=second)
+    with pytest.raises(InputError, match=r"nosuch\.txt does not exist"):
+        remedy(tmp_path / "run", corpus, tmp_path / "out", vectors=tmp_path / "nosuch.txt")
+    assert not (tmp_path / "out").exists()
+    first.rename(second)  # the same under another name
+    remedy(tmp_path / "run", corpus, tmp_path / "out", vectors=second, strengths=[1.0])

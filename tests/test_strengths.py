@@ -215,17 +215,41 @@ def test_what_dev_is_too_small_to_tell_is_said_in_one_sentence() -> None:
 def test_the_limit_in_force_is_the_one_that_is_said() -> None:
     base, gains = Strength(0, 0.8, -0.1, -0.1), Strength(1, 0.81, -0.05, -0.05)
     kept = Remedy("tying", base, (gains,), Chosen(1, True), Path("kept"), limit=2.5)
-    said = kept.lines()[-2]
+    said = kept.lines()[-3]
     assert said == (
         "No strength that costs at most 2.5 points makes decisions rely more on attention; 1 was "
-        "kept, which gains 1.0 points of dev F1."
+        "kept, which gains 1.0 points of dev F1, but is no remedy."
     )
     dear = replace(kept, tried=(replace(gains, f1=0.7),), chosen=Chosen(1, False))
-    assert dear.lines()[-2] == (
-        "tying at 1 costs 10.0 points of dev F1 and loses 10.0 points of reliance on attention "
-        "(flattening and shuffling together). Every strength costs more than 2.5 points; the "
-        "cheapest was kept."
+    assert dear.lines()[-3] == (
+        "No strength is cheap enough: tying at 1 costs 10.0 points of dev F1, more than the limit "
+        "of 2.5 points, and loses 10.0 points of reliance on attention (flattening and shuffling "
+        "together); it is kept as the cheapest, not as a remedy."
     )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "limit", "advised"),
+    [
+        (Chosen(1, False), LIMIT, "tying:0.33"),  # weaker than all
+        (Chosen(1, False), 0.1, "tying:0.33 --limit 0.1"),
+        (Chosen(1, True), LIMIT, "tying:3.2"),  # it buys nothing, and 10 costs too much
+    ],
+)
+def test_a_model_that_is_no_remedy_is_followed_by_a_strength_not_yet_tried(
+    chosen: Chosen, limit: float, advised: str
+) -> None:
+    base = Strength(0, 0.86, -0.1, -0.1)
+    found = Remedy("tying", base, TRIED, chosen, Path("my kept"), limit=limit)
+    command = f"heedful train --from 'my kept' --objective {advised}"
+    assert not found.is_remedy
+    assert found.lines()[-2:] == ["What was kept lies in my kept.", f"Next: {command}"]
+    stored = found.to_json()
+    assert (stored["is_remedy"], stored["next"]) == (False, command)
+    assert stored["said"] == found.lines()[-3:-2]
+    assert Remedy.from_json(stored, Path("my kept")) == found
+    assert searched().is_remedy
+    assert searched().to_json()["next"] == "heedful audit kept"
 
 
 def test_a_model_that_calls_all_by_one_class_is_seen_to_lose_its_attention() -> None:

@@ -2,8 +2,6 @@
 
 import json
 import math
-import shlex
-from pathlib import Path
 
 import pytest
 
@@ -173,10 +171,12 @@ def test_the_advice_is_the_ranking_s_where_attention_is_not_to_be_shown() -> Non
     assert verdict.advice[0] == verdict.ranking.recommendation
     assert "Show `product` instead of attention" in verdict.advice[0]
     assert "`heedful train --from RUN --objective tying`" in verdict.advice[1]
-    named = verdict.naming(Path("my runs/it's"))
-    command = named.advice[1].split("`")[1]
-    assert shlex.split(command)[2:4] == ["--from", "my runs/it's"]
-    assert (named.advice[0], named.word) == (verdict.advice[0], verdict.word)
+    named = verdict.naming("Train this one.")
+    assert named.advice == (verdict.advice[0], "Train this one.")
+    assert named.word == verdict.word
+    assert judge(findings(**GOOD), 200, CALIBRATED).naming("Train this one.").advice[0] != (
+        "Train this one."
+    )
     assert judge(findings(**GOOD), 200, CALIBRATED).ranking is None
     shown = judge(findings(**GOOD) | {"input-erasure": erased}, 200, CALIBRATED)
     assert shown.word == "yes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,9 @@ from heedful.errors import InputError
 
 def refuse_beside_from(given: Mapping[str, object]) -> None:
     """Raises where an option was given that a sweep takes from the run."""
-    named = [option for option, value in given.items() if value]
+    # The folder of corpora that the environment names for all commands was not given to this one.
+    ambient = {"--data-root": Path(os.environ.get("HEEDFUL_DATA", ""))}
+    named = [option for option, value in given.items() if value and value != ambient.get(option)]
     if named:
         raise InputError(
             f"--from takes documents, seed and training from the run; leave {', '.join(named)} out."

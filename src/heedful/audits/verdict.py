@@ -9,7 +9,6 @@ provisional.
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -132,11 +131,11 @@ class Verdict:
     ranking: Ranking | None = None
     """All explanations of the model by how faithful they are, where words were deleted."""
 
-    def naming(self, run: Path, objective: str = "tying") -> Verdict:
-        """The verdict with that run and objective in the command it advises, ready to paste."""
-        command = f"--from {shlex.quote(str(run))} --objective {objective}"
-        advised = "--from RUN --objective tying"
-        return replace(self, advice=tuple(one.replace(advised, command) for one in self.advice))
+    def naming(self, advised: str) -> Verdict:
+        """The verdict with what is advised for one run, where it advises for RUN, that is any."""
+        general = training()
+        own = tuple(advised if one == general else one for one in self.advice)
+        return replace(self, advice=own)
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain data."""
@@ -263,9 +262,26 @@ def _advice(word: Word, ranking: Ranking | None) -> tuple[str, ...]:
     if word == "yes":
         return ("Show attention together with this page, and audit again after every retraining.",)
     instead = () if ranking is None else (ranking.recommendation,)
+    return (*instead, training())
+
+
+def training(
+    command: str = "heedful train --from RUN --objective tying",
+    said: str = "",
+    is_sweep: bool = True,
+) -> str:
+    """The advice to train by a command, which tries several strengths or the one that it names.
+
+    `said` explains the command where it cannot be pasted as it is.
+    """
+    tries = (
+        "several strengths on your dev documents, says what each costs in F1 and buys in reliance "
+        "on attention, and keeps the best"
+        if is_sweep
+        else "that strength on your dev documents, and says what it costs in F1 and buys in "
+        "reliance on attention"
+    )
     return (
-        *instead,
-        "Or train a model whose attention can be believed: `heedful train --from RUN --objective "
-        "tying` tries several strengths on your dev documents, says what each costs in F1 and buys "
-        "in reliance on attention, and keeps the best; then audit it, and `heedful compare` both.",
+        f"Or train a model whose attention can be believed: `{command}`{said and f' ({said})'} "
+        f"tries {tries}; then audit it, and `heedful compare` both."
     )

@@ -19,9 +19,9 @@ from heedful.audits.lexicon import FILES as LEXICON_FILES
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.errors import InputError, unknown
 from heedful.importance import methods_of
+from heedful.jobs.advising import advised
 from heedful.jobs.examining import Examination
 from heedful.jobs.opening import Decider, deciding, device_of, load, read_by
-from heedful.jobs.remedy import next_objective
 from heedful.jobs.sampling import sampled, subset
 from heedful.jobs.settings import Settings
 from heedful.jobs.sources import Source, source_of
@@ -32,7 +32,7 @@ from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
 from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, writing
-from heedful.training.presets import PRESETS
+from heedful.training.presets import PRESETS, nearest
 
 MOST_DOCUMENTS = 2_000
 """More documents than this are sampled: intervals hardly shrink beyond it."""
@@ -140,7 +140,7 @@ def audit(
         else:
             raise InputError(
                 f"{model} is neither an existing folder, nor hf:NAME of a model on the hub, nor a "
-                "recipe such as bilstm+additive."
+                f"recipe such as bilstm+additive. {nearest(str(model))}"
             )
     model = model.to(target)
     encoded = read_by(model, corpus)
@@ -202,7 +202,7 @@ class _Job:
             write_json(self.run.findings / "verdict.json", verdict)
             render(self.run.path)
         if self.trained:  # said, not stored: a folder can be moved
-            verdict = verdict.naming(self.trained, next_objective(self.trained))
+            verdict = verdict.naming(advised(self.trained, self.examined.corpus))
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
 

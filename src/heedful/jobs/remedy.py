@@ -9,12 +9,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError, unknown
+from heedful.jobs.advising import RESULT, hindrance, next_objective
 from heedful.jobs.fine_tuning import fine_tune
 from heedful.jobs.opening import Decider, device_of, encoded_of, read_by
 from heedful.jobs.settings import Settings, settings_of
@@ -28,10 +29,9 @@ from heedful.jobs.strengths import (
     refuse_dev,
     refuse_limit,
 )
-from heedful.jobs.training import train
+from heedful.jobs.training import train, vectors_digest
 from heedful.models import ModelConfig, Penalties, Recipe
-from heedful.models.huggingface.opening import PREFIX
-from heedful.models.recipe import REDUCTIONS, typed, with_settings
+from heedful.models.recipe import PENALTIES, REDUCTIONS, typed, with_settings
 from heedful.runs import RunFolder, locked, read_json, write_json
 
 OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
@@ -41,7 +41,6 @@ OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
 """The penalty of each objective and the strengths tried unless others are given."""
 TUNED = (0.1, 0.3, 1.0, 3.0)
 """Strengths of tying for a pretrained model: fine-tuning is too short to give way to more."""
-RESULT = "remedy.json"
 
 
 def swept(text: str) -> tuple[str, tuple[float, ...]]:
@@ -88,7 +87,8 @@ def remedy(
     sizes, so that costs are its own. The chosen run ends in `out` with `remedy.json`, which says
     what every strength costs and buys; the same call again goes on or gives it back. A strength may
     cost `limit` points of dev F1. `reductions` are those of the table [penalties], where they are
-    not the run's.
+    not the run's. Of penalties that the run was trained under, that of the objective is left out of
+    the untreated model and others stay in all; `notes` say so.
     """
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
@@ -106,8 +106,10 @@ def remedy(
     if objective == "tying" and over.get("tying_over") == "sum" and not strengths:
         usual = _per_dimension(usual, source)
     wanted = tuple(sorted(set(strengths or usual)))
+    own = _own(source)
+    stays = {PENALTIES[key]: strength for key, strength in own.items() if key != objective}
     asked_of = {
-        strength: with_settings(Penalties, {**over, penalty: strength})
+        strength: with_settings(Penalties, {**stays, **over, penalty: strength})
         for strength in (0.0, *wanted)
     }
     seed, target = int(source.configuration["seed"]), str(device_of(device))
@@ -122,13 +124,17 @@ def remedy(
         "strengths": list(wanted),
     }
     asked |= {"penalties": over} if over else {}
+    asked |= {"stays": stays} if stays else {}
     # What is usual is left out, so that folders from before it could be asked for are found.
     asked |= {"limit": float(limit)} if limit != LIMIT else {}
     if (out / RESULT).is_file():
         return _found(out, asked)
     refuse_dev(corpus)
+    if reason := hindrance(source.path, objective):
+        raise InputError(reason)
     asking = _Asking(source, objective, corpus, vectors, seed, target, show)
     again = asking.tuned() if is_tuned else asking.trained()
+    notes = (*_told(own, objective, source.path), *again.notes)
     place = out / "candidates"
     with locked(out):
         decided = []
@@ -142,9 +148,7 @@ def remedy(
         for entry in sorted((place / f"{objective}-{typed(chosen.strength)}").iterdir()):
             if not entry.name.startswith("."):
                 shutil.move(entry, out / entry.name)
-        result = Remedy(
-            objective, base, tuple(tried), chosen, out, again.notes, float(limit), priced
-        )
+        result = Remedy(objective, base, tuple(tried), chosen, out, notes, float(limit), priced)
         write_json(out / RESULT, {"asked": asked} | result.to_json())
         shutil.rmtree(place)
     return result
@@ -160,18 +164,6 @@ def _refuse_strengths(strengths: Sequence[float]) -> None:
             )
 
 
-def next_objective(run: Path) -> str:
-    """What to train a run under next: tying, or a strength that the sweep which kept it left out.
-
-    >>> next_objective(Path("no such run"))
-    'tying'
-    """
-    if not (run / RESULT).is_file():
-        return "tying"
-    found = read_json(run / RESULT)
-    return f"{found['objective']}:{_untried(found)}"
-
-
 def _refuse_kept(run: RunFolder, objective: str, limit: float) -> None:
     """Raises where a run is what the same sweep kept: it would only be made once more."""
     found = read_json(run.path / RESULT)
@@ -184,15 +176,22 @@ def _refuse_kept(run: RunFolder, objective: str, limit: float) -> None:
         )
 
 
-def _untried(found: Mapping[str, Any]) -> str:
-    """A strength to try after a sweep: weaker than all if all cost too much, else stronger."""
-    tried, kept = [one["strength"] for one in found["tried"]], found["chosen"]["strength"]
-    stronger = [strength for strength in tried if strength > kept]
-    if not found["chosen"]["is_within"]:
-        following = min(tried) / 3
-    else:
-        following = sqrt(kept * min(stronger)) if stronger else 3 * kept
-    return typed(float(f"{following:.2g}"))
+def _own(run: RunFolder) -> dict[str, float]:
+    """The strength of each penalty that a run was trained under, by its key in recipes."""
+    parts = (part.partition(":") for part in str(run.configuration["recipe"]).split("+"))
+    return {key: float(strength) for key, _, strength in parts if key in PENALTIES and strength}
+
+
+def _told(own: Mapping[str, float], objective: str, run: Path) -> tuple[str, ...]:
+    """What becomes of the run's own penalties, a line each."""
+    fates = (
+        "is left out: strengths are compared with the model without it",
+        "stays in all of these models, also in the one at 0",
+    )
+    return tuple(
+        f"{run}'s own {key}:{typed(strength)} {fates[key != objective]}."
+        for key, strength in own.items()
+    )
 
 
 def _per_dimension(usual: Sequence[float], run: RunFolder) -> tuple[float, ...]:
@@ -245,18 +244,8 @@ class _Asking:
     def trained(self) -> _Again:
         """A model of our own, from its sizes."""
         model, settings, notes = _parts(self.run, self.objective)
-        if model.encoder == "none":
-            raise InputError(
-                f"{self.run.path} has no encoder: each state is its own word already, so "
-                f"{self.objective} would change nothing; its attention needs no such remedy."
-            )
         encoded = encoded_of(self.corpus, settings.words)
-        started = self.run.configuration.get("vectors")
-        if started and self.vectors is None and encoded.vectors is None:
-            raise InputError(
-                f"{self.run.path} started from the vectors {started}; give them again with "
-                "--vectors."
-            )
+        self._refuse_vectors(encoded)
 
         def learn(penalties: Penalties, folder: Path) -> Decider:
             return train(
@@ -267,6 +256,20 @@ class _Asking:
 
         return _Again(learn, encoded, notes)
 
+    def _refuse_vectors(self, encoded: EncodedCorpus) -> None:
+        """Raises where the vectors that the run started from are not at hand."""
+        started = str(self.run.configuration.get("vectors") or "")
+        said = f"{self.run.path} started from the vectors {started}"
+        if not started or (self.vectors is None and encoded.vectors is not None):
+            return
+        if self.vectors is None:
+            place = self.run.record.get("vectors") or "FILE"
+            raise InputError(f"{said}; give them again with --vectors {place}.")
+        if not Path(self.vectors).is_file():
+            raise InputError(f"{said}; {self.vectors} does not exist.")
+        if vectors_digest(self.vectors).split()[-1] != started.split()[-1]:  # whatever their name
+            raise InputError(f"{said}, and {self.vectors} holds others; give the same.")
+
     def tuned(self) -> _Again:
         """A model of `transformers`, from where its fine-tuning began."""
         if self.objective != "tying":
@@ -276,8 +279,6 @@ class _Asking:
             )
         found, start = self.run.configuration, str(self.run.record["start"])
         settings = settings_of({"train": found["train"], "words": found["words"]})
-        if not start.startswith(PREFIX) and not Path(start).is_dir():
-            raise InputError(f"{self.run.path} began from {start}, which is no longer there.")
 
         def learn(penalties: Penalties, folder: Path) -> Decider:
             return fine_tune(

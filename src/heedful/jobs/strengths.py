@@ -22,7 +22,8 @@ from jaxtyping import Float64, Int
 from heedful.audits import substitution
 from heedful.corpora import Corpus, EncodedCorpus, batches
 from heedful.errors import InputError
-from heedful.jobs.opening import Decider, lacking
+from heedful.jobs.advising import Command, again, silence, untried
+from heedful.jobs.opening import Decider
 from heedful.models import read
 from heedful.statistics import Estimate, bootstraps, classification_scores
 from heedful.statistics.scores import mean_of_defined
@@ -116,6 +117,9 @@ class Remedy:
             "base": asdict(self.base),
             "tried": tried,
             "chosen": asdict(self.chosen),
+            "is_remedy": self.is_remedy,
+            "said": self._said(),
+            "next": self._following().text,
             "folder": str(self.folder),
             "notes": list(self.notes),
         }
@@ -152,28 +156,57 @@ class Remedy:
                 cost, bought = self.base.f1 - one.f1, one.reliance - self.base.reliance
                 line += f" {_points(cost):>20} {_points(bought):>20}"
             found.append(line + ("   kept" if one.strength == self.chosen.strength else ""))
-        said = filter(None, (self._kept(), self._doubt()))
-        return [*found, LEGEND, *said, f"Next: heedful audit {quote(str(self.folder))}"]
+        command, said = self._following()
+        where = [] if self.is_remedy else [f"What was kept lies in {self.folder}."]
+        following = f"Next: {command}" + (f" ({said})" if said else "")
+        return [*found, LEGEND, *self._said(), *where, following]
+
+    @property
+    def is_remedy(self) -> bool:
+        """Whether what was kept is cheap enough and relies more on attention than the base."""
+        return self.chosen.is_within and self._bought() > 0
+
+    def _following(self) -> Command:
+        """The command to go on with: an audit, or a strength not yet tried where none helps."""
+        if self.is_remedy:
+            return Command(f"heedful audit {quote(str(self.folder))}")
+        strength = untried([one.strength for one in self.tried], **asdict(self.chosen))
+        limit = None if self.limit == LIMIT else self.limit
+        return again(self.folder, f"{self.objective}:{strength}", limit)
+
+    def _said(self) -> list[str]:
+        """What to think of the strength that was kept, in sentences."""
+        return list(filter(None, (self._kept(), self._doubt())))
+
+    def _one_kept(self) -> Strength:
+        return next(one for one in self.tried if one.strength == self.chosen.strength)
+
+    def _bought(self) -> float:
+        """How much more the strength that was kept relies on attention than the base."""
+        return self._one_kept().reliance - self.base.reliance
 
     def _kept(self) -> str:
         """What the strength that was kept costs and buys, and why it is this one."""
-        kept = next(one for one in self.tried if one.strength == self.chosen.strength)
-        cost, bought = self.base.f1 - kept.f1, kept.reliance - self.base.reliance
+        kept, bought = self._one_kept(), self._bought()
+        cost = self.base.f1 - kept.f1
         price = f"{'costs' if cost >= 0 else 'gains'} {100 * abs(cost):.1f} points of dev F1"
         allowed = f"{self.limit:g} points"
         if self.chosen.is_within and bought <= 0:
             return (
                 f"No strength that costs at most {allowed} makes decisions rely more on attention; "
-                f"{kept.strength:g} was kept, which {price}."
+                f"{kept.strength:g} was kept, which {price}, but is no remedy."
             )
-        said = (
-            f"{self.objective} at {kept.strength:g} {price} and "
+        named = f"{self.objective} at {kept.strength:g} {price}"
+        relies = (
             f"{'buys' if bought >= 0 else 'loses'} {100 * abs(bought):.1f} points of reliance on "
-            "attention (flattening and shuffling together)."
+            "attention (flattening and shuffling together)"
         )
         if self.chosen.is_within:
-            return f"{said} No other one that costs at most {allowed} buys more."
-        return f"{said} Every strength costs more than {allowed}; the cheapest was kept."
+            return f"{named} and {relies}. No other one that costs at most {allowed} buys more."
+        return (
+            f"No strength is cheap enough: {named}, more than the limit of {allowed}, and "
+            f"{relies}; it is kept as the cheapest, not as a remedy."
+        )
 
     def _doubt(self) -> str:
         """What the dev documents are too few to tell of the choice; empty where nothing is."""
@@ -229,12 +262,8 @@ def refuse_limit(limit: float) -> None:
 
 def refuse_dev(corpus: Corpus | EncodedCorpus) -> None:
     """Raises at dev documents that are all of one of two classes."""
-    absent = lacking(corpus, "dev")
-    if absent and len(corpus.classes) == 2:
-        raise InputError(
-            f"No dev document has the label {absent[-1]!r}, so F1 there says nothing; put some "
-            "into the dev split."
-        )
+    if reason := silence(corpus):
+        raise InputError(reason)
 
 
 @dataclass(frozen=True, eq=False)

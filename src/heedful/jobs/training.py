@@ -31,7 +31,7 @@ from heedful.models.recipe import reductions, with_settings
 from heedful.models.transformer_config import NARRATIVES, TRANSFORMER
 from heedful.runs.steps import digest
 from heedful.training import History, Observer, fit, objectives
-from heedful.training.presets import PRESETS
+from heedful.training.presets import PRESETS, nearest
 
 
 def train(
@@ -86,6 +86,10 @@ def train(
     if isinstance(recipe, str) and recipe in PRESETS:
         settings = preset_settings(recipe) if settings == Settings() else settings
         recipe = PRESETS[recipe].recipe
+    elif isinstance(recipe, str) and "/" in recipe:  # which no recipe has
+        raise InputError(
+            f"{recipe} is neither a preset nor a folder of transformers. {nearest(recipe)}"
+        )
     target = device_of(device)
     encoded = encoded_of(corpus, settings.words)
     table = encoded.vectors
@@ -134,7 +138,7 @@ def train(
             "train": settings.train.described(),
             "words": asdict(settings.words),
             "penalties": reductions(recipe.penalties),
-            "vectors": _digest(Path(vectors)) if vectors else None,
+            "vectors": vectors_digest(vectors) if vectors else None,
         },
         encoded,
         learn=learn,
@@ -143,6 +147,7 @@ def train(
         seed=seed,
         device=target,
         source=source,
+        vectors=None if vectors is None else str(Path(vectors).resolve()),
     )
 
 
@@ -165,6 +170,6 @@ def recipe_of(
     return parse(name, **(width | given))
 
 
-def _digest(vectors: Path) -> str:
+def vectors_digest(vectors: str | Path) -> str:
     """A file's name with a hash of its bytes: another file of the same name is another start."""
-    return f"{vectors.name} {digest(vectors)[:12]}"
+    return f"{Path(vectors).name} {digest(Path(vectors))[:12]}"

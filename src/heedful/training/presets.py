@@ -217,10 +217,14 @@ PRESETS |= {
 }
 
 
-def near(name: str) -> tuple[str, ...]:
-    """The presets that a mistyped name may mean, nearest first.
+def nearest(name: str) -> str:
+    """Which presets a mistyped name may mean, in a sentence; of a strange one, the studies.
 
-    >>> near("faithful/tying")[:2]
-    ('faithful/tying+', 'faithful/tying-dot')
+    >>> nearest("dynamics/atention")
+    'The nearest presets: dynamics/attention, dynamics/uniform.'
     """
-    return tuple(get_close_matches(name, PRESETS, n=6))
+    near = get_close_matches(name, PRESETS, n=6)
+    if near:
+        return f"The nearest presets: {', '.join(near)}."
+    studies = sorted({preset.partition("/")[0] for preset in PRESETS})
+    return f"Presets begin with {', '.join(f'{study}/' for study in studies)}."
