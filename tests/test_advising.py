@@ -17,9 +17,8 @@ def made(folder: Path, recipe: str = "bilstm+additive", **record: Any) -> Path:
     encoder = recipe.partition("+")[0]
     configuration = {"kind": "train", "recipe": recipe, "model": {"encoder": encoder}}
     configuration |= {"vectors": record.pop("started", None)}
-    write_json(
-        folder / "run.json", {"format": 1, "configuration": configuration, "steps": {}} | record
-    )
+    said = {"format": 1, "configuration": configuration, "steps": {}}
+    write_json(folder / "run.json", said | {"source": {"corpus": "planted"}} | record)
     return folder
 
 
@@ -60,6 +59,8 @@ def test_vectors_are_named_where_the_run_knows_them(tmp_path: Path) -> None:
     command = again(older, "tying")
     assert command.text.endswith("--objective tying --vectors FILE")
     assert command.said == "FILE: the vectors my glove.txt that it started from"
+    oldest = made(tmp_path / "oldest", started="glove.txt")  # and from before digests were
+    assert again(oldest, "tying").said == "FILE: the vectors glove.txt that it started from"
     vectors.unlink()
     assert again(known, "tying").text.endswith("--vectors FILE")
     assert again(made(tmp_path / "random"), "tying").text.endswith("--objective tying")
@@ -91,10 +92,23 @@ def test_places_that_are_gone_are_named(tmp_path: Path) -> None:
     gone, here = str(tmp_path / "gone"), str(tmp_path)
     run = made(tmp_path / "file", source={"data": gone})
     assert f"was trained on {gone}, which is no longer there" in advised(run)
+    prepared = made(tmp_path / "prepared", source={"corpus": gone})
+    assert f"was trained on {gone}, which is no longer there" in advised(prepared)
+    assert "tries several" in advised(made(tmp_path / "known", source={"corpus": "sst:2"}))
     tuned = made(tmp_path / "tuned", "hf:tiny", start=gone)
     assert advised(tuned).endswith(f"{tuned} began from {gone}, which is no longer there.")
     for start in (here, "hf:tiny"):
         assert hindrance(made(tmp_path / "tuned", "hf:tiny", start=start), "tying") == ""
+
+
+def test_a_run_from_python_is_trained_again_from_python(tmp_path: Path) -> None:
+    run = made(tmp_path, source=None)
+    command = again(run, "tying:3", 2.5)
+    assert (
+        command.text
+        == f"remedy({str(run)!r}, corpus, out, objective='tying', strengths=[3], limit=2.5)"
+    )
+    assert command.said == "in Python, where its documents are"
 
 
 def test_the_general_advice_names_any_run() -> None:

@@ -111,6 +111,9 @@ def test_a_folder_of_corpora_in_the_environment_is_not_held_against_the_run(
     assert done.exception is None, done.exception
     said = refused("train", "--from", run, "--objective", "tying:2", "--data-root", run)
     assert "leave --data-root out" in said
+    monkeypatch.delenv("HEEDFUL_DATA")
+    said = refused("train", "--from", run, "--objective", "tying:2", "--data-root", ".")
+    assert "leave --data-root out" in said
 
 
 @pytest.mark.parametrize("command", ["train", "audit"])

@@ -9,7 +9,7 @@ import pytest
 from heedful.corpora import Corpus, encode, planted
 from heedful.errors import InputError
 from heedful.jobs import load, train
-from heedful.jobs.remedy import OBJECTIVES, remedy, swept
+from heedful.jobs.remedy import OBJECTIVES, _own, remedy, swept
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import Source, source_of
 from heedful.jobs.strengths import choose
@@ -255,3 +255,28 @@ def test_other_vectors_than_the_run_started_from_are_refused(
     assert not (tmp_path / "out").exists()
     first.rename(second)  # the same under another name
     remedy(tmp_path / "run", corpus, tmp_path / "out", vectors=second, strengths=[1.0])
+    record = read_json(tmp_path / "run" / "run.json")
+    record["configuration"]["vectors"] = "first.txt"  # as runs had it before there were digests
+    write_json(tmp_path / "run" / "run.json", record)
+    with pytest.raises(InputError, match="holds others; give the same"):
+        remedy(tmp_path / "run", corpus, tmp_path / "by name", vectors=second)
+    second.rename(first)
+    remedy(tmp_path / "run", corpus, tmp_path / "by name", vectors=first, strengths=[1.0])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "own"),
+    [
+        ("bilstm+additive+tying:3+mlm:1e-05", {"tying": 3, "mlm": 1e-5}),
+        ("hf:bert+tying:final", {}),  # a name
+        ("hf:bert+tying:final+tying:0.5", {"tying": 0.5}),
+        ("bilstm+additive@2+concat", {}),
+    ],
+)
+def test_penalties_are_read_off_the_end_of_a_recipe(
+    recipe: str, own: dict[str, float], tmp_path: Path
+) -> None:
+    write_json(
+        tmp_path / "run.json", {"format": 1, "configuration": {"recipe": recipe}, "steps": {}}
+    )
+    assert _own(RunFolder.open(tmp_path)) == own

@@ -91,6 +91,8 @@ def source_named(
     text, label, split = columns
     sizes = QUICK_SIZES if quick and corpus is not None and corpus.startswith("planted") else None
     file, root = (None if path is None else str(path.resolve()) for path in (data, data_root))
+    if corpus is not None and Path(corpus).is_dir():
+        corpus = str(Path(corpus).resolve())
     return Source(corpus, file, text, label, split, seed, sizes, root, second)
 
 

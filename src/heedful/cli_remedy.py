@@ -14,7 +14,8 @@ from heedful.errors import InputError
 def refuse_beside_from(given: Mapping[str, object]) -> None:
     """Raises where an option was given that a sweep takes from the run."""
     # The folder of corpora that the environment names for all commands was not given to this one.
-    ambient = {"--data-root": Path(os.environ.get("HEEDFUL_DATA", ""))}
+    set_for_all = os.environ.get("HEEDFUL_DATA")
+    ambient = {"--data-root": Path(set_for_all)} if set_for_all else {}
     named = [option for option, value in given.items() if value and value != ambient.get(option)]
     if named:
         raise InputError(

@@ -131,6 +131,11 @@ class Verdict:
     ranking: Ranking | None = None
     """All explanations of the model by how faithful they are, where words were deleted."""
 
+    @property
+    def advises_training(self) -> bool:
+        """Whether training another model is among what it advises."""
+        return training() in self.advice
+
     def naming(self, advised: str) -> Verdict:
         """The verdict with what is advised for one run, where it advises for RUN, that is any."""
         general = training()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from os.path import isdir, isfile  # which a folder that may not be looked into does not upset
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
@@ -21,7 +22,7 @@ RESULT = "remedy.json"
 
 
 class Command(NamedTuple):
-    """A command for the shell."""
+    """A command for the shell, or a call for Python."""
 
     text: str
     said: str = ""
@@ -30,17 +31,28 @@ class Command(NamedTuple):
 
 def again(run: Path, objective: str, limit: float | None = None) -> Command:
     """The command that trains a run's model again under an objective, with all that it demands."""
+    record = RunFolder.open(run).record if (run / "run.json").is_file() else {}
+    if record and source_of(run) is None:
+        return Command(_called(run, objective, limit), "in Python, where its documents are")
     text = f"heedful train --from {quote(str(run))} --objective {objective}"
     text += "" if limit is None else f" --limit {typed(limit)}"
-    record = RunFolder.open(run).record if (run / "run.json").is_file() else {}
     started = record.get("configuration", {}).get("vectors")
     if not started:
         return Command(text)
     place = record.get("vectors")
-    if place and Path(place).is_file():
+    if place and isfile(place):
         return Command(f"{text} --vectors {quote(place)}")
-    name = started.rpartition(" ")[0]  # a digest follows
+    name = started.rpartition(" ")[0] or started  # a digest follows, but for old runs
     return Command(f"{text} --vectors FILE", f"FILE: the vectors {name} that it started from")
+
+
+def _called(run: Path, objective: str, limit: float | None) -> str:
+    """The same for a run that was trained from Python, and cannot open its documents by itself."""
+    name, _, strength = objective.partition(":")
+    options = [f"objective={name!r}"]
+    options += [f"strengths=[{strength}]"] if strength else []
+    options += [] if limit is None else [f"limit={typed(limit)}"]
+    return f"remedy({str(run)!r}, corpus, out, {', '.join(options)})"
 
 
 def advised(run: Path, audited: EncodedCorpus | None = None) -> str:
@@ -66,7 +78,7 @@ def hindrance(run: Path, objective: str) -> str:
     found = RunFolder.open(run)
     start = found.record.get("start")
     if start is not None:
-        if str(start).startswith(PREFIX) or Path(start).is_dir():
+        if str(start).startswith(PREFIX) or isdir(start):
             return ""
         return f"{run} began from {start}, which is no longer there."
     if found.configuration["recipe"] == TRANSFORMER:
@@ -77,17 +89,21 @@ def hindrance(run: Path, objective: str) -> str:
     if found.configuration["model"]["encoder"] == "none":
         return (
             f"{run} has no encoder: each state is its own word already, so {objective} would "
-            "change nothing; its attention needs no such remedy."
+            "change nothing."
         )
     return ""
 
 
 def _gone(run: Path) -> str:
-    """Why a run cannot open its own documents again: their file is gone."""
+    """Why a run cannot open its own documents again: their file or folder is gone."""
     source = source_of(run)
-    if source is None or source.data is None or Path(source.data).is_file():
+    if source is None:
         return ""
-    return f"{run} was trained on {source.data}, which is no longer there."
+    file, folder = source.data, source.corpus  # a corpus of no path is known by name
+    gone = file if file and not isfile(file) else None
+    if folder and Path(folder).is_absolute() and not isdir(folder):
+        gone = folder
+    return f"{run} was trained on {gone}, which is no longer there." if gone else ""
 
 
 def silence(corpus: Corpus | EncodedCorpus) -> str:
@@ -121,10 +137,13 @@ def untried(tried: Sequence[float], strength: float, is_within: bool) -> str:
 
     >>> untried([0.1, 1], 0.1, is_within=False), untried([1, 10], 1, is_within=True)
     ('0.033', '3.2')
+    >>> untried([1, 1.1], 1, is_within=True)  # rounded no further than to be new
+    '1.05'
     """
     stronger = [one for one in tried if one > strength]
     if not is_within:
         following = min(tried) / 3
     else:
         following = sqrt(strength * min(stronger)) if stronger else 3 * strength
-    return typed(float(f"{following:.2g}"))
+    rounded = (float(f"{following:.{digits}g}") for digits in range(2, 18))
+    return typed(next((one for one in rounded if one not in tried), following))

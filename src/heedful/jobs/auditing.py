@@ -201,7 +201,7 @@ class _Job:
             # The findings are as they were, but a newer heedful judges them otherwise.
             write_json(self.run.findings / "verdict.json", verdict)
             render(self.run.path)
-        if self.trained:  # said, not stored: a folder can be moved
+        if self.trained and verdict.advises_training:  # said, not stored: a folder can be moved
             verdict = verdict.naming(advised(self.trained, self.examined.corpus))
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)

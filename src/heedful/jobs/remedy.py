@@ -6,6 +6,7 @@ and buys and which is kept.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -178,8 +179,13 @@ def _refuse_kept(run: RunFolder, objective: str, limit: float) -> None:
 
 def _own(run: RunFolder) -> dict[str, float]:
     """The strength of each penalty that a run was trained under, by its key in recipes."""
-    parts = (part.partition(":") for part in str(run.configuration["recipe"]).split("+"))
-    return {key: float(strength) for key, _, strength in parts if key in PENALTIES and strength}
+    found: dict[str, float] = {}
+    for part in reversed(str(run.configuration["recipe"]).split("+")):  # they stand at its end
+        key, _, strength = part.partition(":")
+        if key not in PENALTIES or not re.fullmatch(r"[\d.]+(e-?\d+)?", strength):
+            break
+        found = {key: float(strength)} | found
+    return found
 
 
 def _told(own: Mapping[str, float], objective: str, run: Path) -> tuple[str, ...]:
@@ -267,7 +273,10 @@ class _Asking:
             raise InputError(f"{said}; give them again with --vectors {place}.")
         if not Path(self.vectors).is_file():
             raise InputError(f"{said}; {self.vectors} does not exist.")
-        if vectors_digest(self.vectors).split()[-1] != started.split()[-1]:  # whatever their name
+        name, _, mark = started.rpartition(" ")
+        given = vectors_digest(self.vectors).rpartition(" ")
+        # By content, whatever the file is called now; old runs know the name only.
+        if (given[2] if name else given[0]) != mark:
             raise InputError(f"{said}, and {self.vectors} holds others; give the same.")
 
     def tuned(self) -> _Again:
@@ -310,5 +319,8 @@ def _parts(run: RunFolder, objective: str) -> tuple[ModelConfig, Settings, tuple
 def _found(out: Path, asked: Mapping[str, Any]) -> Remedy:
     stored = read_json(out / RESULT)
     if stored["asked"] != asked:
-        raise InputError(f"{out} holds another search for a remedy; choose another --out.")
+        raise InputError(
+            f"{out} holds another search for a remedy (other strengths, limit or objectives that "
+            "stay); choose another --out."
+        )
     return Remedy.from_json(stored, out)

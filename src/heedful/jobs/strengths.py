@@ -189,7 +189,9 @@ class Remedy:
         """What the strength that was kept costs and buys, and why it is this one."""
         kept, bought = self._one_kept(), self._bought()
         cost = self.base.f1 - kept.f1
-        price = f"{'costs' if cost >= 0 else 'gains'} {100 * abs(cost):.1f} points of dev F1"
+        is_close = not self.chosen.is_within and round(100 * cost, 1) <= self.limit
+        points = f"{100 * abs(cost):.{2 if is_close else 1}f}"
+        price = f"{'costs' if cost >= 0 else 'gains'} {points} points of dev F1"
         allowed = f"{self.limit:g} points"
         if self.chosen.is_within and bought <= 0:
             return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from heedful.jobs.beside import gathered, row
 from heedful.jobs.measuring import trained_average, trained_contrast
@@ -20,7 +21,6 @@ from heedful.papers.faithful_models import (
     RATED,
     RATIONALES,
     TUNED,
-    VARIANTS,
     Setting,
     other_sums,
     searched,
@@ -153,21 +153,21 @@ def _controls(results: Results, plan: Plan) -> Made:
 
 def _rationales(results: Results, plan: Plan) -> Made:
     def of(corpus: str) -> list[dict[str, Any]]:
-        tables = {
-            v: [results[measured(plan, corpus, Setting(v), s)]["instances"] for s in plan.seeds]
-            for v in VARIANTS
-        }
-        found = []
-        for variant, rows in tables.items():
+        def instances(asked: Setting) -> list[pd.DataFrame]:
+            return [results[measured(plan, corpus, asked, s)]["instances"] for s in plan.seeds]
+
+        def one(asked: Setting) -> list[dict[str, Any]]:
+            rows, base = instances(asked), instances(Setting())
             values: dict[str, Estimate] = {}
             for column, name in RATED.items():
                 values[name] = trained_average(rows, f"{column}_attention")
                 values[f"{name}, random"] = trained_average(rows, f"{column}_random")
-                if variant != "base":
-                    difference = trained_contrast(rows, tables["base"], f"{column}_attention", 1)
+                if asked.variant != "base":
+                    difference = trained_contrast(rows, base, f"{column}_attention", 1)
                     values[f"{name} − base"] = difference
-            found.append(row({"corpus": corpus, "model": variant}, **values))
-        return found
+            return [row({"corpus": corpus, "model": asked.variant}, **values)]
+
+        return each_model(results, plan, corpus, models(attentions=("+",)), one)
 
     table = gathered(results.each(plan.corpora, of))
     parts = [f"{r['model']} {r['AUPRC']:.2f} on {r['corpus']}" for _, r in table.iterrows()]
