@@ -29,9 +29,9 @@ from heedful.papers.faithful_tables import TABLES
 def _deviations(plan: Plan) -> tuple[str, ...]:
     found = (
         "Tying is a mean over tokens and dimensions, so that δ of 10 to 30 are sensible; the "
-        "literal sum is tried in X3, on SST only.",
+        "literal sum is tried in X3, on one corpus.",
         "Masked words: the loss is summed over masked words and divided by documents; the mean "
-        "over words is tried in X3, on SST only.",
+        "over words is tried in X3, on one corpus.",
         "δ and η are chosen on dev with additive attention and trainable vectors by the rule of "
         "the specification, and used with dot attention, at every depth and in the controls.",
         "All models of a corpus see the same batches, and those trained side by side the same "
