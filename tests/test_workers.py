@@ -14,6 +14,7 @@ from heedful.runs import locked
 
 STUDY = """
 import os, time
+from pathlib import Path
 from heedful.errors import InputError
 from heedful.jobs.results import Step
 from heedful.jobs.study import Artifact, Made, Source, Study
@@ -28,8 +29,11 @@ def text(plan, corpus):
 
 def one(plan, corpus, seed):
     source = text(plan, corpus)
-    def compute(results):
-        time.sleep(0.2)
+    def compute(results):  # nobody goes on before two processes are at work, or a minute is over
+        here, until = Path(__file__).parent, time.monotonic() + 60
+        (here / f"{os.getpid()}.seen").touch()
+        while len(list(here.glob("*.seen"))) < 2 and time.monotonic() < until:
+            time.sleep(0.02)
         return {"value": results[source]["size"] + seed, "process": os.getpid()}
     return Step(f"{corpus}/{seed}/value", compute, {"seed": seed}, needs=(source,))
 
