@@ -14,10 +14,10 @@ from heedful.runs import locked
 
 STUDY = """
 import os, time
-from pathlib import Path
 from heedful.errors import InputError
 from heedful.jobs.results import Step
 from heedful.jobs.study import Artifact, Made, Source, Study
+from pathlib import Path
 import pandas as pd
 
 def text(plan, corpus):
@@ -29,7 +29,9 @@ def text(plan, corpus):
 
 def one(plan, corpus, seed):
     source = text(plan, corpus)
-    def compute(results):  # nobody goes on before two processes are at work, or a minute is over
+    def compute(results):
+        time.sleep(0.2)
+        # Nobody goes on before two processes are at work, or a minute is over.
         here, until = Path(__file__).parent, time.monotonic() + 60
         (here / f"{os.getpid()}.seen").touch()
         while len(list(here.glob("*.seen"))) < 2 and time.monotonic() < until:
@@ -129,7 +131,7 @@ HEAVY = STUDY.replace(
             full.write_text(str(int(full.read_text()) - 1))
             raise torch.OutOfMemoryError("CUDA out of memory")
 """,
-).replace("import os, time", "import os, time, torch\nfrom pathlib import Path")
+).replace("import os, time", "import os, time, torch")
 
 
 @pytest.mark.parametrize("times", [1, 99])
