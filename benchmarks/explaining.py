@@ -240,7 +240,7 @@ def _occlusion_row(model: PretrainedClassifier, reading: Reading, repeats: int) 
 
     functions = _peers(partial(_explained, model, reading, "occlusion"), captum)
     with torch.no_grad():
-        timed = side_by_side(functions, repeats, time.process_time)
+        timed = _raced(functions, repeats)
     return _against_captum(f"occlusion of {units} words", timed, "replaced word")
 
 
@@ -264,7 +264,7 @@ def _integrated_row(model: PretrainedClassifier, reading: Reading, repeats: int)
         return found.sum(-1)
 
     functions = _peers(lambda: integrated_gradients(model, reading, STEPS), captum)
-    timed = side_by_side(functions, repeats, time.process_time)
+    timed = _raced(functions, repeats)
     units = int(reading.units[0])
     return _against_captum(
         f"integrated gradients of {units} words, {STEPS} points", timed, "point of the path"
@@ -280,8 +280,19 @@ def _peers(ours: Callable[[], Any], captum: Callable[[int], Any]) -> dict[str, C
     return {"ours": ours} | {f"captum {size}": lambda size=size: quiet(size) for size in BATCHES}
 
 
+def _raced(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, Timed]:
+    """Ours and captum at its best batch, timed afresh once that is known.
+
+    The least of several noisy times is too small; the time of the one that it names is not.
+    """
+    first = side_by_side(functions, repeats, time.process_time)
+    best = min((name for name in first if name != "ours"), key=lambda n: first[n].seconds)
+    both = {name: functions[name] for name in ("ours", best)}
+    return side_by_side(both, 2 * repeats - 1, time.process_time)
+
+
 def _against_captum(case: str, timed: dict[str, Timed], what: str) -> Row:
-    best = min((name for name in timed if name != "ours"), key=lambda n: timed[n].seconds)
+    (best,) = (name for name in timed if name != "ours")
     _check(case, timed["ours"].result, timed[best].result.double(), 1e-4)
     ours, theirs = timed["ours"].seconds, timed[best].seconds
     return Row(
