@@ -74,9 +74,10 @@ def scores(
     """
     found: dict[str, Estimate | float | str] = {}
     for score, asked in SCORES.items():
-        for reading, least in {"points trained": 0, **{f"change {e}": -100 for e in EDITS}}.items():
-            values = per_seed(results, plan, corpus, setting, f"{reading} {asked}")
-            name = column(reading.split()[1], score)
+        for edit in ("trained", *EDITS):
+            kind, least = ("points", 0) if edit == "trained" else ("change", -100)
+            values = per_seed(results, plan, corpus, setting, f"{kind} {edit} {asked}")
+            name = column(edit, score)
             found[name] = over_seeds(values, least, 100)
             if score == "f1":
                 spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
