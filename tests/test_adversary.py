@@ -25,8 +25,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the benchmarks hold the pu
 from benchmarks.naive import Site, published_search
 from benchmarks.short import margins
 
-torch.set_num_threads(1)
-
 EPSILON = 0.01
 
 

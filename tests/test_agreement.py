@@ -15,7 +15,6 @@ from heedful.statistics import (
     top_units,
 )
 
-torch.set_num_threads(1)
 NAN = float("nan")
 
 

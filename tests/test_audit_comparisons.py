@@ -12,7 +12,6 @@ from heedful.audits import agreement, evidence
 from heedful.audits.finding import Finding
 from heedful.importance import explain
 
-torch.set_num_threads(1)
 RANKINGS = ("random", "attention", "gradient", "product")
 
 

@@ -3,13 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from hand import model_of, random_reading, reading_of, softmax
 from heedful.audits import concentration, confidence
 from heedful.audits.finding import Finding
-
-torch.set_num_threads(1)
 
 
 def value(finding: Finding, name: str, method: str = "") -> float:

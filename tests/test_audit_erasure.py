@@ -12,7 +12,6 @@ from heedful.audits.tables import Wide
 from heedful.importance import explain
 from heedful.models import Reading
 
-torch.set_num_threads(1)
 RANKINGS = ("random", "attention", "gradient", "product", "centred")
 
 

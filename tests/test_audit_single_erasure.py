@@ -14,7 +14,6 @@ from heedful.importance import explain
 from heedful.models import Reading
 from heedful.runs.randomness import keys, uniform_noise
 
-torch.set_num_threads(1)
 RANKINGS = ("random", "attention", "gradient", "product")
 
 

@@ -5,7 +5,6 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.metrics import f1_score
 
 from hand import model_of, random_reading, reading_of
@@ -13,8 +12,6 @@ from heedful.audits import substitution
 from heedful.audits.finding import Finding
 from heedful.audits.substitution import flippable, permutation_moments
 from heedful.models import Reading
-
-torch.set_num_threads(1)
 
 
 def rows_of(reading: Reading, classes: int, seed: int = 0, draws: int = 100) -> pd.DataFrame:

@@ -15,7 +15,6 @@ from heedful.importance import explain
 from heedful.models import AttentiveModel, read
 from tiny import NonLinear, batch_of, chosen, classifier, padded
 
-torch.set_num_threads(1)
 METHODS = ("random", "attention", "gradient", "product", "centred", "single", "leave-one-out")
 DOCUMENTS = ((1,), (2,), (3, 2), (4, 1, 4), (6,), (2, 2, 2, 5))
 BATCH = batch_of(DOCUMENTS)

@@ -24,7 +24,6 @@ from heedful.models import read, without_each  # noqa: E402
 from heedful.models.reading import Reading  # noqa: E402
 from heedful.models.verbs import weigh  # noqa: E402
 
-torch.set_num_threads(1)
 MODEL = bilstm(5)
 
 

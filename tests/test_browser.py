@@ -25,7 +25,6 @@ LONG = " ".join(["good bad dull film"] * 110)
 
 @pytest.fixture(scope="module")
 def run(has_browser: None, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    torch.set_num_threads(1)
     extra = [written("evil", EVIL, 1), written("long", LONG, 0), written("single", "good", 1)]
     return demo(tmp_path_factory.mktemp("browser") / "run", extra=extra)
 

@@ -14,8 +14,6 @@ from heedful.models import AttentionClassifier, build, load_model, parse, read, 
 from heedful.models.classifier import sentences
 from tiny import DIM, WORDS, batch_of, chosen, classifier
 
-torch.set_num_threads(1)
-
 BATCH = batch_of()
 
 

@@ -6,7 +6,6 @@ from scipy.spatial.distance import jensenshannon
 
 from heedful.statistics import entropy, js_divergence, total_variation
 
-torch.set_num_threads(1)
 INF = float("inf")
 
 

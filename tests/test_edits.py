@@ -11,8 +11,6 @@ from heedful.models import Edit, Permute, Replace, Scale, erase, identity, keep,
 from heedful.models.edits import rows
 from tiny import batch_of, classifier
 
-torch.set_num_threads(1)
-
 MODEL = classifier("affine+additive")
 READING = read(MODEL, batch_of(((1,), (3,), (5,))))
 UNITS = READING.mask.shape[1]

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from heedful.jobs.faithfulness import Measuring
 from heedful.jobs.ledger import NotMeasurable
@@ -98,7 +97,6 @@ def test_dear_measures_are_taken_where_a_table_asks_for_them() -> None:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)
     small = faithful_models.SCALES["smoke"]
     sizes = replace(
         small,

@@ -1,7 +1,5 @@
 """Everything about one model from one reading (faithful.md §3.5, §3.6, §7)."""
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,8 +121,7 @@ def test_the_mean_logit_over_all_permutations_is_that_of_uniform_attention() -> 
     torch.testing.assert_close(logits.var(0, correction=0), expected)
 
 
-def test_the_exact_adversary_is_50_times_faster_and_never_less_adversarial() -> None:
-    torch.set_num_threads(1)
+def test_the_exact_adversary_is_never_less_adversarial_than_the_search() -> None:
     generator = torch.Generator().manual_seed(0)
     documents, units = 96, 20
     lengths = torch.randint(6, units + 1, (documents, 1), generator=generator)
@@ -133,15 +130,7 @@ def test_the_exact_adversary_is_50_times_faster_and_never_less_adversarial() -> 
     attention = scores.masked_fill(~mask, -torch.inf).softmax(-1)
     logit = 2 * torch.randn(documents, units, generator=generator, dtype=torch.float64)
     said = torch.stack([torch.zeros_like(logit), logit], -1).masked_fill(~mask[..., None], 0)
-    started = time.perf_counter()
     searched = search(attention, said, mask, torch.arange(documents))
-    slow = time.perf_counter() - started
-    fast = []
-    for _ in range(5):
-        started = time.perf_counter()
-        farthest(attention, said, mask)
-        fast.append(time.perf_counter() - started)
-    assert slow > 50 * min(fast)
     # At the bound max(ε, the TVD that the search reached), document by document.
     bounds = searched.tvd.nan_to_num(0).clamp_min(TOLERANCE)
     for row in range(documents):

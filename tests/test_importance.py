@@ -14,8 +14,6 @@ from heedful.importance.inputs import integrated_gradients
 from heedful.models import Reading, Scale, decide, read
 from tiny import NonLinear, batch_of, chosen, classifier, padded
 
-torch.set_num_threads(1)
-
 BATCH = batch_of()
 RECIPES = ["none+dot", "conv+additive+concat", "bilstm+additive", "han:gru+scaled-dot"]
 

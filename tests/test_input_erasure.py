@@ -20,8 +20,6 @@ from heedful.models import AttentionClassifier, ranked, read, rereading
 from heedful.models.rereading import read_again
 from tiny import NonLinear, batch_of, chosen, classifier, padded
 
-torch.set_num_threads(1)
-
 DOCUMENTS = ((3, 1), (2, 5, 4), (1,), (4, 16), (2,))
 BATCH = batch_of(DOCUMENTS)
 NAMES = ["random", "attention", "gradient", "leave-one-out"]

@@ -4,7 +4,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats
-import torch
 
 from heedful.statistics import (
     Estimate,
@@ -24,7 +23,6 @@ from heedful.statistics import (
     widened,
 )
 
-torch.set_num_threads(1)
 NAN = float("nan")
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from heedful.audits.erased import Erased
 from heedful.corpora import Corpus, planted
@@ -27,7 +26,6 @@ STUDY = erasure.STUDY
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)
     for split, size in {"train": 60, "dev": 20, "test": 40}.items():
         monkeypatch.setitem(erasure_models.SMOKE_SIZES, split, size)
     train = TrainConfig(epochs=1, batch_size=16, learning_rate=1e-2)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from heedful.corpora import Corpus
 from heedful.errors import InputError
@@ -32,7 +31,6 @@ STUDY = tracing.STUDY
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)
     for split, size in {"train": 60, "dev": 20, "test": 120}.items():
         monkeypatch.setitem(tracing_models.PLANTED, split, size)
     monkeypatch.setitem(tracing_models.TALES, "smoke", {"train": 4, "dev": 2, "test": 6})

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import torch
 
 from heedful.papers import quicklook, reproduce
 from heedful.training import TrainConfig
@@ -11,7 +10,6 @@ from heedful.training import TrainConfig
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)
     monkeypatch.setitem(quicklook.SIZES, "smoke", {"train": 160, "dev": 40, "test": 60})  # type: ignore[attr-defined]
     monkeypatch.setitem(quicklook.TRAIN, "smoke", TrainConfig(epochs=2, learning_rate=1e-2))  # type: ignore[attr-defined]
 

@@ -12,7 +12,6 @@ from heedful.runs.randomness import (
     uniform_noise,
 )
 
-torch.set_num_threads(1)
 NAMES = [f"review-{i}" for i in range(40)]
 
 

@@ -32,8 +32,6 @@ from heedful.models.recipe import ATTENTIONS, ENCODERS, JOINS
 from heedful.runs.randomness import seeded
 from tiny import assert_close, batch_of, brute_force, chosen, classifier, padded
 
-torch.set_num_threads(1)
-
 RECIPES = [
     f"{prefix}{encoder}+{attention}" + ("" if join == "none" else f"+{join}")
     for prefix, encoder, attention, join in product(("", "han:"), ENCODERS, ATTENTIONS, JOINS)

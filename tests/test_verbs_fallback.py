@@ -20,8 +20,6 @@ from heedful.models import (
 )
 from tiny import DOCUMENTS, NonLinear, assert_close, batch_of, classifier
 
-torch.set_num_threads(1)
-
 BATCH = batch_of()
 
 

@@ -21,8 +21,6 @@ from heedful.models import (
 )
 from tiny import assert_close, batch_of, classifier
 
-torch.set_num_threads(1)
-
 BATCH = batch_of()
 PEAKED = [1 - 1e-12, 4e-13, 3e-13, 2e-13, 1e-13]
 
