@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-# Tables of `python -m elsewhere`, with the tests on the path: other processors, wrong lines.
-ELSEWHERE := PYTHONPATH=tests $(BIN)/python -m elsewhere
+# Tables of `python -m tests.elsewhere`, with the tests on the path: other processors, wrong lines.
+ELSEWHERE := $(BIN)/python -m tests.elsewhere
 
 .PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench wheel clean help
 

@@ -8,10 +8,23 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "heedful"
-ROOMS = ("statistics", "runs", "corpora", "models", "training", "importance", "dynamics", "audits",
-         "report", "jobs", "papers", "cli_options", "cli_align", "cli_lexicon",
-         "cli_narratives", "cli_remedy", "cli_translator", "cli",
-         "__main__")  # fmt: skip
+ROOMS = (
+    "statistics",
+    "runs",
+    "corpora",
+    "models",
+    "training",
+    "importance",
+    "dynamics",
+    "audits",
+    "report",
+    "jobs",
+    "calibration",
+    "reproduction",
+    "studies",
+    "cli",
+    "__main__",
+)
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

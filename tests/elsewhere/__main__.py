@@ -1,4 +1,4 @@
-"""`python -m elsewhere suite|numbers`, with `tests` on the path: the tables of other processors."""
+"""`python -m tests.elsewhere suite|numbers`: the tables of other processors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from elsewhere.moved import table_of_moves
-from elsewhere.processors import SINGLE, WHOLE, Processor, environment_of
+from tests.elsewhere.moved import table_of_moves
+from tests.elsewhere.processors import SINGLE, WHOLE, Processor, environment_of
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("-m", "not slow and not browser", "tests")

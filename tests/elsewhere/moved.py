@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from elsewhere.processors import Processor, environment_of
+from tests.elsewhere.processors import Processor, environment_of
 
 HERE = Processor("this machine, 1 thread", {"OMP_NUM_THREADS": "1"})
 FORMS = {"own model": "bilstm+additive", "BERT": "transformer", "trained there": "anew"}
@@ -21,9 +21,9 @@ BATCHES = (1, 7, 64)
 
 def audited(folder: Path, processor: Processor, what: str, batch: int = 64) -> dict[str, Any]:
     """The findings of one audit by a process of its own, under a processor's settings."""
-    command = [sys.executable, "-m", "elsewhere.one_audit", str(folder), what, str(batch)]
-    tests = Path(__file__).parents[1]
-    environment = environment_of(processor) | {"PYTHONPATH": str(tests)}
+    command = [sys.executable, "-m", "tests.elsewhere.one_audit", str(folder), what, str(batch)]
+    root = Path(__file__).parents[2]
+    environment = environment_of(processor) | {"PYTHONPATH": str(root)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr[-3000:])

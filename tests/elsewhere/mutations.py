@@ -1,4 +1,4 @@
-"""`python -m elsewhere.mutations`: errors put into the core one at a time, and who catches them.
+"""`python -m tests.elsewhere.mutations`: errors put into the core one at a time.
 
 A sign turned round, an index off by one, a mask forgotten: each is written into a copy of the
 source, and the quick tests run on it until one of them fails. An error that none of them notices is

@@ -1,4 +1,4 @@
-"""`python -m elsewhere.one_audit FOLDER WHAT BATCH`: audits, and prints the findings as JSON."""
+"""`python -m tests.elsewhere.one_audit FOLDER WHAT BATCH`: prints an audit's findings as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import heedful
 from heedful.corpora.planted import planted
-from heedful.jobs import examining
+from heedful.jobs import examination
 from heedful.jobs.settings import settings_of
 
 SIZES = {"train": 1500, "dev": 60, "test": 120}
@@ -24,12 +24,12 @@ METHODS = ("random", "attention", "gradient", "leave-one-out", "integrated")
 
 def main(folder: Path, what: str, batch: int) -> dict[str, Any]:
     """The findings of an audit; models that are kept in `folder` are trained the first time."""
-    examining.BATCH = batch
+    examination.BATCH = batch
     corpus = planted(2, "short", 0, SIZES)
     settings = settings_of(SETTINGS)
     kept = folder / what.replace("+", "-")
     if what == "transformer" and not kept.exists():
-        from test_audit_transformer import trained
+        from tests.cli.test_audit_transformer import trained
 
         trained(kept, corpus)
     if what == "bilstm+additive" and not kept.exists():

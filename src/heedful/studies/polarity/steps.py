@@ -1,0 +1,225 @@
+"""The corpora, models and steps of the polarity study (polarity.md §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from heedful.corpora import EncodedCorpus, load_corpus, planted, synthetic
+from heedful.models import Recipe, parse
+from heedful.reproduction import stages
+from heedful.reproduction.results import Results, Step
+from heedful.reproduction.study import Plan, Source
+from heedful.studies.polarity import word_steps
+from heedful.studies.polarity.word_steps import Member, Tables
+from heedful.training import TrainConfig
+from heedful.training.presets import POLARITY_SCALES, PRESETS
+
+if TYPE_CHECKING:
+    from heedful.corpora import Corpus
+
+SCALES = POLARITY_SCALES
+MODELS = ("dp", "dp-l", "dp-a", "ad")
+TITLES = {"dp": "DP", "dp-l": "DP-L", "dp-a": "DP-A", "ad": "AD"}
+KEPT = ("1", "10", "20", "50", "100")
+"""λ whose word scores are kept; of IMDB, whose vocabulary is large, only 10 and 100."""
+
+NAMES = {
+    "sst": "sst:2/polarity",
+    "imdb": "imdb:2/polarity",
+    "20news-1": "20newsgroups:rec.sport.baseball,rec.sport.hockey/polarity",
+    "20news-2": "20newsgroups:rec.motorcycles,sci.med,talk.politics.guns/polarity-2",
+}
+BINARY = ("sst", "imdb", "20news-1", "planted")
+"""Texts in two classes; planted reviews stand in for them at smoke scale."""
+SEVERAL = ("20news-2", "planted-3")
+TEXTS = ("sst", "20news-1", "imdb", "20news-2", "planted", "planted-3")
+RATIOS = {"ratio-1-1": "1:1", "ratio-1-2": "1:2", "ratio-1-5": "1:5"}
+RATIOS |= {"ratio-2-1": "2:1", "ratio-5-2": "5:2"}
+MADE = ("data1", "data2", "three", *RATIOS)
+
+PLANTED = {"train": 800, "dev": 100, "test": 240}
+TINY: dict[str, int] = {"instances": 1_200, "neutral": 100, "polar": 10}
+"""Synthetic sets at smoke scale."""
+
+
+def _real(name: str, plan: Plan) -> Corpus:
+    return load_corpus(NAMES[name], plan.data_root)
+
+
+def _planted(classes: int, plan: Plan) -> Corpus:
+    return planted(classes, "short", sizes=PLANTED)
+
+
+def _made(task: str, plan: Plan) -> Corpus:
+    sizes: Mapping[str, Any] = TINY if plan.scale == "smoke" else {}
+    return synthetic(task, 2, **sizes)  # the notebook's numpy seed
+
+
+SOURCES = (
+    Source("sst", "SST, two classes", partial(_real, "sst"), scales=("paper",)),
+    Source(
+        "imdb", "IMDB, fewer than 400 tokens", partial(_real, "imdb"), scales=("paper",),
+        deviation="IMDB is cut into words from the raw reviews; the paper has an integer-coded "
+        "release, and its random splits cannot be drawn again.",
+    ),
+    Source(
+        "20news-1", "20News I: baseball and hockey", partial(_real, "20news-1"), scales=("paper",),
+        deviation="20News I and II are rebuilt by the published recipe with draws of our own.",
+    ),
+    Source(
+        "20news-2", "20News II: motorcycles, medicine, guns", partial(_real, "20news-2"),
+        scales=("paper",),
+    ),
+    Source(
+        "planted", "planted reviews, 2 classes", partial(_planted, 2), "SST, IMDB and 20News I",
+        ("smoke",), PLANTED,
+    ),
+    Source(
+        "planted-3", "planted reviews, 3 classes", partial(_planted, 3), "20News II", ("smoke",),
+        PLANTED,
+    ),
+    Source("data1", "synthetic Data I", partial(_made, "data1"), inputs=TINY),
+    Source("data2", "synthetic Data II, noisy", partial(_made, "data2"), inputs=TINY),
+    Source("three", "synthetic, 3 classes", partial(_made, "three"), inputs=TINY),
+    *(
+        Source(name, f"synthetic, {ratio} positive to negative", partial(_made, name), inputs=TINY)
+        for name, ratio in RATIOS.items()
+    ),
+)  # fmt: skip
+
+
+def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
+    """The corpus with the vocabulary of all its splits, as published."""
+    return stages.prepared(plan, corpus, words_of=("train", "dev", "test"))
+
+
+def recipe(plan: Plan, corpus: str, model: str, scale: str, mu: float = 0, **more: Any) -> Recipe:
+    """The published model for this corpus; smaller at smoke scale."""
+    several = corpus in (*SEVERAL, "three")
+    preset = PRESETS[f"polarity/{model}@{scale}" + "/classes" * several]
+    sizes = dict(preset.model)
+    if plan.scale == "smoke":
+        sizes |= {"embedding_dim": 20, "width": 20, "attention_dim": 20}
+    if corpus in MADE:
+        sizes |= {"head_start": 1.0, "additive_bias": False}
+    return parse(preset.recipe + (f"+vw:{mu:g}" if mu else ""), **(sizes | more))
+
+
+def training(plan: Plan, model: str) -> TrainConfig:
+    """The published training, in one order of batches for all models of a stack."""
+    config = replace(PRESETS[f"polarity/{model}@10"].train, order_seed=0)
+    small = replace(config, epochs=6, batch_size=50, learning_rate=0.1)
+    return plan.pick(small, config)
+
+
+def _members(plan: Plan, corpus: str, model: str, scales: Sequence[str]) -> list[Member]:
+    return [
+        Member(scale, recipe(plan, corpus, model, scale), seed)
+        for seed in plan.seeds
+        for scale in scales
+    ]
+
+
+def words(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
+    """Token classes."""
+    return word_steps.word_classes(text(plan, corpus))
+
+
+def sizes(plan: Plan, corpus: str) -> Step[dict[str, Any]]:
+    """Counts of M-T1."""
+    return word_steps.corpus_sizes(text(plan, corpus))
+
+
+def grid(plan: Plan, corpus: str, model: str) -> Step[Tables]:
+    """Seven λ and all seeds of one model on one corpus, trained together."""
+    kept = ("10", "100") if corpus == "imdb" else KEPT
+    weighed = ("10",) if model == "dp" and corpus in ("sst", "planted") else ()
+    local = ("10",) if model == "dp-l" and corpus in ("sst", "planted") else ()
+    members = _members(plan, corpus, model, SCALES)
+    config = training(plan, model)
+    return word_steps.scored(text(plan, corpus), model, members, config, kept, weighed, local)
+
+
+def penalised(plan: Plan, corpus: str) -> Step[Tables]:
+    """M-X: DP at λ = 100 with the V·W penalty."""
+    members = [
+        Member("100", recipe(plan, corpus, "dp", "100", mu=1e-4), seed) for seed in plan.seeds
+    ]
+    return word_steps.scored(text(plan, corpus), "dp+vw", members, training(plan, "dp"), ("100",))
+
+
+def train_only(plan: Plan, corpus: str) -> Step[Tables]:
+    """DP at λ = 10 with words seen once, or never, in training read as a trained unknown word."""
+    members = _members(plan, corpus, "dp", ("10",))
+    return word_steps.scored(
+        text(plan, corpus), "dp,train-words", members, training(plan, "dp"), (), least=2
+    )
+
+
+RATE = 0.1
+"""SGD's rate on synthetic data: 0.1 × 75 epochs is the integrated step of 0.015 × 500."""
+SLOW, FAST = 0.015, 0.25
+"""The paper's rates: of 500 and 300 epochs, and of the 30 epochs of S-F5 and S-F6."""
+EPOCHS = {"dp": 75, "ad": 75, "dp-a": 45, "three": 45}
+"""500 epochs of the paper are 75 of these, 300 are 45."""
+FLOWS = (1, 2, 5, 10, 20, 40, 75)
+
+
+def published_epoch(epoch: pd.Series[Any], rate: float = SLOW) -> pd.Series[Any]:
+    """The epoch of the paper's run at its rate with the same integrated step."""
+    return epoch * (RATE / rate)
+
+
+def path(plan: Plan, corpus: str, model: str = "dp") -> Step[Tables]:
+    """SGD on synthetic data (or, for DP, on SST), watched."""
+    is_made = corpus in MADE
+    settings: dict[str, dict[str, Any]] = {"plain": {}}
+    if corpus == "data1" and model == "dp":
+        settings |= {"penalty": {"mu": 1e-3}, "wide start": {"embedding_start": 1.0}}
+    if model == "dp-a":
+        settings |= {"penalty": {"mu": 1e-3}}
+    members = [
+        Member(name, recipe(plan, corpus, model, "10", **more), seed)
+        for seed in plan.seeds
+        for name, more in settings.items()
+    ]
+    epochs = EPOCHS["three" if corpus == "three" else model] if is_made else 25
+    config = TrainConfig(
+        epochs=plan.pick(16, epochs),
+        batch_size=plan.pick(100, 200 if is_made else 100),
+        optimiser="sgd",
+        # The paper has no SGD run on SST; with 2 it learns there in as many epochs.
+        learning_rate=plan.pick(0.5, RATE) if is_made else 2.0,
+        clip_norm=0.0,
+        patience=0,
+        order_seed=0,
+    )
+    every = config.epochs if corpus in RATIOS else plan.pick(1, 3 if is_made else 1)
+    flows = plan.pick((1, 4, 16), FLOWS) if model == "dp" and corpus not in RATIOS else ()
+    return word_steps.watched(text(plan, corpus), f"{model},sgd", members, config, flows, every)
+
+
+def identities(plan: Plan, corpus: str) -> Step[dict[str, float]]:
+    """The flow's formulas against automatic differentiation."""
+    return word_steps.identities(text(plan, corpus), recipe(plan, corpus, "dp", "10"))
+
+
+def token_table(results: Results, plan: Plan, corpus: str, model: str, scale: str) -> pd.DataFrame:
+    """Word scores of every seed with the words' classes and counts."""
+    found = results[grid(plan, corpus, model)]["words"]
+    return with_classes(results, plan, corpus, found[found["setting"] == scale])
+
+
+def with_classes(results: Results, plan: Plan, corpus: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each word's classes and counts beside it."""
+    return table.merge(results[words(plan, corpus)], on="id", how="left", suffixes=("", " "))
+
+
+def class_names(results: Results, plan: Plan, corpus: str) -> tuple[str, ...]:
+    """The corpus's classes in order; the second of two is the positive one."""
+    return tuple(results[sizes(plan, corpus)]["classes"])
