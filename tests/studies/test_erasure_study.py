@@ -11,7 +11,8 @@ import pytest
 from heedful.corpora import Corpus, planted
 from heedful.corpora.texts import document_of
 from heedful.errors import InputError
-from heedful.reproduction.results import Results
+from heedful.reproduction.results import Results, kind
+from heedful.reproduction.view import Views
 from heedful.studies import reproduce, study_of
 from heedful.studies.erasure import models, study
 from heedful.studies.erasure.examination import Erased
@@ -220,10 +221,9 @@ def test_a_class_that_is_never_decided_for_is_counted(
 
     plan = STUDY.plan("smoke", ["planted-5"])
     table = pd.DataFrame({"instance": ["a", "b"], "label": [0, 4], "decision": [0, 1], "units": 3})
-    monkeypatch.setattr(models.View, "rows", lambda view, model: [Erased(table)])
-    results = Results(tmp_path)
-    monkeypatch.setattr(Results, "__getitem__", lambda self, step: {"classes": list("abcde")})
-    made = accuracies(results, plan)
+    known = {"counts": {"classes": list("abcde")}, "erased": table}
+    monkeypatch.setattr(Results, "__getitem__", lambda self, step: known[kind(step)])
+    made = accuracies(Views(Results(tmp_path), plan))
     assert made.table is not None
     assert made.table["classes never decided"].tolist() == [3] * 6
     assert made.table["accuracy"].tolist() == [50] * 6

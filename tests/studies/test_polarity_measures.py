@@ -10,6 +10,7 @@ import pytest
 from heedful.reproduction.ledger import Parts, judge
 from heedful.reproduction.results import Results
 from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.studies.polarity import checks, measures, steps
 from heedful.studies.polarity import flow_measures as flows
@@ -64,7 +65,7 @@ def test_a_smallest_scale_that_is_best_on_dev_is_still_compared_with_another() -
             "accuracy": 0.7 + 0.1 * best + 0.01 * seed * second,
         }
 
-    found = measures.scale_is_crucial(results(scores=grid(value)), PLAN, "sst")
+    found = measures.scale_is_crucial(View(results(scores=grid(value)), PLAN, "sst"))
     assert set(found) == {"DP-L", "DP-A", "AD"}
     assert number(found, "DP-L").value == pytest.approx(-10 + 1.5)
     claim = next(claim for claim in CLAIMS if claim.id == "POL-7")
@@ -80,9 +81,9 @@ def test_within_a_scale_the_gap_can_follow_the_product_where_pooled_ranks_do_not
         }
 
     given = results(scores=grid(value))
-    pooled = measures.follows_alignment(given, PLAN, "sst")
+    pooled = measures.follows_alignment(View(given, PLAN, "sst"))
     assert pooled.value < -0.5
-    made = checks.gaps(given, PLAN)
+    made = checks.gaps(Views(given, PLAN))
     assert made.table is not None
     assert list(made.table["rank correlation"]) == pytest.approx([1.0] * len(steps.SCALES))
     assert (made.table["same sign"] == made.table["runs"]).all()
@@ -112,13 +113,13 @@ def terms(share: Callable[[str, str, int], float]) -> dict[str, pd.DataFrame]:
 
 def test_seeds_that_all_agree_have_the_interval_over_words() -> None:
     watched = results(path=terms(lambda role, term, seed: float(role == "negative")))
-    found = flows.alignment_term(watched, PLAN, "sst")
+    found = flows.alignment_term(View(watched, PLAN, "sst"))
     for role in ("positive", "negative"):
         assert number(found, f"D of {role}").value == 1  # below zero for positive words
         assert 0.9 < number(found, f"D of {role}").low < 1
     assert judge(found, flows.D_SIDES).word == "confirmed"
     against = results(path=terms(lambda role, term, seed: float(role == "positive")))
-    assert judge(flows.alignment_term(against, PLAN, "sst"), flows.D_SIDES).word == "refuted"
+    assert judge(flows.alignment_term(View(against, PLAN, "sst")), flows.D_SIDES).word == "refuted"
 
 
 def test_signs_of_terms_are_those_of_the_derivation() -> None:
@@ -126,11 +127,11 @@ def test_signs_of_terms_are_those_of_the_derivation() -> None:
         right = 0.9 + 0.02 * seed
         return 1 - right if role == "negative" and term in "BC" else right
 
-    found = flows.signs(results(path=terms(predicted)), PLAN, "sst")
+    found = flows.signs(View(results(path=terms(predicted)), PLAN, "sst"))
     assert number(found, "B of negative").value == pytest.approx(0.93)
     assert number(found, "E of negative").value == pytest.approx(0.93)
     assert number(found, "C of positive").n == len(SEEDS)
-    turned = flows.signs(results(path=terms(lambda *key: 1 - predicted(*key))), PLAN, "sst")
+    turned = flows.signs(View(results(path=terms(lambda *key: 1 - predicted(*key))), PLAN, "sst"))
     assert judge(turned, flows.SIGN_SIDES).word == "refuted"
 
 
@@ -157,7 +158,7 @@ def test_the_penalty_is_judged_by_every_word_of_the_made_set() -> None:
         for name in ("positive", "negative", "neutral")
     )
     given = results(path={"path": path, "words": words}, words=classes)
-    found = measures.penalty_closes_made(given, PLAN, "sst")
+    found = measures.penalty_closes_made(View(given, PLAN, "sst"))
     assert number(found, "AUC of positive").value == 1
     assert number(found, "AUC of negative").low > 0.5
     assert number(found, "gap, with minus without").value == pytest.approx(-0.2)

@@ -14,6 +14,7 @@ from heedful.corpora.prepared import write_prepared
 from heedful.jobs.strengths import Strength
 from heedful.models.huggingface.starting import start_from
 from heedful.reproduction.results import Results
+from heedful.reproduction.view import View
 from heedful.studies import reproduce, study_of
 from heedful.studies.transformers.measures import Steps, _ranking, _worth, beyond_attention
 from heedful.studies.transformers.steps import chosen
@@ -111,7 +112,7 @@ def test_the_best_of_many_chance_orders_is_not_called_better_and_attention_may_w
         tables = {seed: {"input-erasure": table(seed)} for seed in plan.seeds}
         none: Any = None
         steps = Steps(none, none, none, lambda plan, corpus, model, seed: seed, none)
-        return beyond_attention(steps, tables, plan, "planted")
+        return beyond_attention(steps, View(tables, plan, "planted"))
 
     assert measured(0.0).side(0) == "straddles"
     assert measured(1.0).side(0) == "below"

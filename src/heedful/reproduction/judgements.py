@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from heedful.reproduction.ledger import (
     EVERY,
@@ -18,7 +17,10 @@ from heedful.reproduction.ledger import (
 )
 from heedful.reproduction.results import Results, Skipped
 from heedful.reproduction.study import Claim, Plan, Study
+from heedful.reproduction.view import View, Views
 from heedful.runs import commit, read_json
+
+T = TypeVar("T")
 
 
 def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
@@ -28,7 +30,7 @@ def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
     if claim.measure is not None:
         measure = claim.measure
         for corpus in in_use:
-            found[corpus] = judge(_measured(partial(measure, results, plan, corpus)), claim.side)
+            found[corpus] = judge(_measured(measure, View(results, plan, corpus)), claim.side)
         for corpus in () if in_use else claim.corpora or ():
             absent = NotMeasurable(f"{corpus} is not part of this run; see --corpora and --scale")
             found[corpus] = judge(absent, claim.side)
@@ -39,7 +41,6 @@ def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
             for corpus in in_use
             if not any(step.name in results.skipped for step in claim.needs(plan, corpus))
         )
-        measure_all = partial(claim.measure_all, results, plan, at_hand)
         lacking = {
             results.skipped[step.name]
             for corpus in in_use
@@ -47,7 +48,9 @@ def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
             if step.name in results.skipped
         }
         absent = NotMeasurable("; ".join(["none of its corpora is at hand", *sorted(lacking)]))
-        whole = judge(_measured(measure_all) if at_hand else absent, claim.side)
+        views = Views(results, plan.only(at_hand))
+        found_all = _measured(claim.measure_all, views) if at_hand else absent
+        whole = judge(found_all, claim.side)
         told = f"{whole.reason}; over the corpora at hand: {', '.join(at_hand) or 'none'}"
         entries.append(_entry(claim, plan, EVERY, whole._replace(reason=told), at_hand))
     elif claim.over == "all":
@@ -56,9 +59,9 @@ def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
     return entries
 
 
-def _measured(measure: Callable[[], Measured]) -> Measured:
+def _measured(measure: Callable[[T], Measured], looked_at: T) -> Measured:
     try:
-        return measure()
+        return measure(looked_at)
     except Skipped as skipped:
         return NotMeasurable(skipped.reason)
 

@@ -16,6 +16,7 @@ from heedful.reproduction.ledger import (
 )
 from heedful.reproduction.measures import exact
 from heedful.reproduction.study import Claim, Plan
+from heedful.reproduction.view import View
 from heedful.studies.dynamics import examples, measures, steps, translation
 from heedful.studies.dynamics.printed import COLUMNS
 from heedful.studies.dynamics.tables import ROWS, needs
@@ -30,16 +31,16 @@ def _with_vectors(plan: Plan, corpus: str) -> list[Any]:
     return [steps.compared(plan, corpus)] + ([] if step is None else [step])
 
 
-def _tables_agree(results: Any, plan: Plan, corpus: str) -> Parts | NotMeasurable:
-    if corpus == examples.TOY:
+def _tables_agree(view: View) -> Parts | NotMeasurable:
+    if view.corpus == examples.TOY:
         return Parts(examples.worked_example())
-    found = results[steps.tables(plan, corpus)]
+    found = view.of(steps.tables)
     return Parts({"largest difference": exact(found["largest difference"], found["entries"])})
 
 
-def _optimal(results: Any, plan: Plan, corpus: str) -> Parts:
-    if corpus != examples.TOY:
-        return translation.sits_on_the_largest(results, plan, corpus)
+def _optimal(view: View) -> Parts:
+    if view.corpus != examples.TOY:
+        return translation.sits_on_the_largest(view)
     found = examples.counterexample()
     wanted = {"α1": 0.0, "α2": 0.5, "α3": 0.5}
     distance = max(abs(found[name] - value) for name, value in wanted.items())

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import beside, gathered, row
+from heedful.reproduction.tables import beside, row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.studies.dynamics import measures, steps
 from heedful.studies.dynamics import printed as paper
@@ -20,7 +21,7 @@ from heedful.studies.dynamics.printed import COLUMNS
 from heedful.studies.dynamics.translation import TRANSLATED
 
 if TYPE_CHECKING:
-    from heedful.reproduction.results import Results, Step
+    from heedful.reproduction.results import Step
 
 ROWS = (*steps.SIX, *TRANSLATED)
 """Corpora of the main tables."""
@@ -66,8 +67,7 @@ def _scaled(estimate: Estimate, scale: float = 100.0) -> Estimate:
 
 
 def _table(
-    results: Results,
-    plan: Plan,
+    views: Views,
     printed: pd.DataFrame,
     split: str,
     measure: str,
@@ -75,12 +75,12 @@ def _table(
     digits: int = 2,
     shown: Sequence[str] = _ALL,
 ) -> Made:
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus, split, performance)]
-        return [{"corpus": corpus} | columns(found, measure)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared, split, performance)
+        return [{"corpus": view.corpus} | columns(found, measure)]
 
-    ours = gathered(results.each(plan.corpora, one))
-    theirs = printed[printed["corpus"].isin(plan.corpora)]
+    ours = views.table(one)
+    theirs = printed[printed["corpus"].isin(views.corpora)]
     table = beside(ours, theirs.drop(columns=NEVER, errors="ignore"), ["corpus"])
     if NEVER in theirs:
         table[f"{NEVER}, paper"] = table["corpus"].map(theirs.set_index("corpus")[NEVER])
@@ -131,18 +131,18 @@ def needs(
     return wanted
 
 
-def _sizes(results: Results, plan: Plan) -> Made:
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.sizes(plan, corpus)]
-        cells: dict[str, Any] = {"corpus": corpus}
+def _sizes(views: Views) -> Made:
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.sizes)
+        cells: dict[str, Any] = {"corpus": view.corpus}
         for split, short in (("train", "train"), ("dev", "val")):
             medians = np.atleast_1d(found[split]["median"])
             cells |= {f"{short}-length": medians[0], short: found[split]["documents"]}
             cells |= {_TARGETS[f"{short}-length"]: medians[1]} if len(medians) > 1 else {}
         return [cells | {"vocabulary": found["vocabulary"]}]
 
-    ours = gathered(results.each(plan.corpora, one))
-    theirs = paper.SIZES[paper.SIZES["corpus"].isin(plan.corpora)]
+    ours = views.table(one)
+    theirs = paper.SIZES[paper.SIZES["corpus"].isin(views.corpora)]
     table = beside(ours, theirs, ["corpus"])
     return Made(
         table,
@@ -183,8 +183,7 @@ def _differing(sizes: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_pairs(
-    results: Results,
-    plan: Plan,
+    views: Views,
     printed: pd.DataFrame,
     named: Mapping[str, str],
     said: Callable[[pd.DataFrame, pd.DataFrame], str],
@@ -194,16 +193,16 @@ def _of_pairs(
 ) -> Made:
     """A table of a few agreements."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared)
         cells: dict[str, Any] = {}
         for name, pair in named.items():
             estimate = found.curve(f"top:{pair}").highest().estimate()
             cells |= row({}, **{name: _scaled(estimate, scale)})
-        return [{"corpus": corpus} | cells]
+        return [{"corpus": view.corpus} | cells]
 
-    ours = gathered(results.each(plan.corpora, one))
-    theirs = printed[printed["corpus"].isin(plan.corpora)]
+    ours = views.table(one)
+    theirs = printed[printed["corpus"].isin(views.corpora)]
     table = beside(ours, theirs, ["corpus"])
     return Made(
         _rounded(table, digits + 2),

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from heedful.corpora import load_corpus, planted
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan, Source
-from heedful.statistics import draws
-from heedful.statistics.draws import Draws
-from heedful.studies.erasure.examination import Erased
-from heedful.studies.erasure.steps import corpus_step, counts_step, drawn, erased_step, preset_step
+from heedful.studies.erasure.steps import corpus_step, counts_step, erased_step, preset_step
 from heedful.training import TrainConfig
 from heedful.training.presets import PRESETS, Preset
 
@@ -24,8 +19,6 @@ if TYPE_CHECKING:
 
     from heedful.corpora import Corpus, EncodedCorpus
 
-PerDocument = Callable[..., np.ndarray]
-"""One number per document from a model's rows and what else it needs; nan leaves one out."""
 FAMILIES = ("HAN", "FLAN")
 ENCODERS = ("rnn", "conv", "noenc")
 MODELS = tuple(family + encoder for family in FAMILIES for encoder in ENCODERS)
@@ -141,45 +134,3 @@ def needs(*models: str) -> Callable[[Plan, str], list[Step[Any]]]:
         return [erased(plan, corpus, model, seed) for model in models for seed in plan.seeds]
 
     return of
-
-
-@dataclass(frozen=True)
-class View:
-    """The finished models of one corpus, and statistics of them."""
-
-    results: Results
-    plan: Plan
-    corpus: str
-
-    def rows(self, model: str) -> list[Erased]:
-        """One model's rows, for every seed."""
-        seeds = self.plan.seeds
-        return [Erased(self.results[erased(self.plan, self.corpus, model, s)]) for s in seeds]
-
-    def mean(self, model: str, of: PerDocument, *arguments: Any) -> Draws:
-        """The mean of one number per document, `of(rows, *arguments)`."""
-        return drawn(self.rows(model), lambda one: draws.average(of(one, *arguments), one.names))
-
-    def quantile(self, model: str, q: float, of: PerDocument, *arguments: Any) -> Draws:
-        """A quantile of one number per document."""
-        return drawn(
-            self.rows(model), lambda one: draws.quantile(of(one, *arguments), q, one.names)
-        )
-
-    def median(self, model: str, of: PerDocument, *arguments: Any) -> Draws:
-        """The median of one number per document."""
-        return self.quantile(model, 0.5, of, *arguments)
-
-    def odds(
-        self,
-        model: str,
-        first: PerDocument,
-        second: PerDocument,
-    ) -> Draws:
-        """How many times as often one thing holds as another."""
-        return drawn(self.rows(model), lambda one: draws.odds(first(one), second(one), one.names))
-
-
-def views(results: Results, plan: Plan, corpora: Sequence[str]) -> list[View]:
-    """A view of each corpus."""
-    return [View(results, plan, corpus) for corpus in corpora]

@@ -6,7 +6,6 @@ test set is one Parquet of small rows. What follows is computed from those rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +18,11 @@ from heedful.reproduction import stages
 from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan
 from heedful.runs import Form
-from heedful.statistics import draws
-from heedful.statistics.draws import Draws
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from heedful.models import AttentionClassifier
-    from heedful.studies.erasure.examination import Erased
     from heedful.training.presets import Preset
 
 _TEXT, _VECTORS = "text", "vectors.safetensors"
@@ -181,8 +177,3 @@ def _load_small(path: Path) -> pd.DataFrame:
 
 SMALL: Form[pd.DataFrame] = Form(".parquet", _save_small, _load_small)
 """A table of many rows that travels."""
-
-
-def drawn(models: Sequence[Erased], statistic: Callable[[Erased], Draws]) -> Draws:
-    """A statistic of one architecture from the rows of each of its seeds."""
-    return draws.over_seeds([statistic(one) for one in models])

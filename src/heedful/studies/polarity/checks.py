@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies.polarity import steps, word_steps
 from heedful.studies.polarity.figures import needs_grid
@@ -65,13 +66,13 @@ def needs_adam(plan: Plan, corpus: str) -> list[Step[Any]]:
     return [*needs_grid(["dp"])(plan, corpus), by_adam(plan, corpus)]
 
 
-def patterns(results: Results, plan: Plan, corpus: str, found: Tables) -> dict[str, Estimate]:
+def patterns(view: View, found: Tables) -> dict[str, Estimate]:
     """Accuracies and POL-1 to POL-3 at λ = 10, one number per seed."""
     trained = found["runs"][found["runs"]["setting"] == "10"]
     words = found["words"][found["words"]["setting"] == "10"]
-    words = steps.with_classes(results, plan, corpus, words)
-    runs = [Run(seed, words[words["seed"] == seed]) for seed in plan.seeds]
-    negative, positive = steps.class_names(results, plan, corpus)
+    words = steps.with_classes(view, words)
+    runs = [Run(seed, words[words["seed"] == seed]) for seed in view.seeds]
+    negative, positive = steps.class_names(view)
     told = {
         "dev": over_seeds(100 * trained["dev"]),
         "accuracy": over_seeds(100 * trained["accuracy"]),
@@ -95,20 +96,20 @@ def _neutral(run: Run, names: Iterable[str]) -> float:
     return float(run.of("neutral")["polarity"].abs().median() / polar)
 
 
-def strengths(results: Results, plan: Plan) -> Made:
+def strengths(views: Views) -> Made:
     """X-2: accuracy and patterns by strength of L2."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
+    def of(view: View) -> list[dict[str, Any]]:
         return [
             row(
-                {"corpus": corpus, "model": steps.TITLES[model], "L2": f"{strength:g}"},
-                **patterns(results, plan, corpus, results[decayed(plan, corpus, model, strength)]),
+                {"corpus": view.corpus, "model": steps.TITLES[model], "L2": f"{strength:g}"},
+                **patterns(view, view.of(decayed, model, strength)),
             )
             for model in DECAYED
             for strength in STRENGTHS
         ]
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     told = []
     for (corpus, model), rows in table.groupby(["corpus", "model"], sort=False):
         best = rows.sort_values("dev").iloc[-1]
@@ -122,20 +123,23 @@ def strengths(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=f"{said}{'; '.join(aucs)}.")
 
 
-def optimisers(results: Results, plan: Plan) -> Made:
+def optimisers(views: Views) -> Made:
     """X-3: DP by Adagrad and by Adam."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        trained = {"adagrad": steps.grid(plan, corpus, "dp"), "adam": by_adam(plan, corpus)}
+    def of(view: View) -> list[dict[str, Any]]:
+        trained = {
+            "adagrad": steps.grid(view.plan, view.corpus, "dp"),
+            "adam": by_adam(view.plan, view.corpus),
+        }
         return [
             row(
-                {"corpus": corpus, "optimiser": name},
-                **patterns(results, plan, corpus, results[one]),
+                {"corpus": view.corpus, "optimiser": name},
+                **patterns(view, view[one]),
             )
             for name, one in trained.items()
         ]
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     told = [
         f"{r['optimiser']} {r['accuracy']:.1f} %, right signs {r['right signs']:.2f}, AUC "
         f"{r['AUC of positive']:.2f} and {r['AUC of negative']:.2f}"
@@ -144,16 +148,16 @@ def optimisers(results: Results, plan: Plan) -> Made:
     return Made(table, sentence="; ".join(told) + ".")
 
 
-def gaps(results: Results, plan: Plan) -> Made:
+def gaps(views: Views) -> Made:
     """X-4: V·W over training beside the gap of attention scores, for each λ alone.
 
     Over all λ the two are not comparable: scores shrink as λ grows and V·W does not, so that ranks
     over λ can fall where within every λ they rise.
     """
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        negative, positive = steps.class_names(results, plan, corpus)
-        runs = results[steps.grid(plan, corpus, "dp")]["runs"]
+    def of(view: View) -> list[dict[str, Any]]:
+        negative, positive = steps.class_names(view)
+        runs = view.of(steps.grid, "dp")["runs"]
         runs = runs.assign(gap=runs[f"attention/{positive}"] - runs[f"attention/{negative}"])
         found = []
         for scale in steps.SCALES:
@@ -161,12 +165,12 @@ def gaps(results: Results, plan: Plan) -> Made:
             alike = np.sign(rows["V·W mean"]) == np.sign(rows["gap"])
             counts = {"runs": len(rows), "same sign": int(alike.sum())}
             ranks = rows["V·W mean"].rank().corr(rows["gap"].rank())
-            keys = {"corpus": corpus, "λ": scale} | counts | {"rank correlation": ranks}
+            keys = {"corpus": view.corpus, "λ": scale} | counts | {"rank correlation": ranks}
             measured = {"V·W": over_seeds(rows["V·W mean"]), "gap": over_seeds(rows["gap"])}
             found.append(row(keys, **measured))
         return found
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     told = []
     for corpus, rows in table[table["λ"].astype(float) >= 10].groupby("corpus", sort=False):
         told.append(

@@ -18,6 +18,7 @@ from heedful.reproduction.ledger import (
 )
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Claim, Plan
+from heedful.reproduction.view import View
 from heedful.studies.polarity import flow_measures as flows
 from heedful.studies.polarity import measures, steps
 from heedful.studies.polarity.figures import needs_grid, needs_path
@@ -63,9 +64,9 @@ def _penalty_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return list(needs_grid(["dp"], steps.penalised)(plan, corpus))
 
 
-def _penalty(results: Any, plan: Plan, corpus: str) -> Any:
-    measure = measures.penalty_closes_made if corpus == "data1" else measures.penalty_closes
-    return measure(results, plan, corpus)
+def _penalty(view: View) -> Any:
+    measure = measures.penalty_closes_made if view.corpus == "data1" else measures.penalty_closes
+    return measure(view)
 
 
 def _alignment_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
@@ -73,12 +74,12 @@ def _alignment_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return grid + (list(PATH(plan, corpus)) if corpus in (*SST, "data1") else [])
 
 
-def _alignment(results: Any, plan: Plan, corpus: str) -> Any:
+def _alignment(view: View) -> Any:
     found = Parts()
-    if corpus != "data1":
-        found["rank correlation"] = measures.follows_alignment(results, plan, corpus)
-    if corpus in (*SST, "data1"):
-        found |= flows.alignment_term(results, plan, corpus)
+    if view.corpus != "data1":
+        found["rank correlation"] = measures.follows_alignment(view)
+    if view.corpus in (*SST, "data1"):
+        found |= flows.alignment_term(view)
     return found
 
 

@@ -9,8 +9,7 @@ import pandas as pd
 
 from heedful.reproduction.ledger import Parts, Side, above, at_least, at_most, below, holding
 from heedful.reproduction.measures import exact
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds, proportion
 from heedful.studies.polarity import steps
 
@@ -42,11 +41,11 @@ IDENTITY_SIDES = {name: at_most(1e-9) for name in ("polarity", "attention", "dot
 }
 
 
-def _terms(results: Results, plan: Plan, corpus: str) -> pd.DataFrame:
+def _terms(view: View) -> pd.DataFrame:
     """The terms of plain DP runs, the classes renamed positive, negative, neutral."""
-    table = results[steps.path(plan, corpus)]["terms"]
+    table = view.of(steps.path)["terms"]
     table = table[table["setting"] == "plain"]
-    negative, positive = steps.class_names(results, plan, corpus)
+    negative, positive = steps.class_names(view)
     return table.replace({"class": {negative: "negative", positive: "positive"}})
 
 
@@ -67,9 +66,9 @@ def _share(right: pd.Series[float], rows: pd.DataFrame) -> Estimate:
     return over_seeds(by_seed)
 
 
-def signs(results: Results, plan: Plan, corpus: str) -> Parts:
+def signs(view: View) -> Parts:
     """POL-16: share of words whose term has the predicted sign, over checkpoints; one per seed."""
-    table = _terms(results, plan, corpus)
+    table = _terms(view)
     found = Parts()
     for term in (*POLARITY_TERMS, *ATTENTION_TERMS):
         for role in ("positive", "negative"):
@@ -85,9 +84,9 @@ def signs(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def query_term(results: Results, plan: Plan, corpus: str) -> Parts:
+def query_term(view: View) -> Parts:
     """POL-17: mean F over mean E of class words, at the start and later; one per seed."""
-    table = _terms(results, plan, corpus)
+    table = _terms(view)
     table = table[table["class"].isin(["positive", "negative"])]
 
     def ratio(rows: pd.DataFrame) -> pd.Series[float]:
@@ -102,12 +101,12 @@ def query_term(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def alignment_term(results: Results, plan: Plan, corpus: str) -> Parts:
+def alignment_term(view: View) -> Parts:
     """POL-18: share of words whose D has the sign of V·W (positive words) or the opposite."""
-    path = results[steps.path(plan, corpus)]["path"]
+    path = view.of(steps.path)["path"]
     path = path[(path["setting"] == "plain") & (path["quantity"] == "V·W")]
     product = path.set_index(["seed", "epoch"])["value"]
-    table = _terms(results, plan, corpus)
+    table = _terms(view)
     found = Parts()
     for role, sign in (("positive", 1.0), ("negative", -1.0)):
         rows = _later(table, "D", [role])
@@ -118,17 +117,17 @@ def alignment_term(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def _last(results: Results, plan: Plan, corpus: str) -> pd.DataFrame:
+def _last(view: View) -> pd.DataFrame:
     """Quantities at the end of plain runs: a row per seed."""
-    path = results[steps.path(plan, corpus)]["path"]
+    path = view.of(steps.path)["path"]
     path = path[(path["setting"] == "plain") & (path["epoch"] == path["epoch"].max())]
     wide: pd.DataFrame = path.pivot(index="seed", columns="quantity", values="value")
     return wide
 
 
-def embeddings_align(results: Results, plan: Plan, corpus: str) -> Parts:
+def embeddings_align(view: View) -> Parts:
     """POL-19: mean dot products by group; groups with neutral words over the positive pairs'."""
-    last = _last(results, plan, corpus)
+    last = _last(view)
     same = last["dot/positive-positive"]
     found = Parts()
     for pair in PAIR_SIDES:
@@ -137,19 +136,14 @@ def embeddings_align(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def imbalance_decides(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Parts:
+def imbalance_decides(views: Views) -> Parts:
     """POL-20: V·W after training on each unbalanced set."""
-    return Parts(
-        {
-            steps.RATIOS[corpus]: over_seeds(_last(results, plan, corpus)["V·W"])
-            for corpus in corpora
-        }
-    )
+    return Parts({steps.RATIOS[view.corpus]: over_seeds(_last(view)["V·W"]) for view in views})
 
 
-def formulas(results: Results, plan: Plan, corpus: str) -> Parts:
+def formulas(view: View) -> Parts:
     """POL-A4: relative distance of the corrected and the printed forms from autograd."""
-    found = results[steps.identities(plan, corpus)]
-    words = len(results[steps.words(plan, corpus)])
+    found = view.of(steps.identities)
+    words = len(view.of(steps.words))
     # The multi-class forms hold two classes too; the printed slip shows in either.
     return Parts({name: exact(value, words) for name, value in found.items()})

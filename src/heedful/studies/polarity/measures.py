@@ -15,8 +15,7 @@ import pandas as pd
 from heedful.audits.erasure import five_numbers
 from heedful.reproduction.ledger import NotMeasurable, Parts, each_unchanged
 from heedful.reproduction.measures import exact
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
 from heedful.statistics import Estimate, mean, over_seeds, proportion
 from heedful.statistics.association import spearman
 from heedful.statistics.separation import auc, mean_ratio, median_ratio, standardised_gap
@@ -37,12 +36,10 @@ class Run(NamedTuple):
         return self.words[self.words[rule] == name]
 
 
-def runs_of(
-    results: Results, plan: Plan, corpus: str, model: str = "dp", scale: str = "10"
-) -> list[Run]:
+def runs_of(view: View, model: str = "dp", scale: str = "10") -> list[Run]:
     """One run per seed."""
-    table = steps.token_table(results, plan, corpus, model, scale)
-    return [Run(seed, table[table["seed"] == seed]) for seed in plan.seeds]
+    table = steps.token_table(view, model, scale)
+    return [Run(seed, table[table["seed"] == seed]) for seed in view.seeds]
 
 
 def separation(
@@ -68,12 +65,10 @@ def _signs(run: Run, names: Sequence[str], rule: str = "kind") -> dict[str, pd.S
     }
 
 
-def right_signs(
-    results: Results, plan: Plan, corpus: str, model: str = "dp", rule: str = "kind"
-) -> Parts:
+def right_signs(view: View, model: str = "dp", rule: str = "kind") -> Parts:
     """POL-1: share of each class's words whose polarity has the class's sign."""
-    names = steps.class_names(results, plan, corpus)
-    runs = runs_of(results, plan, corpus, model)
+    names = steps.class_names(view)
+    runs = runs_of(view, model)
     found = Parts()
     for name in names[::-1]:
         signs = pd.concat([_signs(run, names, rule)[name] for run in runs], axis=0)
@@ -88,16 +83,14 @@ def _role(name: str, names: Sequence[str]) -> str:
     return ("negative", "positive")[list(names).index(name)] if len(names) == 2 else name
 
 
-def neutral_small(
-    results: Results, plan: Plan, corpus: str, model: str = "dp", least: int = 0
-) -> Estimate:
+def neutral_small(view: View, model: str = "dp", least: int = 0) -> Estimate:
     """POL-2: median size of neutral polarities over that of class words, mean of the seeds.
 
     The interval is Student's over seeds, or that over words where there is one seed.
     """
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     values = []
-    for run in runs_of(results, plan, corpus, model):
+    for run in runs_of(view, model):
         neutral = run.of("neutral")
         neutral = neutral[_counts(neutral) > least]
         polar = pd.concat([run.of(name) for name in names])
@@ -106,15 +99,13 @@ def neutral_small(
     return values[0] if len(values) == 1 else over_seeds([value.value for value in values])
 
 
-def above_neutral(
-    results: Results, plan: Plan, corpus: str, model: str = "dp", rule: str = "kind"
-) -> Parts:
+def above_neutral(view: View, model: str = "dp", rule: str = "kind") -> Parts:
     """POL-3, POL-11: AUC of attention scores, each class against neutral, in every seed."""
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     return Parts(
         {
             f"{_role(name, names)}, seed {run.seed}": _known(separation(run, name, rule=rule), name)
-            for run in runs_of(results, plan, corpus, model)
+            for run in runs_of(view, model)
             for name in names[::-1]
         }
     )
@@ -127,53 +118,53 @@ def _known(estimate: Estimate, name: str) -> Estimate | NotMeasurable:
     return estimate
 
 
-def _accuracies(results: Results, plan: Plan, corpus: str, model: str) -> pd.DataFrame:
+def _accuracies(view: View, model: str) -> pd.DataFrame:
     """Test accuracy in points: a row per seed, a column per λ."""
-    runs = results[steps.grid(plan, corpus, model)]["runs"]
+    runs = view.of(steps.grid, model)["runs"]
     return 100 * runs.pivot(index="seed", columns="setting", values="accuracy")
 
 
-def small_scale_hurts(results: Results, plan: Plan, corpus: str) -> Parts:
+def small_scale_hurts(view: View) -> Parts:
     """POL-4: accuracy at moderate λ minus accuracy at small λ, in points."""
-    table = _accuracies(results, plan, corpus, "dp")
+    table = _accuracies(view, "dp")
     moderate = table[["10", "20", "50", "100"]].mean(axis=1)
     return Parts({f"minus λ={s}": over_seeds(moderate - table[s]) for s in ("0.001", "1")})
 
 
-def large_scale_is_free(results: Results, plan: Plan, corpus: str) -> Parts:
+def large_scale_is_free(view: View) -> Parts:
     """POL-5: accuracy at λ = 10000 minus at 10, in points, for every model."""
-    tables = {m: _accuracies(results, plan, corpus, m) for m in steps.MODELS}
+    tables = {m: _accuracies(view, m) for m in steps.MODELS}
     return Parts({steps.TITLES[m]: over_seeds(t["10000"] - t["10"]) for m, t in tables.items()})
 
 
-def is_mean_pooling(results: Results, plan: Plan, corpus: str) -> Parts:
+def is_mean_pooling(view: View) -> Parts:
     """POL-6: at λ = 10000, distance from uniform weights and what uniform weights change."""
-    runs = results[steps.grid(plan, corpus, "dp")]["runs"]
+    runs = view.of(steps.grid, "dp")["runs"]
     runs = runs[runs["setting"] == "10000"]
     changed = over_seeds(100 * (runs["uniform accuracy"] - runs["accuracy"]))
     distance = over_seeds(runs["total variation"])
     return Parts({"total variation": distance, "uniform minus trained": changed})
 
 
-def scale_is_crucial(results: Results, plan: Plan, corpus: str) -> Parts:
+def scale_is_crucial(view: View) -> Parts:
     """POL-7: accuracy at the other λ with the best dev accuracy minus at 0.001, by model."""
     found = Parts()
     for model in ("dp-l", "dp-a", "ad"):
-        runs = results[steps.grid(plan, corpus, model)]["runs"]
+        runs = view.of(steps.grid, model)["runs"]
         # Where 0.001 itself is best, its difference from itself would say nothing.
         best = str(runs.groupby("setting")["dev"].mean().drop("0.001").idxmax())
-        table = _accuracies(results, plan, corpus, model)
+        table = _accuracies(view, model)
         found[steps.TITLES[model]] = over_seeds(table[best] - table["0.001"])
     return found
 
 
-def unreadable(results: Results, plan: Plan, corpus: str) -> Parts:
+def unreadable(view: View) -> Parts:
     """POL-8: at λ = 100 the classes lie apart, as V·W says, and one is not above neutral."""
-    negative, positive = steps.class_names(results, plan, corpus)
-    table = results[steps.grid(plan, corpus, "dp")]["runs"]
+    negative, positive = steps.class_names(view)
+    table = view.of(steps.grid, "dp")["runs"]
     product = table[table["setting"] == "100"].set_index("seed")["V·W last"]
     gaps, agree, lower = [], [], []
-    for run in runs_of(results, plan, corpus, scale="100"):
+    for run in runs_of(view, scale="100"):
         first, second = run.of(positive), run.of(negative)
         words = [*first["word"], *second["word"]]
         gap = standardised_gap(first["attention"], second["attention"], words).value
@@ -189,10 +180,10 @@ def unreadable(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def scores_shrink(results: Results, plan: Plan, corpus: str) -> Parts:
+def scores_shrink(view: View) -> Parts:
     """POL-9: mean sizes at λ = 100 over those at 10, words averaged over seeds."""
-    names = steps.class_names(results, plan, corpus)
-    tables = [steps.token_table(results, plan, corpus, "dp", s) for s in ("100", "10")]
+    names = steps.class_names(view)
+    tables = [steps.token_table(view, "dp", s) for s in ("100", "10")]
 
     def sizes(column: str, kinds: Sequence[str]) -> list[pd.Series[Any]]:
         chosen = [t[t["kind"].isin(kinds)] for t in tables]
@@ -208,15 +199,15 @@ def scores_shrink(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def penalty_closes(results: Results, plan: Plan, corpus: str) -> Parts:
+def penalty_closes(view: View) -> Parts:
     """POL-10 on texts: class means, separation, gap and accuracy with the V·W penalty, λ = 100."""
-    negative, positive = steps.class_names(results, plan, corpus)
-    without = results[steps.grid(plan, corpus, "dp")]["runs"]
+    negative, positive = steps.class_names(view)
+    without = view.of(steps.grid, "dp")["runs"]
     without = without[without["setting"] == "100"].set_index("seed")
-    step = results[steps.penalised(plan, corpus)]
+    step = view.of(steps.penalised)
     runs, words = step["runs"].set_index("seed"), step["words"]
-    words = steps.with_classes(results, plan, corpus, words)
-    by_seed = [Run(seed, words[words["seed"] == seed]) for seed in plan.seeds]
+    words = steps.with_classes(view, words)
+    by_seed = [Run(seed, words[words["seed"] == seed]) for seed in view.seeds]
 
     def gap(table: pd.DataFrame) -> pd.Series[Any]:
         return (table[f"attention/{positive}"] - table[f"attention/{negative}"]).abs()
@@ -227,23 +218,23 @@ def penalty_closes(results: Results, plan: Plan, corpus: str) -> Parts:
         found[f"AUC of {role}"] = over_seeds([separation(run, name).value for run in by_seed])
     found["gap, with minus without"] = over_seeds(gap(runs) - gap(without))
     change = runs["accuracy"] - without["accuracy"]
-    count = sum(results[steps.sizes(plan, corpus)]["documents"]["test"])
+    count = sum(view.of(steps.sizes)["documents"]["test"])
     share = without["accuracy"].mean()
     error = float(np.sqrt(max(share * (1 - share), 1e-9) / count))
     found["accuracy change in s.e."] = over_seeds(change / error)
     return found
 
 
-def penalty_closes_made(results: Results, plan: Plan, corpus: str) -> Parts:
+def penalty_closes_made(view: View) -> Parts:
     """POL-10 on Data I, at the end of training (λ = 10 there)."""
-    found = results[steps.path(plan, corpus)]
-    table, words = found["path"], steps.with_classes(results, plan, corpus, found["words"])
+    found = view.of(steps.path)
+    table, words = found["path"], steps.with_classes(view, found["words"])
     last = table[table["epoch"] == table["epoch"].max()]
     wide = last.pivot_table(index=["setting", "seed"], columns="quantity", values="value")
     plain, closed = wide.loc["plain"], wide.loc["penalty"]
     gaps = [(t["attention/positive"] - t["attention/negative"]).abs() for t in (closed, plain)]
     words = words[words["setting"] == "penalty"]
-    runs = [Run(seed, words[words["seed"] == seed]) for seed in plan.seeds]
+    runs = [Run(seed, words[words["seed"] == seed]) for seed in view.seeds]
     parts = Parts()
     for role in ("positive", "negative"):
         parts[f"mean of {role}"] = over_seeds(closed[f"attention/{role}"])
@@ -258,55 +249,55 @@ def _over_words(estimates: Sequence[Estimate]) -> Estimate:
     return estimates[0] if len(set(values)) == 1 else over_seeds(values)
 
 
-def same_patterns(results: Results, plan: Plan, corpus: str, model: str) -> Parts:
+def same_patterns(view: View, model: str) -> Parts:
     """POL-12: POL-1 to POL-3 for another model."""
-    signs = right_signs(results, plan, corpus, model)
+    signs = right_signs(view, model)
     found = Parts({f"sign of {name}": part for name, part in signs.items()})
-    found["neutral over class words"] = neutral_small(results, plan, corpus, model)
-    names = steps.class_names(results, plan, corpus)
-    runs = runs_of(results, plan, corpus, model)
+    found["neutral over class words"] = neutral_small(view, model)
+    names = steps.class_names(view)
+    runs = runs_of(view, model)
     for name in names[::-1]:
         values = [separation(run, name).value for run in runs]
         found[f"AUC of {_role(name, names)}"] = over_seeds(values)
     return found
 
 
-def weight_runs(results: Results, plan: Plan, corpus: str) -> list[Run]:
+def weight_runs(view: View) -> list[Run]:
     """Mean attention weights of words in test texts at λ = 10, one run per seed."""
-    table = results[steps.grid(plan, corpus, "dp")]["weights"].rename(columns={"word": "id"})
-    table = steps.with_classes(results, plan, corpus, table)
-    return [Run(seed, table[table["seed"] == seed]) for seed in plan.seeds]
+    table = view.of(steps.grid, "dp")["weights"].rename(columns={"word": "id"})
+    table = steps.with_classes(view, table)
+    return [Run(seed, table[table["seed"] == seed]) for seed in view.seeds]
 
 
-def weights_above(results: Results, plan: Plan, corpus: str) -> Parts:
+def weights_above(view: View) -> Parts:
     """POL-13: AUC of mean weights in test texts, each class against neutral, in every seed."""
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     return Parts(
         {
             f"{_role(name, names)}, seed {run.seed}": separation(run, name, "weight")
-            for run in weight_runs(results, plan, corpus)
+            for run in weight_runs(view)
             for name in names[::-1]
         }
     )
 
 
-def same_order(results: Results, plan: Plan, corpus: str) -> Estimate:
+def same_order(view: View) -> Estimate:
     """POL-14: share of seeds whose classes have the same order in weights as in scores."""
-    negative, positive = steps.class_names(results, plan, corpus)
+    negative, positive = steps.class_names(view)
 
     def gaps(runs: list[Run], column: str) -> list[float]:
         return [run.of(positive)[column].mean() - run.of(negative)[column].mean() for run in runs]
 
-    weights = gaps(weight_runs(results, plan, corpus), "weight")
-    scores = gaps(runs_of(results, plan, corpus), "attention")
+    weights = gaps(weight_runs(view), "weight")
+    scores = gaps(runs_of(view), "attention")
     agree = np.sign(weights) == np.sign(scores)
     return proportion(int(agree.sum()), len(agree))
 
 
-def short_texts(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
+def short_texts(view: View) -> Parts | NotMeasurable:
     """POL-15: texts of neutral words with outlying weights, against those of all neutral words."""
     lengths, lows = [], []
-    for run in weight_runs(results, plan, corpus):
+    for run in weight_runs(view):
         neutral = run.of("neutral")
         top = five_numbers(neutral["weight"].to_numpy())["high"]
         outliers = neutral[neutral["weight"] > (np.inf if top is None else top)]
@@ -320,21 +311,21 @@ def short_texts(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasura
     return found
 
 
-def follows_alignment(results: Results, plan: Plan, corpus: str) -> Estimate:
+def follows_alignment(view: View) -> Estimate:
     """POL-18: rank correlation over runs between λ V·W and the final gap of attention scores."""
-    negative, positive = steps.class_names(results, plan, corpus)
-    runs = results[steps.grid(plan, corpus, "dp")]["runs"]
+    negative, positive = steps.class_names(view)
+    runs = view.of(steps.grid, "dp")["runs"]
     driven = runs["setting"].astype(float) * runs["V·W mean"]
     gap = runs[f"attention/{positive}"] - runs[f"attention/{negative}"]
     names = (runs["setting"] + "/" + runs["seed"].astype(str)).tolist()
     return spearman(driven, gap, names)
 
 
-def every_seed(results: Results, plan: Plan, corpus: str) -> Estimate:
+def every_seed(view: View) -> Estimate:
     """POL-21: share of seeds in which POL-1 to POL-3 hold."""
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     held = []
-    for run in runs_of(results, plan, corpus):
+    for run in runs_of(view):
         signs = all(float(found.mean()) >= 0.95 for found in _signs(run, names).values())
         polar = pd.concat([run.of(name) for name in names])["polarity"].abs().median()
         small = run.of("neutral")["polarity"].abs().median() < polar / 3
@@ -342,13 +333,13 @@ def every_seed(results: Results, plan: Plan, corpus: str) -> Estimate:
     return exact(float(np.mean(held)), len(held))
 
 
-def not_frequency(results: Results, plan: Plan, corpus: str) -> Parts:
+def not_frequency(view: View) -> Parts:
     """POL-A1: POL-2, POL-3 and POL-13 with frequent neutral words, and in pairs as frequent."""
-    names = steps.class_names(results, plan, corpus)
-    kinds = {"score": ("attention", runs_of(results, plan, corpus))}
-    if corpus in ("sst", "planted"):
-        kinds["weight"] = "weight", weight_runs(results, plan, corpus)
-    found = Parts({"neutral over class words": neutral_small(results, plan, corpus, least=5)})
+    names = steps.class_names(view)
+    kinds = {"score": ("attention", runs_of(view))}
+    if view.corpus in ("sst", "planted"):
+        kinds["weight"] = "weight", weight_runs(view)
+    found = Parts({"neutral over class words": neutral_small(view, least=5)})
     for kind, (column, runs) in kinds.items():
         for name in names[::-1]:
             role = f"{kind} of {_role(name, names)}"
@@ -373,15 +364,15 @@ def _paired(run: Run, name: str, column: str) -> float:
     return float(np.mean((own > partner) + 0.5 * (own == partner)))
 
 
-def classes_matter_not(results: Results, plan: Plan, corpus: str) -> Parts:
+def classes_matter_not(view: View) -> Parts:
     """POL-A2: POL-1 and POL-3 with γ = ±1 left out and with documents counted."""
 
     def measured(rule: str) -> Parts:
-        signs = right_signs(results, plan, corpus, rule=rule)
+        signs = right_signs(view, rule=rule)
         found = Parts({f"sign of {name}": part for name, part in signs.items()})
-        names = steps.class_names(results, plan, corpus)
+        names = steps.class_names(view)
         for name in names[::-1]:
-            runs = runs_of(results, plan, corpus)
+            runs = runs_of(view)
             values = [separation(run, name, rule=rule).value for run in runs]
             found[f"AUC of {_role(name, names)}"] = over_seeds(values)
         return found
@@ -392,7 +383,7 @@ def classes_matter_not(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def unseen_words(results: Results, plan: Plan, corpus: str) -> Estimate:
+def unseen_words(view: View) -> Estimate:
     """POL-A3: accuracy with training words only minus the published recipe, in points."""
-    other = results[steps.train_only(plan, corpus)]["runs"].set_index("seed")["accuracy"]
-    return over_seeds(100 * other - _accuracies(results, plan, corpus, "dp")["10"])
+    other = view.of(steps.train_only)["runs"].set_index("seed")["accuracy"]
+    return over_seeds(100 * other - _accuracies(view, "dp")["10"])

@@ -12,8 +12,9 @@ import pandas as pd
 from heedful.corpora import EncodedCorpus, load_corpus, planted, synthetic
 from heedful.models import Recipe, parse
 from heedful.reproduction import stages
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.view import View
 from heedful.studies.polarity import word_steps
 from heedful.studies.polarity.word_steps import Member, Tables
 from heedful.training import TrainConfig
@@ -209,17 +210,17 @@ def identities(plan: Plan, corpus: str) -> Step[dict[str, float]]:
     return word_steps.identities(text(plan, corpus), recipe(plan, corpus, "dp", "10"))
 
 
-def token_table(results: Results, plan: Plan, corpus: str, model: str, scale: str) -> pd.DataFrame:
+def token_table(view: View, model: str, scale: str) -> pd.DataFrame:
     """Word scores of every seed with the words' classes and counts."""
-    found = results[grid(plan, corpus, model)]["words"]
-    return with_classes(results, plan, corpus, found[found["setting"] == scale])
+    found = view.of(grid, model)["words"]
+    return with_classes(view, found[found["setting"] == scale])
 
 
-def with_classes(results: Results, plan: Plan, corpus: str, table: pd.DataFrame) -> pd.DataFrame:
+def with_classes(view: View, table: pd.DataFrame) -> pd.DataFrame:
     """The table with each word's classes and counts beside it."""
-    return table.merge(results[words(plan, corpus)], on="id", how="left", suffixes=("", " "))
+    return table.merge(view.of(words), on="id", how="left", suffixes=("", " "))
 
 
-def class_names(results: Results, plan: Plan, corpus: str) -> tuple[str, ...]:
+def class_names(view: View) -> tuple[str, ...]:
     """The corpus's classes in order; the second of two is the positive one."""
-    return tuple(results[sizes(plan, corpus)]["classes"])
+    return tuple(view.of(sizes)["classes"])

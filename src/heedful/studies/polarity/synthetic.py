@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from heedful.report import panels
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import beside, gathered, row
+from heedful.reproduction.study import Made
+from heedful.reproduction.tables import beside, row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.studies.polarity import printed as paper
 from heedful.studies.polarity import steps
@@ -28,21 +28,21 @@ def final_words(column: str) -> Make:
     finds about a third neutral, since the others differ by five occurrences or more.
     """
 
-    def make(results: Results, plan: Plan) -> Made:
-        def of(corpus: str) -> list[dict[str, Any]]:
-            table = results[steps.path(plan, corpus)]["words"]
-            table = table[(table["setting"] == "plain") & (table["seed"] == plan.seeds[0])]
-            table = steps.with_classes(results, plan, corpus, table)
+    def make(views: Views) -> Made:
+        def of(view: View) -> list[dict[str, Any]]:
+            table = view.of(steps.path)["words"]
+            table = table[(table["setting"] == "plain") & (table["seed"] == view.seeds[0])]
+            table = steps.with_classes(view, table)
             table["kind"] = table["word"].str.replace(r"\d+$", "", regex=True)
-            table = in_order(results, plan, corpus, table)
+            table = in_order(view, table)
             order = np.random.default_rng(0).permutation(len(table))
             cells = zip(order, table[column], table["kind"], table["word"], strict=True)
             return [
-                {"panel": corpus, "token index": int(i), "score": s, "class": k, "word": w}
+                {"panel": view.corpus, "token index": int(i), "score": s, "class": k, "word": w}
                 for i, s, k, w in cells
             ]
 
-        table = gathered(results.each(plan.corpora, of))
+        table = views.table(of)
         return Made(table, points, class_means(table))
 
     return make
@@ -61,9 +61,9 @@ def curves(
     `only` names the pairs or classes to show, all of them unless given; `rate` is the paper's.
     """
 
-    def make(results: Results, plan: Plan) -> Made:
-        def of(corpus: str) -> list[dict[str, Any]]:
-            table = results[steps.path(plan, corpus, model)]["path"]
+    def make(views: Views) -> Made:
+        def of(view: View) -> list[dict[str, Any]]:
+            table = view.of(steps.path, model)["path"]
             chosen = table["quantity"].str.split("/").str[0].isin(prefixes)
             table = table[chosen & table["setting"].isin(settings)]
             by_moment = ["setting", "quantity", "epoch"]
@@ -75,12 +75,12 @@ def curves(
                 kind, _, name = str(r["quantity"]).partition("/")
                 if only and name not in only:
                     continue
-                keys = {"corpus": corpus, "setting": r["setting"], "kind": kind}
+                keys = {"corpus": view.corpus, "setting": r["setting"], "kind": kind}
                 keys |= {"quantity": name or kind, "epoch": r["epoch"], "value": r["mean"]}
                 found.append(keys | {"value low": r["min"], "value high": r["max"]})
             return found
 
-        table = gathered(results.each(plan.corpora, of))
+        table = views.table(of)
         draw = partial(
             panels.lines, x="epoch", y="value", hue="quantity", panel=by, share=by == "setting"
         )
@@ -93,15 +93,17 @@ def curves(
     return make
 
 
-def pair_boxes(results: Results, plan: Plan) -> Made:
+def pair_boxes(views: Views) -> Made:
     """S-F2: all pairs of word vectors after SGD on Data I, in six groups."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.path(plan, corpus)]["pairs"]
-        table = table[(table["setting"] == "plain") & (table["seed"] == plan.seeds[0])]
-        return [dict(r) | {"corpus": corpus} for _, r in table.drop(columns="setting").iterrows()]
+    def of(view: View) -> list[dict[str, Any]]:
+        table = view.of(steps.path)["pairs"]
+        table = table[(table["setting"] == "plain") & (table["seed"] == view.seeds[0])]
+        return [
+            dict(r) | {"corpus": view.corpus} for _, r in table.drop(columns="setting").iterrows()
+        ]
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     short = {"positive": "pos", "negative": "neg", "neutral": "neu"}
     table["group"] = table["group"].replace(short, regex=True)
     draw = partial(panels.boxes, x="group", hue="corpus", label="dot product", limits=None)
@@ -109,22 +111,22 @@ def pair_boxes(results: Results, plan: Plan) -> Made:
     return Made(table, draw, f"Medians: {said}. Neutral words are those that the rule finds.")
 
 
-def imbalance(results: Results, plan: Plan) -> Made:
+def imbalance(views: Views) -> Made:
     """S-F7: V·W after training on unbalanced sets, and how far it is from the balanced one's."""
 
-    def last(corpus: str) -> pd.Series[float]:
-        table = results[steps.path(plan, corpus)]["path"]
+    def last(view: View) -> pd.Series[float]:
+        table = view.of(steps.path)["path"]
         table = table[(table["quantity"] == "V·W") & (table["epoch"] == table["epoch"].max())]
         found: pd.Series[float] = table.set_index("seed")["value"]
         return found
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        measured = {"V·W": over_seeds(last(corpus))}
-        if corpus != EVEN and EVEN in plan.corpora:
-            measured["minus 1:1"] = over_seeds(last(corpus) - last(EVEN))
-        return [row({"ratio": steps.RATIOS[corpus], "series": "mean of seeds"}, **measured)]
+    def of(view: View) -> list[dict[str, Any]]:
+        measured = {"V·W": over_seeds(last(view))}
+        if view.corpus != EVEN and EVEN in view.plan.corpora:
+            measured["minus 1:1"] = over_seeds(last(view) - last(view.on(EVEN)))
+        return [row({"ratio": steps.RATIOS[view.corpus], "series": "mean of seeds"}, **measured)]
 
-    ours = gathered(results.each(plan.corpora, of))
+    ours = views.table(of)
     table = beside(ours, paper.IMBALANCE, ["ratio"])
     table = table[table["series"].notna()]
     draw = partial(panels.bars, x="ratio", y="V·W", hue="series")
@@ -143,11 +145,11 @@ def imbalance(results: Results, plan: Plan) -> Made:
     return Made(table, draw, said, deviations)
 
 
-def terms(results: Results, plan: Plan) -> Made:
+def terms(views: Views) -> Made:
     """Ours: each term of the flow over training, by class of word."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.path(plan, corpus)]["terms"]
+    def of(view: View) -> list[dict[str, Any]]:
+        table = view.of(steps.path)["terms"]
         table = table[(table["setting"] == "plain")]
         by_moment = ["term", "class", "epoch"]
         found = (
@@ -155,12 +157,16 @@ def terms(results: Results, plan: Plan) -> Made:
         )
         rows = []
         for r in found.to_dict("records"):
-            keys = {"corpus": corpus, "panel": f"{corpus}: {r['term']}", "class": r["class"]}
+            keys = {
+                "corpus": view.corpus,
+                "panel": f"{view.corpus}: {r['term']}",
+                "class": r["class"],
+            }
             rates = {"rate": r["mean"], "rate low": r["min"], "rate high": r["max"]}
             rows.append(keys | {"epoch": r["epoch"]} | rates)
         return rows
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     draw = partial(panels.lines, x="epoch", y="rate", hue="class", panel="panel", share=False)
     said = "Rates per unit of gradient flow, class means; bands are the range over seeds."
     return Made(table, draw, said)

@@ -18,6 +18,7 @@ from heedful.models import TransformerConfig
 from heedful.reproduction import stages
 from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.view import View
 from heedful.studies.tracing import trace_steps as traced
 from heedful.studies.tracing import word_steps
 from heedful.studies.tracing.trace_steps import Learnt, Learnts, Member, Tables
@@ -228,7 +229,7 @@ def needs_efforts(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
     return (needs_followed if corpus in STORIES else needs_variants)(plan, corpus)
 
 
-def narrative_ccc(results: Results, plan: Plan, corpus: str, reads: str) -> pd.DataFrame:
+def narrative_ccc(view: View, reads: str) -> pd.DataFrame:
     """CCC by narrative (rows) and seed (columns)."""
-    tables = {s: results[followed(plan, corpus, reads, s)]["narratives"] for s in plan.seeds}
+    tables = {s: view.of(followed, reads, s)["narratives"] for s in view.seeds}
     return pd.DataFrame({seed: t.set_index("narrative")["ccc"] for seed, t in tables.items()})
