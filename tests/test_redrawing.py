@@ -64,7 +64,7 @@ def test_pools_are_drawn_from_by_themselves_and_a_rest_is_left_out(corpus: Encod
 
 def test_choosing_and_joining_undo_each_other(corpus: EncodedCorpus) -> None:
     part = corpus.splits["train"]
-    first, second = range(0, 25), range(25, 60)
+    first, second = range(25), range(25, 60)
     whole = together([chosen(part, first), chosen(part, second)])
     assert texts(whole) == texts(part)
     assert np.array_equal(whole.starts, part.starts)

@@ -171,7 +171,8 @@ def _scored(
     stack = Stack(models, results.device)
     tested = _tested(stack, corpus.splits["test"], results.device)
     stack.release()
-    runs, words, weights, log = [], [], [], []
+    runs, words, weights = [], [], []
+    log: list[dict[str, Any]] = []
     for row, (member, model) in enumerate(zip(members, models, strict=True)):
         keys: dict[str, Any] = {"setting": member.setting, "seed": member.seed}
         scores = score_columns(model)

@@ -33,7 +33,8 @@ def _deviations(plan: Plan) -> tuple[str, ...]:
         "Seeds differ in start, dropout and order of batches; the λ of a seed share all three.",
         "L2 is 1e-3 on the affine map, LSTM or additive map alone; the paper does not give it. "
         "S-F13 and S-F16 are drawn at the strength that dev prefers.",
-        "S-F7 is trained with Adagrad, which the paper does not say.",
+        "S-F7 is trained with SGD for longer and from a smaller W than the other synthetic runs; "
+        "the paper does not say how.",
         "DP-L has 50 dimensions per direction, so that λ = 10 is √d there too.",
         "Synthetic runs take SGD steps of 0.1, with fewer epochs for the same integrated step; the "
         "axes show the paper's epochs. Data II has a tenth of its instances turned.",

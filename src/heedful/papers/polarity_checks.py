@@ -208,13 +208,14 @@ def gaps(results: Results, plan: Plan) -> Made:
         for scale in steps.SCALES:
             rows = runs[runs["setting"] == scale]
             alike = np.sign(rows["V·W mean"]) == np.sign(rows["gap"])
-            keys = {"corpus": corpus, "λ": scale}
+            keys: dict[str, Any] = {"corpus": corpus, "λ": scale}
             keys |= {"runs": len(rows), "same sign": int(alike.sum())}
             ranks = spearman_of_few(rows["V·W mean"], rows["gap"])
             measured = {"rank correlation": ranks, "V·W": over_seeds(rows["V·W mean"])}
             found.append(row(keys, **measured, gap=over_seeds(rows["gap"])))
         alike = np.sign(runs["V·W mean"]) == np.sign(runs["gap"])
-        keys = {"corpus": corpus, "λ": "all", "runs": len(runs), "same sign": int(alike.sum())}
+        keys = {"corpus": corpus, "λ": "all"}
+        keys |= {"runs": len(runs), "same sign": int(alike.sum())}
         pooled = {"rank correlation": pooled_alignment(results, plan, corpus)}
         return [*found, row(keys, **pooled)]
 

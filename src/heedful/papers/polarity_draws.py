@@ -123,7 +123,7 @@ def starts(results: Results, plan: Plan) -> Made:
     table = gathered(results.each(plan.corpora, of))
     told = []
     for corpus, rows in table[table["paper"].notna()].groupby("corpus", sort=False):
-        near = rows.loc[rows["minus paper"].astype(float).abs().idxmin()]
+        near = rows.iloc[int(rows["minus paper"].astype(float).abs().argmin())]
         told.append(f"{corpus} {near['start']} ({near['minus paper']:+.1f})")
     said = f"Nearest to the paper: {'; '.join(told)}." if told else "No numbers in the paper."
     draw = partial(panels.bars, x="start", y="accuracy", hue="corpus")

@@ -110,8 +110,9 @@ def sign_shares(
             rows = _later(table, term, [role])
             found[f"{term} of {role}"] = _share(rows["negative" if falls else "positive"], rows)
     for term in (*POLARITY_TERMS, *ATTENTION_TERMS):
-        rows = [_later(table, term, c) for c in (["neutral"], ["positive", "negative"])]
-        neutral, polar = (over_training(one["size"], one) for one in rows)
+        kinds = (["neutral"], ["positive", "negative"])
+        both = [_later(table, term, names) for names in kinds]
+        neutral, polar = (over_training(one["size"], one) for one in both)
         found[f"{term}, neutral over class words"] = over_seeds(neutral / polar, 0)
     return found
 
@@ -153,10 +154,10 @@ def alignment_term(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def last_of(watched: Tables) -> pd.DataFrame:
-    """Quantities at the end of plain runs: a row per seed."""
+def last_of(watched: Tables, setting: str = "plain") -> pd.DataFrame:
+    """Quantities at the end of the runs of a setting: a row per seed."""
     path = watched["path"]
-    path = path[(path["setting"] == "plain") & (path["epoch"] == path["epoch"].max())]
+    path = path[(path["setting"] == setting) & (path["epoch"] == path["epoch"].max())]
     wide: pd.DataFrame = path.pivot(index="seed", columns="quantity", values="value")
     return wide
 
@@ -174,8 +175,9 @@ def embeddings_align(results: Results, plan: Plan, corpus: str) -> Parts:
 
 
 def imbalance_decides(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Parts:
-    """POL-20: V·W after training with Adagrad on each unbalanced set."""
-    found = {c: last_of(results[steps.balanced(plan, c)])["V·W"] for c in corpora}
+    """POL-20: V·W after long SGD on each unbalanced set, W starting as on texts."""
+    start = next(iter(steps.HEADS))
+    found = {c: last_of(results[steps.balanced(plan, c)], start)["V·W"] for c in corpora}
     return Parts({steps.RATIOS[corpus]: over_seeds(values) for corpus, values in found.items()})
 
 

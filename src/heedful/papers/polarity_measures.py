@@ -44,7 +44,8 @@ def runs_of(
 
 def by_seed(table: pd.DataFrame) -> list[Run]:
     """The words of each seed that is in the table."""
-    return [Run(int(seed), words) for seed, words in table.groupby("seed")]
+    seeds = sorted(int(seed) for seed in table["seed"].unique())
+    return [Run(seed, table[table["seed"] == seed]) for seed in seeds]
 
 
 def separation(

@@ -326,21 +326,6 @@ def over_seeds(values: ArrayLike, least: float = -np.inf, most: float = np.inf) 
     return replace(found, low=low, high=high, undefined=undefined)
 
 
-def new_draw(values: ArrayLike) -> Estimate:
-    """The mean of a few draws, with where one more of the same kind lies: a prediction interval.
-
-    mean ± t s √(1 + 1/n), normal draws; fewer than two, or draws without spread, have none.
-    """
-    given = np.asarray(values, dtype=np.float64)
-    defined = given[~np.isnan(given)]
-    n, undefined = len(defined), len(given) - len(defined)
-    spread = float(defined.std(ddof=1)) if n > 1 else 0.0
-    if not spread > 0:
-        return Estimate(float(defined.mean()) if n else _NAN, _NAN, _NAN, n, "none", undefined)
-    found = _student(float(defined.mean()), spread * float(np.sqrt(1 + 1 / n)), n)
-    return replace(found, method="student-t prediction", undefined=undefined)
-
-
 def widened(
     found: Estimate, per_seed: ArrayLike, least: float = -np.inf, most: float = np.inf
 ) -> Estimate:
