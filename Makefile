@@ -3,11 +3,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: audit test quick-test lint format bench wheel clean help
+# Tables of `python -m tests.elsewhere`, with the tests on the path: other processors, wrong lines.
+ELSEWHERE := $(BIN)/python -m tests.elsewhere
+
+.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench wheel clean help
 
 help:
 	@echo "make audit   train a small classifier, audit its attention, write the page"
 	@echo "make test    the whole test suite"
+	@echo "make quick-test         the part of it that takes less than a minute"
+	@echo "make test-elsewhere     the suite as it would run on other processors: a table"
+	@echo "make numbers-elsewhere  which numbers of an audit move between processors: a table"
+	@echo "make mutations          errors put into the core one at a time, and who catches them"
 	@echo "make lint    formatter, linter and strict type check"
 	@echo "make bench   speed, measured side by side"
 
@@ -19,6 +26,15 @@ test: .venv/developing
 
 quick-test: .venv/developing
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not browser" tests
+
+test-elsewhere: .venv/developing
+	$(ELSEWHERE) suite --jobs $(JOBS)
+
+numbers-elsewhere: .venv/developing
+	$(ELSEWHERE) numbers
+
+mutations: .venv/developing
+	$(ELSEWHERE).mutations $(JOBS)
 
 lint: .venv/developing
 	$(BIN)/ruff format --check src tests benchmarks docs

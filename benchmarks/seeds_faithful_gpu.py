@@ -26,9 +26,9 @@ from benchmarks.flow import sentences
 from heedful.corpora import EncodedCorpus, Vocabulary
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.models import AttentionClassifier, Penalties, build, parse
+from heedful.studies.faithful.remedy_stack import fit_remedies
 from heedful.training import TrainConfig, fit, recurrent
 from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
-from heedful.training.remedies import fit_remedies
 
 DIM = 100
 CONFIG: TrainConfig = replace(FAITHFUL_TRAIN, epochs=1, order_seed=0)

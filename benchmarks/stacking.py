@@ -80,9 +80,9 @@ def stacking_rows(instances: int, repeats: int) -> list[Row]:
                 seen["gain"],
                 "one model after the other",
                 f"The stack ends with the weights the {count} models have alone "
-                "(tests/test_stacked.py). It shares batches, dropout draws and launches, not the "
-                "arithmetic, which is what a CPU spends its time on: the gain on a GPU is the one "
-                "that counts (`python -m benchmarks.stacking --device cuda`).",
+                "(tests/training/test_stacked.py). It shares batches, dropout draws and launches, "
+                "not the arithmetic, which is what a CPU spends its time on: the gain on a "
+                "GPU is the one that counts (`python -m benchmarks.stacking --device cuda`).",
                 naive=1e3 * seen["one_by_one_seconds"],
             )
         )

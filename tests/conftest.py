@@ -1,4 +1,7 @@
-"""What all tests share: one thread each, so that workers running side by side do not fight."""
+"""What all tests share: one thread each, so that workers running side by side do not fight.
+
+`make test-elsewhere` sets OMP_NUM_THREADS to try other numbers.
+"""
 
 import os
 import sys
@@ -10,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))  # picture.py drives
 import pytest
 import torch
 
-torch.set_num_threads(1)
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 @pytest.fixture(scope="session")

@@ -3,16 +3,28 @@
 import ast
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "heedful"
-ROOMS = ("statistics", "runs", "corpora", "models", "training", "importance", "dynamics", "audits",
-         "report", "jobs", "papers", "cli_options", "cli_align", "cli_lexicon",
-         "cli_narratives", "cli_remedy", "cli_translator", "cli",
-         "__main__")  # fmt: skip
+ROOMS = (
+    "statistics",
+    "runs",
+    "corpora",
+    "models",
+    "training",
+    "importance",
+    "dynamics",
+    "audits",
+    "report",
+    "jobs",
+    "calibration",
+    "reproduction",
+    "studies",
+    "cli",
+    "__main__",
+)
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -54,17 +66,12 @@ def test_files_are_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 420
 
 
-def test_help_is_quick_and_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy() -> None:
     code = (
-        "import sys, heedful, heedful.cli; "
-        "assert not {'torch', 'pandas', 'matplotlib', 'transformers'} & set(sys.modules)"
+        "import sys, heedful.__main__ as command; sys.argv[1:] = ['--help']\n"
+        "try: command.main()\n"
+        "except SystemExit: pass\n"
+        "assert not {'torch', 'pandas', 'matplotlib', 'transformers', 'scipy'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
-    command = [sys.executable, "-m", "heedful", "--help"]
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        seconds.append(time.perf_counter() - started)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert "audit" in done.stdout
-    assert min(seconds) < 1.5  # about 0.3 s on an idle machine

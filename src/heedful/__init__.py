@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heedful.corpora import load_corpus
     from heedful.errors import InputError
-    from heedful.jobs import audit, explain, load, train
+    from heedful.jobs import load
+    from heedful.jobs.audit import audit
+    from heedful.jobs.explain import explain
+    from heedful.jobs.train import train
     from heedful.models import curve, decide, parse, read
 
 try:

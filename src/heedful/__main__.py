@@ -10,7 +10,9 @@ def main() -> None:
     """Runs the command line; bad input ends with one sentence and exit code 2."""
     from heedful.cli import app
     from heedful.errors import InputError
+    from heedful.runs.threads import share_cores
 
+    share_cores()
     try:
         code = app(standalone_mode=False)
     except InputError as error:

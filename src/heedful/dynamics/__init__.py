@@ -4,9 +4,7 @@ from heedful.dynamics.agreement import agrees, chance, contextualised
 from heedful.dynamics.cooccurrence import alignments, cooccurrence, translation_table
 from heedful.dynamics.flow import Flow, dot_product_rates, dot_products, flow, invariant_rates
 from heedful.dynamics.flow_log import FlowLog, by_class, word_terms
-from heedful.dynamics.frozen import train_frozen
-from heedful.dynamics.optimal import optimal_attention
-from heedful.dynamics.probing import ProbeLog, ProbeLogs, probed, probed_together, saliency
+from heedful.dynamics.probes import ProbeLog, ProbeLogs, probed, probed_together, saliency
 from heedful.dynamics.proxy import initial_rates, logistic_sweep, train_proxy
 from heedful.dynamics.scores import (
     Occurrences,
@@ -24,7 +22,7 @@ from heedful.dynamics.token_classes import (
     word_counts,
 )
 from heedful.dynamics.trajectory import Trajectory
-from heedful.dynamics.watching import Watch
+from heedful.dynamics.watch import Watch
 
 __all__ = [
     "Flow",
@@ -52,13 +50,11 @@ __all__ = [
     "invariant_rates",
     "logistic_sweep",
     "occurrence_scores",
-    "optimal_attention",
     "probed",
     "probed_together",
     "read_flat",
     "saliency",
     "token_classes",
-    "train_frozen",
     "train_proxy",
     "translation_table",
     "word_counts",

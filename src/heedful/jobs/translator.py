@@ -1,7 +1,7 @@
 """Two files of sentences to a watched, translated and audited translator: `heedful translator`.
 
-The study's own translators are steps of `jobs.translating`; here a user's are made and kept in a
-run folder.
+The study's own translators are steps of `studies.dynamics.translation_steps`; here a user's are
+made and kept in a run folder.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from heedful.corpora.pair_files import DEV_SHARE, MAX_WORDS, piece_links
 from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links
 from heedful.corpora.pieces import Pieces
-from heedful.dynamics.pair_watching import PAIRS, PairWatch
-from heedful.dynamics.watching import FILE
+from heedful.dynamics.pair_watch import PAIRS, PairWatch
+from heedful.dynamics.watch import FILE
 from heedful.errors import InputError
-from heedful.jobs.opening import device_of
+from heedful.jobs.subject import device_of
 from heedful.jobs.translator_audit import Checked, check, examples, scored
 from heedful.jobs.translator_texts import Texts
 from heedful.models.saved_translator import (

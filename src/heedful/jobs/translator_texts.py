@@ -23,9 +23,9 @@ from heedful.corpora.parallel import Links, Pair
 from heedful.corpora.pieces import Pieces, encode_parallel
 from heedful.corpora.splits import draw
 from heedful.dynamics.cooccurrence import EM, alignments, iterate, side, with_empty_word
-from heedful.dynamics.pair_watching import COUNTED
+from heedful.dynamics.pair_watch import COUNTED
 from heedful.errors import InputError
-from heedful.jobs.aligning import numbered
+from heedful.jobs.align import numbered
 
 
 @dataclass(frozen=True)

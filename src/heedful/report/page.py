@@ -16,13 +16,13 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from heedful.audits.finding import Finding
-from heedful.dynamics.watching import FILE
+from heedful.dynamics.watch import FILE
 from heedful.errors import InputError
 from heedful.report.charts import draw, draw_training
 from heedful.report.drawing import standalone
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
-from heedful.report.watching import TITLE, draw_watched
+from heedful.report.watch_charts import TITLE, draw_watched
 from heedful.runs.atomic import read_json, write_text
 from heedful.runs.folder import RunFolder
 

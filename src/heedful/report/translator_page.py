@@ -35,7 +35,7 @@ from heedful.report.drawing import (
 )
 from heedful.report.method_charts import as_percent, ends
 from heedful.report.method_charts import lines as axes_lines
-from heedful.report.watching import PAIR_CURVES, RISE, draw_entries, told
+from heedful.report.watch_charts import PAIR_CURVES, RISE, draw_entries, told
 from heedful.statistics.estimates import Estimate
 
 WORDS = "counts of pieces that meet"

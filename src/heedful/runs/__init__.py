@@ -16,11 +16,12 @@ from heedful.runs.folder import RunFolder
 from heedful.runs.locks import locked
 from heedful.runs.memory import give_back_memory, is_out_of_memory
 from heedful.runs.provenance import commit, now, versions
-from heedful.runs.steps import JSON, TABLE, Form, digest, fingerprint, is_done, step
+from heedful.runs.steps import JSON, TABLE, TABLES, Form, digest, fingerprint, is_done, step
 
 __all__ = [
     "JSON",
     "TABLE",
+    "TABLES",
     "Form",
     "RunFolder",
     "commit",

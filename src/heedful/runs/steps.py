@@ -49,8 +49,20 @@ def _load_table(path: Path) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
+def _save_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    for name, table in tables.items():
+        table.to_parquet(folder / f"{name}.parquet", index=False)
+
+
+def _load_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
+    import pandas as pd
+
+    return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+
+
 JSON: Form[Any] = Form(".json", write_json, read_json)
 TABLE: Form[pd.DataFrame] = Form(".parquet", _save_table, _load_table)
+TABLES: Form[Mapping[str, "pd.DataFrame"]] = Form("", _save_tables, _load_tables)
 
 
 def step(

@@ -13,10 +13,12 @@ from heedful.models.huggingface.attending import attending, pretrained_parts
 from heedful.models.huggingface.calls import softmax
 from heedful.models.huggingface.layout import Inputs, Layout, layout_of, logits_of
 
-EXACT = 1e-6
-"""How far our attention may be from the library's eager one (measured: 0)."""
 CLOSE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 5e-3}
-"""How far it may be from fused kernels, and a text in a batch from the same text alone."""
+"""How far our attention may be from the library's, and a text in a batch from the same text alone.
+
+Thousands of unit roundoffs: sums are taken in another order on every processor, while a mask that
+is forgotten changes logits by a twentieth and more.
+"""
 SUPPORTED = (
     "albert", "bart", "bert", "deberta-v2", "distilbert", "electra", "gpt2", "llama", "modernbert",
     "mpnet", "rembert", "roberta", "t5", "xlm-roberta", "xlnet",
@@ -33,8 +35,8 @@ def checked_layout(
     """The model's layout, once its attention in our hands has been seen to change nothing.
 
     `probes` are some texts beside each other and the second of them alone; `layers` is how often
-    the model should attend, where that is known. The logits must equal those of the untouched model
-    (exactly on the eager backend), and a text's logits must not depend on the texts beside it.
+    the model should attend, where that is known. The logits must equal those of the untouched
+    model, and a text's logits must not depend on the texts beside it.
     """
     together, alone = probes
     was_training = model.training
@@ -45,19 +47,17 @@ def checked_layout(
             with attending(model, lambda call, scores: softmax(scores)) as watched:
                 ours = logits_of(run(together))
             by_itself = logits_of(run(alone))
-        is_exact = all(p.config._attn_implementation == "eager" for p in pretrained_parts(model))
         name, close = _name(model), CLOSE.get(before.dtype, 1e-4)
-        allowed = min(EXACT, close) if is_exact and before.dtype == torch.float32 else close
         if watched.calls != (layers if layers is not None else watched.calls) or not watched.calls:
             raise UnsupportedModel(
                 f"{name} attended {watched.calls} times where heedful could see it, expected "
                 f"{layers}; {_advice()}"
             )
         difference = _relative(ours, before)
-        if not difference <= allowed:
+        if not difference <= close:
             raise UnsupportedModel(
                 f"{name} decides otherwise with its attention in heedful's hands (relative "
-                f"difference {difference:.2g}, allowed {allowed:.0e}); {_advice()}"
+                f"difference {difference:.2g}, allowed {close:.0e}); {_advice()}"
             )
         padded = _relative(by_itself, before[1:2])
         if not padded <= close:

@@ -1,0 +1,171 @@
+"""What the audits say of one constructed model: one headline measure for each thing they ask."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+
+from heedful.audits import AUDITS, adversary, input_erasure
+from heedful.audits.finding import Finding
+from heedful.audits.randomisation import KEPT
+from heedful.audits.ranking import FAITHFULNESS
+from heedful.audits.verdict import BORDERS
+from heedful.calibration.constructions import Setting, construct
+from heedful.corpora.batches import batches
+from heedful.corpora.encoded import EncodedCorpus
+from heedful.importance import Importance, explain
+from heedful.jobs.subject import Decider
+from heedful.models import Reading, read
+
+METHODS = ("random", "attention", "leave-one-out")
+BATCH = 64
+
+
+class Headline(NamedTuple):
+    """The measure that speaks for an audit, and whether more of it speaks for attention."""
+
+    audit: str
+    measure: str
+    method: str = ""
+    rises: bool = True
+
+
+OF_ATTENTION: dict[str, Headline] = {
+    **{border.key: Headline(border.audit, border.measure, border.method) for border in BORDERS},
+    "uniform": Headline("substitution", "decisions changed, against chance", "uniform"),
+    "efficiency": Headline("erasure", "efficiency", "attention"),
+    "mass": Headline("erasure", "mass removed", "greedy"),
+    "one unit": Headline("single-erasure", "only top - only random", "attention"),
+    "comprehensiveness": Headline("input-erasure", "comprehensiveness", "attention - random"),
+    "sufficiency": Headline("input-erasure", "loss avoided", "attention"),
+    "adversary": Headline("adversary", "attention can be moved almost completely", rises=False),
+    "confidence": Headline("confidence", "units that decide alike", rises=False),
+    "concentration": Headline("concentration", "largest weight"),
+    "agreement": Headline("agreement", "Kendall τ", "attention ~ leave-one-out"),
+    "evidence": Headline("evidence", "AUPRC", "attention - random"),
+}
+"""Audits of attention; the verdict rests on some of them."""
+OF_EXPLANATIONS: dict[str, Headline] = {
+    "faithfulness": Headline("input-erasure", FAITHFULNESS, "attention - random"),
+    "violations": Headline("violation", "violations", "attention - random", rises=False),
+    "order kept": Headline("randomisation", KEPT, "attention", rises=False),
+}
+"""Audits that set explanations side by side, asked about attention; no verdict rests on them."""
+MEASURES = OF_ATTENTION | OF_EXPLANATIONS
+SLOW = {"adversary": 64, "randomisation": 64}
+"""Audits that get only the so many shortest documents of each model."""
+LEFT_OUT = {"alignment": "it is for translators; of a classifier it would repeat `evidence`"}
+"""Audits that no constructed model is given, and why."""
+
+Rows = Callable[[Decider, Reading, Importance, int], pd.DataFrame]
+
+
+def measure(setting: Setting, documents: int, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """One constructed model with the estimates of the measures of attention."""
+    started = time.process_time()
+    known = construct(setting, documents)
+    model = known.model.to(device)
+    names = [name for name in AUDITS if name not in {*LEFT_OUT, "violation", "randomisation"}]
+    findings = _findings(model, known.corpus, setting.seed, device, names)
+    accuracy, evidence = _deciding(model, known.corpus, setting.seed, device)
+    return {
+        "name": setting.name,
+        "construction": setting.construction,
+        "kind": known.kind,
+        "word": known.word,
+        "reliance": known.reliance,
+        "apart": known.apart,
+        "classes": setting.classes,
+        "accuracy": accuracy,
+        "evidence": evidence,
+        "estimates": _estimates(findings, OF_ATTENTION),
+        "cpu_seconds": round(time.process_time() - started, 3),
+    }
+
+
+def measure_explanations(
+    setting: Setting, documents: int, device: torch.device | str = "cpu"
+) -> dict[str, Any]:
+    """The estimates of the audits that set explanations side by side, on the same model."""
+    started = time.process_time()
+    known = construct(setting, documents)
+    names = dict.fromkeys(headline.audit for headline in OF_EXPLANATIONS.values())
+    findings = _findings(known.model.to(device), known.corpus, setting.seed, device, names)
+    return {
+        "estimates": _estimates(findings, OF_EXPLANATIONS),
+        "cpu_seconds": round(time.process_time() - started, 3),
+    }
+
+
+def _estimates(
+    findings: Mapping[str, Finding], headlines: Mapping[str, Headline]
+) -> dict[str, Any]:
+    """What was found under each headline; an audit that refuses the model has none."""
+    found = {
+        name: findings[headline.audit].get(headline.measure, headline.method)
+        for name, headline in headlines.items()
+    }
+    return {name: estimate.to_json() for name, estimate in found.items() if estimate is not None}
+
+
+def _readings(
+    model: Decider, corpus: EncodedCorpus, device: torch.device | str
+) -> Iterator[Reading]:
+    for batch in batches(corpus.splits["test"], BATCH):
+        yield read(model, batch.to(device))
+
+
+def _deciding(
+    model: Decider, corpus: EncodedCorpus, seed: int, device: torch.device | str
+) -> tuple[float, float]:
+    """Accuracy, and attention on the evidence."""
+    right, on_evidence = [], []
+    for reading in _readings(model, corpus, device):
+        assert reading.evidence is not None
+        right.append((reading.decision == reading.labels).cpu().numpy())
+        on_evidence.append((reading.attention * reading.evidence).sum(-1).cpu().numpy())
+    return float(np.concatenate(right).mean()), float(np.concatenate(on_evidence).mean())
+
+
+def _findings(
+    model: Decider,
+    corpus: EncodedCorpus,
+    seed: int,
+    device: torch.device | str,
+    audits: Collection[str],
+) -> dict[str, Finding]:
+    """The findings of some audits."""
+    rows: dict[str, list[pd.DataFrame]] = {name: [] for name in audits}
+    for reading in _readings(model, corpus, device):
+        importance = explain(model, reading, METHODS, seed)
+        for name in audits:
+            if name not in SLOW or sum(map(len, rows[name])) < SLOW[name]:
+                given = _two(importance) if name in BY_TWO else importance
+                rows[name].append(_rows(name)(model, reading, given, seed))
+    tables = {name: pd.concat(parts, ignore_index=True) for name, parts in rows.items()}
+    if "substitution" in tables:
+        tables["substitution"]["label"] = -1  # F1 under each attention is not needed here
+    return {name: AUDITS[name].summarise(table) for name, table in tables.items()}
+
+
+BY_TWO = ("input-erasure", "violation", "randomisation")
+"""Audits that read the documents again for every ranking."""
+
+
+def _two(importance: Importance) -> Importance:
+    return {name: importance[name] for name in ("random", "attention")}
+
+
+def _rows(audit: str) -> Rows:
+    """What an audit does with a batch, without the parts that cost much and are not needed here."""
+    cheaper: dict[str, Rows] = {
+        "input-erasure": partial(input_erasure.rows, modes=("removed",)),
+        "adversary": partial(adversary.rows, searched=0.0),
+    }
+    return cheaper.get(audit, AUDITS[audit].rows)

@@ -1,0 +1,24 @@
+"""`heedful compare`: the verdicts of several runs side by side in one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import AsJson, tell
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders that were audited.")],
+    out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path(
+        "comparison.html"
+    ),
+    json: AsJson = False,
+) -> None:
+    """Put the verdicts of several runs side by side in one page."""
+    from heedful.jobs.compare import compare as compare_job
+
+    done = compare_job(runs, out)
+    tell(done, json)

@@ -1,0 +1,34 @@
+"""`heedful report`: the page written again from a run's findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import AsJson, print_json
+from heedful.errors import InputError
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder that was audited.")],
+    json: AsJson = False,
+) -> None:
+    """Write the page again from a run's findings; no model is run."""
+    from heedful.runs import RunFolder
+
+    folder = RunFolder.open(run)
+    if not (folder.findings / "verdict.json").is_file():
+        from heedful.jobs.subject import refuse_translator
+
+        refuse_translator(run)
+        raise InputError(f"{run} was not audited yet; run `heedful audit {run}` first.")
+    from heedful.report import render
+
+    with folder.locked():
+        page = render(folder.path)
+    if json:
+        return print_json({"report": str(page)})
+    typer.echo(f"The page: {page}")
+    return None

@@ -1,0 +1,51 @@
+"""`heedful reproduce`: the tables, figures and claims of a study rebuilt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import AsJson, DataRoot, Device, parts, tell
+from heedful.studies import STUDIES
+
+
+def reproduce(
+    study: Annotated[str, typer.Argument(help=f"{', '.join(STUDIES)}, or all.")],
+    only: Annotated[
+        str, typer.Option("--only", help="Ids of artifacts and claims, separated by commas.")
+    ] = "",
+    scale: Annotated[str, typer.Option("--scale", help="smoke or paper.")] = "smoke",
+    corpora: Annotated[
+        str, typer.Option("--corpora", help="Corpora to use, separated by commas.")
+    ] = "",
+    seeds: Annotated[int | None, typer.Option("--seeds", help="How many seeds.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("results"),
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes that compute side by side.")] = 1,
+    figures: Annotated[bool, typer.Option(help="Draw figures and the index page.")] = True,
+    compute: Annotated[
+        bool, typer.Option(help="Compute missing steps; without, only redraw finished ones.")
+    ] = True,
+    data_root: DataRoot = None,
+    device: Device = "auto",
+    json: AsJson = False,
+) -> None:
+    """Rebuild the tables, figures and claims of a study."""
+    from heedful.studies import reproduce as reproduce_job
+
+    done = reproduce_job(
+        study,
+        only=parts(only),
+        scale=scale,
+        corpora=parts(corpora),
+        seeds=seeds,
+        out=out,
+        jobs=jobs,
+        figures=figures,
+        compute=compute,
+        data_root=data_root,
+        device=device,
+        show=True,
+    )
+    tell(done, json)

@@ -1,0 +1,43 @@
+"""Which documents of a split are looked at, and these alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heedful.corpora.encoded import Encoded
+from heedful.runs.randomness import key
+
+Rows = np.ndarray[Any, np.dtype[np.int64]]
+"""Places of documents in their split."""
+
+
+def sampled(encoded: Encoded, most: int, seed: int) -> Rows:
+    """The documents that are audited: all, or a draw keyed by (seed, id), in corpus order."""
+    if most <= 0 or len(encoded) <= most:
+        return np.arange(len(encoded))
+    return np.sort(drawn(encoded, np.arange(len(encoded)), most, seed))
+
+
+def drawn(encoded: Encoded, rows: Rows, most: int, seed: int) -> Rows:
+    """So many of the rows; a smaller draw is the beginning of a larger one."""
+    names = encoded.names
+    order = sorted(rows.tolist(), key=lambda row: key(seed, "audited", names[row]))
+    return np.array(order[:most], dtype=np.int64)
+
+
+def subset(encoded: Encoded, rows: Rows) -> Encoded:
+    """The documents in these rows alone."""
+    starts, stops = encoded.starts[rows], encoded.starts[rows + 1]
+    where = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
+    return Encoded(
+        ids=encoded.ids[where],
+        starts=np.concatenate([[0], np.cumsum(stops - starts)]),
+        labels=encoded.labels[rows],
+        sentence=encoded.sentence[where],
+        names=tuple(encoded.names[row] for row in rows),
+        evidence=None if encoded.evidence is None else encoded.evidence[where],
+        documents=None if encoded.documents is None else [encoded.documents[row] for row in rows],
+        unknown=encoded.unknown,
+    )

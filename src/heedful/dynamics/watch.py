@@ -1,0 +1,137 @@
+"""Watching a training: when words are learnt, and when attention follows (dynamics.md §1).
+
+First the probe β, what single units tell of the right class, comes to agree with a bag of words;
+then attention moves to the units with a large β. Both show as curves over the evaluations of a
+training, between agreement by chance and 1.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.corpora.batches import Batch
+from heedful.corpora.encoded import EncodedCorpus
+from heedful.corpora.splits import draw
+from heedful.dynamics.agreement import agrees, chance, concentration
+from heedful.dynamics.cooccurrence import Side
+from heedful.dynamics.probes import chosen, groups
+from heedful.dynamics.proxy import Regression, logistic_sweep
+from heedful.errors import InputError
+from heedful.models.classifier import AttentionClassifier
+from heedful.models.log_odds import log_odds
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel, alone, read
+from heedful.runs.atomic import write_text
+from heedful.training.loop import Moment
+
+FILE = "watched.jsonl"
+DOCUMENTS = 256
+"""Dev documents watched; an eighth where every unit alone needs a pass of its own."""
+PENALTIES = (1.0, 1e2, 1e4)
+"""Strengths tried for the bag of words."""
+
+
+class Watch:
+    """An observer that logs how attention, probe and a bag of words agree on dev documents.
+
+    `fit(observers=[Watch(corpus)])`; with a folder every entry is kept in `watched.jsonl`, and a
+    resumed training goes on with it.
+    """
+
+    def __init__(self, corpus: EncodedCorpus, folder: Path | None = None, seed: int = 0) -> None:
+        train, dev = corpus.splits["train"], corpus.splits["dev"]
+        labelled = [np.flatnonzero(part.labels >= 0) for part in (train, dev)]
+        if not all(map(len, labelled)):
+            raise InputError(f"Watching needs labelled train and dev documents of {corpus.name}.")
+        train, dev = (chosen(part, rows) for part, rows in zip((train, dev), labelled, strict=True))
+        types = len(corpus.vocabulary)
+        bags = [Side(part.ids.astype(np.int64), part.starts, types) for part in (train, dev)]
+        self.bag: Regression = logistic_sweep(
+            bags[0], train.labels, bags[1], dev.labels, PENALTIES, iterations=200
+        )
+        self.dev, self.folder, self.seed = dev, folder, seed
+        self.entries: list[dict[str, Any]] = kept_entries(folder)
+
+    def __call__(self, moment: Moment) -> None:
+        """Logs the moment."""
+        self.log(moment.step, moment.epoch, moment.model, moment.device)
+
+    def log(
+        self, step: int, epoch: float, model: AttentiveModel, device: torch.device | str
+    ) -> None:
+        """One entry; those of later steps, left by a run that was killed, are dropped."""
+        entry = {"step": step, "epoch": round(epoch, 4)} | self.agreements(model, device)
+        self.entries = entered(entry, self.entries, self.folder)
+
+    def agreements(self, model: AttentiveModel, device: torch.device | str) -> dict[str, float]:
+        """The agreements of this moment, by what the chart calls them."""
+        is_linear = isinstance(model, AttentionClassifier)
+        count = DOCUMENTS if is_linear else DOCUMENTS // 8
+        rows = np.array(draw(self.dev.names, count, self.seed))
+        parts: list[tuple[np.ndarray, ...]] = []
+        for _, batch in groups(chosen(self.dev, rows)):
+            parts.append(self._vectors(model, batch.to(device)))
+        attention, probe, bag, lengths = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return {
+            "probe ~ bag of words": float(agrees(bag, probe, lengths).mean()),
+            "attention ~ probe": float(agrees(attention, probe, lengths).mean()),
+            "attention ~ bag of words": float(agrees(attention, bag, lengths).mean()),
+            "chance": float(chance(probe, lengths).mean()),
+            "entropy of attention": float(concentration(attention, lengths).mean()),
+        }
+
+    def _vectors(self, model: AttentiveModel, batch: Batch) -> tuple[np.ndarray, ...]:
+        """Attention, probe and bag of words of every unit, and the units of each document."""
+        reading = read(model, batch)
+        said = alone(model, reading)
+        told = log_odds(said, reading.labels[:, None].expand(said.shape[:2]))
+        words = reading.batch.ids.cpu().numpy()
+        right = np.broadcast_to(reading.labels.cpu().numpy()[:, None], words.shape)
+        alike = self.bag.probe(words.ravel(), right.ravel()).reshape(words.shape)
+        bag = _mean_per_unit(torch.from_numpy(alike).to(said), reading)
+        found = (reading.attention, told, bag)
+        flat = [values[reading.mask].double().cpu().numpy() for values in found]
+        return (*flat, reading.units.cpu().numpy())
+
+
+def _mean_per_unit(
+    per_token: Float[Tensor, "batch token"], reading: Reading
+) -> Float[Tensor, "batch unit"]:
+    """The mean over the tokens of each unit: a sentence says what its words say."""
+    count = reading.per_unit(torch.ones_like(per_token))
+    return reading.per_unit(per_token) / count.clamp_min(1)
+
+
+def entered(
+    entry: dict[str, Any], entries: list[dict[str, Any]], folder: Path | None
+) -> list[dict[str, Any]]:
+    """The entries with one more, kept in the folder where there is one.
+
+    Those of later steps, left by a run that was killed, are dropped.
+    """
+    found = [old for old in entries if old["step"] < entry["step"]] + [entry]
+    if folder is not None:
+        write_text(folder / FILE, "".join(json.dumps(one) + "\n" for one in found))
+    return found
+
+
+def kept_entries(folder: Path | None) -> list[dict[str, Any]]:
+    """The entries that an earlier part of this training left."""
+    if folder is None or not (folder / FILE).is_file():
+        return []
+    return read_watched(folder / FILE)
+
+
+def read_watched(path: Path) -> list[dict[str, Any]]:
+    """The entries of a `watched.jsonl`."""
+    try:
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}); delete it to go on without.") from error

@@ -1,0 +1,141 @@
+"""Put a model to every test, document by document: the rows an audit is judged from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from heedful.audits import AUDITS
+from heedful.corpora import Encoded, EncodedCorpus, batches
+from heedful.corpora.samples import Rows, drawn, subset
+from heedful.importance import explain, sentence_of
+from heedful.jobs.subject import Decider
+from heedful.models import Reading, read
+from heedful.report import choose, describe
+from heedful.runs import TABLES, step
+from heedful.runs.progress import ticking
+
+SHARD = 256
+"""Documents whose rows are kept together; a killed audit loses at most one shard."""
+BATCH, BATCH_TOKENS = 64, 32_768
+"""Documents per forward pass, and documents × longest document."""
+SHOWN = 200
+"""Instances on the page."""
+FLOWS = 40
+"""Instances on the page whose attention through the layers is drawn, where there are layers."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """One model, the documents that it reads and the audits that look on."""
+
+    model: Decider
+    corpus: EncodedCorpus
+    split: str
+    chosen: Rows
+    """The documents of the split that are audited."""
+    audits: Sequence[str]
+    methods: Sequence[str]
+    seed: int
+    device: torch.device
+
+    @property
+    def documents(self) -> Encoded:
+        """All documents of the split, audited or not."""
+        return self.corpus.splits[self.split]
+
+    def applicable(self) -> list[str]:
+        """The audits whose needs the corpus meets."""
+        has = {
+            "labels": bool((self.documents.labels >= 0).any()),
+            "evidence": self.documents.evidence is not None,
+            "alignment": False,  # of translators' readings: see audits.alignment.with_links
+        }
+        return [name for name in self.audits if all(has[need] for need in AUDITS[name].needs)]
+
+    def rows(self, work: Path, inputs: Mapping[str, Any], show: bool) -> dict[str, pd.DataFrame]:
+        """The rows of every audit, shard by shard; finished shards are read from `work`.
+
+        `inputs` is everything that they depend on.
+        """
+        names = self.applicable()
+        shards = [self.chosen[i : i + SHARD] for i in range(0, len(self.chosen), SHARD)]
+        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
+        with ticking("auditing", len(self.chosen), show=show) as ticker:
+            for number, shard in enumerate(shards):
+                tables = step(
+                    work,
+                    f"shard-{number:05d}",
+                    partial(self._shard, shard, names),
+                    inputs=inputs,
+                    form=TABLES,
+                )
+                for name in names:
+                    parts[name].append(tables[name])
+                ticker.advance(len(shard))
+        return {name: _joined(tables) for name, tables in parts.items()}
+
+    def instances(self, rows: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+        """What the page shows of single documents."""
+        every = self.documents.names
+        tags = choose(rows, [every[row] for row in self.chosen], SHOWN, self.seed)
+        picked = np.array([row for row in self.chosen if every[row] in tags])
+        described: list[dict[str, Any]] = []
+        for reading in self._readings(picked):
+            importance = explain(self.model, reading, self.methods, self.seed)
+            described += describe(self.model, reading, importance, tags)
+        order = {name: position for position, name in enumerate(tags)}
+        described.sort(key=lambda entry: order[entry["id"]])
+        for entry in described[FLOWS:]:  # a page holds the flow of the first few
+            entry.pop("flow", None)
+        return {
+            "classes": list(self.model.classes),
+            "methods": [{"name": n, "sentence": sentence_of(n)} for n in self.methods],
+            "linear": all("unit_logits" in entry for entry in described),
+            "documents": len(self.chosen),
+            "instances": described,
+        }
+
+    def _shard(self, shard: Rows, names: Sequence[str]) -> dict[str, pd.DataFrame]:
+        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
+        for most, together in self._by_size(names).items():
+            rows = shard if not most else shard[np.isin(shard, self._drawn(most))]
+            for reading in self._readings(rows):
+                importance = explain(self.model, reading, self.methods, self.seed)
+                for name in together:
+                    found = AUDITS[name].rows(self.model, reading, importance, self.seed)
+                    parts[name].append(found)
+        return {name: _joined(tables) for name, tables in parts.items()}
+
+    def _by_size(self, names: Sequence[str]) -> dict[int, list[str]]:
+        """The audits that look at the same number of documents, by that number; 0 is all."""
+        sizes: dict[int, list[str]] = {}
+        for name in names:
+            most = AUDITS[name].most
+            sizes.setdefault(most if most < len(self.chosen) else 0, []).append(name)
+        return sizes
+
+    def _drawn(self, most: int) -> Rows:
+        """As many of the audited documents, those that a smaller audit would have drawn."""
+        return drawn(self.documents, self.chosen, most, self.seed)
+
+    def _readings(self, rows: Rows) -> Iterator[Reading]:
+        if not len(rows):
+            return
+        most = getattr(self.model, "batch_tokens", BATCH_TOKENS)
+        for batch in batches(subset(self.documents, rows), BATCH, max_tokens=most):
+            yield read(self.model, batch.to(self.device))
+
+
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return tables[0] if tables else pd.DataFrame({"instance": []})
+    return pd.concat(filled, ignore_index=True)

@@ -1,0 +1,1 @@
+"""The engine that rebuilds a study: steps, artifacts, claims, and the page."""

@@ -1,0 +1,117 @@
+"""Attention learnt on top of a probe that never changes (dynamics.md §2.8).
+
+Word vectors, encoder and head stay as they started; only what makes the scores is trained. So the
+states are constants: they are computed once, and no gradient goes through the encoder (§7.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from heedful.corpora.batches import collate, moved
+from heedful.corpora.encoded import Encoded
+from heedful.dynamics.probes import groups
+from heedful.errors import InputError
+from heedful.models.classifier import AttentionClassifier
+from heedful.models.verbs import evaluating
+from heedful.runs.randomness import numpy_generator, seeded
+from heedful.training.config import Schedule
+
+CACHED_BYTES = 24 * 2**30
+"""States of more bytes are computed anew for every batch."""
+
+
+class _States:
+    """The states of a split, kept on the device where they fit."""
+
+    def __init__(
+        self, model: AttentionClassifier, encoded: Encoded, device: str, most: int
+    ) -> None:
+        self.model, self.encoded, self.device = model, encoded, device
+        self.kept: Tensor | None = None
+        if len(encoded.ids) * model.level.dim * 4 <= most:
+            self.kept = torch.empty(len(encoded.ids), model.level.dim, device=device)
+            for rows, batch in groups(encoded):
+                here = batch.to(device)
+                values = model(here).attended.values[here.mask]
+                place = torch.from_numpy(np.concatenate([_tokens(encoded, r) for r in rows]))
+                self.kept[place.to(device)] = values
+
+    def of(
+        self, rows: Int[np.ndarray, "batch"]
+    ) -> tuple[Float[Tensor, "batch unit dim"], Bool[Tensor, "batch unit"]]:
+        """Padded states of some documents."""
+        batch = collate(self.encoded, rows).to(self.device)
+        if self.kept is None:
+            return self.model(batch).attended.values, batch.mask
+        starts = moved(torch.from_numpy(self.encoded.starts[rows]), self.device)
+        last = moved(torch.from_numpy(self.encoded.starts[rows + 1] - 1), self.device)
+        place = starts[:, None] + torch.arange(batch.mask.shape[1], device=self.device)
+        return self.kept[torch.minimum(place, last[:, None])], batch.mask
+
+
+def train_frozen(
+    model: AttentionClassifier,
+    encoded: Encoded,
+    schedule: Schedule,
+    observe: Callable[[int], None],
+    *,
+    batch_size: int = 32,
+    learning_rate: float = 1e-3,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+    cached_bytes: int = CACHED_BYTES,
+) -> None:
+    """Trains the model's attention in place and leaves everything else as it was.
+
+    `observe` is called with the number of updates done wherever the schedule says; batches are
+    those that `fit` would draw.
+    """
+    if model.words is not None or not list(model.level.attention.parameters()):
+        raise InputError("Attention on frozen states needs a flat model with attention to train.")
+    model.to(device)
+    trained = list(model.level.attention.parameters())
+    optimiser = torch.optim.Adam(trained, learning_rate)
+    labels = torch.from_numpy(encoded.labels).to(device)
+    with evaluating(model):
+        states = _States(model, encoded, str(device), cached_bytes)
+    if 0 in schedule.evaluate_at:
+        observe(0)
+    with seeded(seed):
+        for step, rows in enumerate(_orders(encoded, batch_size, schedule.steps, seed), 1):
+            with evaluating(model):
+                values, mask = states.of(rows)
+                said = model.with_zero(model.head(values))
+            scores = model.level.attention(values).masked_fill(~mask, -torch.inf)
+            logits = (scores.softmax(-1)[..., None] * said).sum(1)
+            loss = functional.cross_entropy(logits, labels[moved(torch.from_numpy(rows), device)])
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            if step in schedule.evaluate_at:
+                observe(step)
+
+
+def _orders(
+    encoded: Encoded, batch_size: int, steps: int, seed: int
+) -> Iterator[Int[np.ndarray, "batch"]]:
+    """Row numbers of as many batches as there are steps, in the order of `mixed_batches`."""
+    done, epoch = 0, 0
+    while done < steps:
+        order = numpy_generator(seed, "epoch", epoch).permutation(len(encoded))
+        for start in range(0, max(len(order) - batch_size, 0) + 1, batch_size):
+            yield order[start : start + batch_size]
+            done += 1
+            if done == steps:
+                return
+        epoch += 1
+
+
+def _tokens(encoded: Encoded, row: int) -> Int[np.ndarray, "token"]:
+    return np.arange(encoded.starts[row], encoded.starts[row + 1])

@@ -1,0 +1,304 @@
+"""The statistics behind the tables and claims of the dynamics study, from compared runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heedful.dynamics.agreement import Contextualised, contextualised
+from heedful.reproduction.ledger import NotMeasurable, Parts, each_unchanged
+from heedful.statistics import Estimate
+from heedful.statistics.association import spearman
+from heedful.statistics.draws import Draws, minus, over_pairs, smallest
+from heedful.statistics.intervals import deviation
+from heedful.studies.dynamics import steps
+from heedful.studies.dynamics.agreement_curves import Curve, contextual, is_inside
+from heedful.studies.dynamics.cells import span, written
+from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared, mean_of
+from heedful.studies.dynamics.printed import COLUMNS
+
+if TYPE_CHECKING:
+    from heedful.reproduction.results import Results
+    from heedful.reproduction.study import Plan
+
+SECOND = {"attention~probe": "probe", "attention~saliency": "saliency"}
+"""Whose chance a pair is compared with; the others' second vector is the uniform run's probe."""
+NAMED = dict(zip(MAIN, COLUMNS, strict=True))
+WORDS = 5_000
+"""Most frequent words whose weights are correlated."""
+
+
+def beyond(found: Compared, pair: str, measure: str = "top", crossed: bool = False) -> Draws:
+    """Agreement minus chance at the checkpoint where agreement is highest.
+
+    `crossed` chooses the checkpoint on the other half of the items.
+    """
+    curve = found.curve(f"{measure}:{pair}")
+    second = SECOND.get(pair, "uniform")
+    if measure == "split":  # broken at random, ties give nothing by chance either
+        chance = found.curve("chance:without ties").repeated(curve.sums.shape[1])
+    else:
+        chance = found.curve(f"{'inner ' if measure == 'inner' else ''}chance:{second}")
+    gained = curve - chance
+    return gained.crossed(curve) if crossed else gained.highest(curve)
+
+
+def highest(found: Compared, pair: str, measure: str = "top") -> Draws:
+    """The highest agreement over checkpoints."""
+    return found.curve(f"{measure}:{pair}").highest()
+
+
+def context(found: Compared, measure: str = "top") -> Curve:
+    """The comparison runs' mean agreement with the reference's attention."""
+    prefix = f"{measure}:attention~attention/"
+    return mean_of(found.curve(prefix + name) for name in found.runs(prefix))
+
+
+def performed(found: Compared) -> np.ndarray:
+    """The comparison runs' mean performance at each checkpoint."""
+    names = found.runs("top:attention~attention/")
+    return np.asarray(np.mean([found.performance[name] for name in names], axis=0))
+
+
+def xi(found: Compared, pair: str, measure: str = "top") -> Contextualised:
+    """ξ of a pair: how well the comparison runs do when they first agree more."""
+    value = highest(found, pair, measure).value
+    best = float(found.performance["reference"][found.best])
+    return contextualised(value, context(found, measure).means, performed(found), best)
+
+
+def _xi_draws(found: Compared, pair: str) -> Draws:
+    names = found.runs("top:attention~attention/")
+    correct = mean_of(found.curve(f"correct:{name}") for name in names)
+    reference = found.curve("correct:reference")
+    passed = contextual(found.curve(f"top:{pair}"), context(found), correct, reference)
+    return minus(passed, correct.at(0))
+
+
+Measure = Callable[["Results", "Plan", str], Estimate | Parts]
+
+
+def above_chance(*pairs: str) -> Measure:
+    """DYN-1 to DYN-4: agreement beyond chance; several pairs are several parts."""
+
+    def measure(results: Results, plan: Plan, corpus: str) -> Estimate | Parts:
+        found = results[steps.compared(plan, corpus)]
+        parts = Parts({pair: beyond(found, pair).estimate() for pair in pairs})
+        return next(iter(parts.values())) if len(parts) == 1 else parts  # type: ignore[return-value]
+
+    return measure
+
+
+def all_columns(
+    found: Compared, measure: str = "top", crossed: bool = False
+) -> dict[str, Estimate]:
+    """DYN-1 to DYN-4 by name."""
+    pairs = (*MAIN, "attention~saliency")
+    return {
+        NAMED.get(pair, "A(α,Δ)"): beyond(found, pair, measure, crossed).estimate()
+        for pair in pairs
+        if found.has(f"{measure}:{pair}")
+    }
+
+
+def on_training_data(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-7."""
+    return Parts(all_columns(results[steps.compared(plan, corpus, "train")]))
+
+
+def chosen_elsewhere(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-A1."""
+    return Parts(all_columns(results[steps.compared(plan, corpus)], crossed=True))
+
+
+def well_into_training(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-5: ξ minus the performance at step 0, in shares."""
+    found = results[steps.compared(plan, corpus)]
+    return Parts(
+        {
+            f"ξ({name[2:-1]}) minus step 0": _xi_draws(found, pair).estimate()
+            for pair, name in NAMED.items()
+            if pair in ("attention~uniform", "attention~probe")
+        }
+    )
+
+
+def ranks_agree(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-6."""
+    found = results[steps.compared(plan, corpus)]
+    return Parts({NAMED[pair]: highest(found, pair, "tau").estimate() for pair in RANKED})
+
+
+def frozen_differs(results: Results, plan: Plan, corpus: str) -> Estimate:
+    """DYN-8."""
+    found = results[steps.compared(plan, corpus)]
+    frozen = found.curve("top:attention~frozen").highest()
+    return minus(frozen, highest(found, "attention~uniform")).estimate()
+
+
+def rises_and_falls(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-9."""
+    curve = results[steps.compared(plan, corpus)].curve("top:attention~uniform")
+    inside = is_inside(curve).estimate()
+    return Parts({"highest inside": inside, "last minus highest": curve.fall().estimate()})
+
+
+def proxy_is_regression(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-10."""
+    found = results[steps.compared(plan, corpus)]
+    difference = minus(highest(found, "logistic~uniform"), highest(found, "proxy~uniform"))
+    words = results[steps.words(plan, corpus)]
+    words = words[words["count"] > 0].nlargest(WORDS, "count")
+    names = [str(number) for number in words["id"]]
+    correlation = spearman(words["proxy"], words["logistic"], names)
+    return Parts({"difference": difference.estimate(), "word weights": correlation})
+
+
+def final_agreements(found: Compared) -> dict[str, Draws]:
+    """By comparison run: how often its last attention agrees with that of run A."""
+    prefix = "top:final attention~attention/"
+    return {name: found.curve(prefix + name).at(0) for name in found.runs(prefix)}
+
+
+def seeds_disagree(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Parts | NotMeasurable:
+    """DYN-22: the lowest agreement of final attentions on other corpora minus that on SMS.
+
+    Pairs of runs are resampled beside documents: on SMS some agree and others do not, and all of
+    them share run A. The lowest of several corpora is that of each replicate, which lies below the
+    lowest mean: against the claim.
+    """
+    if "sms" not in corpora or len(corpora) < 2:
+        return NotMeasurable("data absent: needs SMS and another corpus")
+    runs = {one: final_agreements(results[steps.compared(plan, one)]) for one in corpora}
+    final = {corpus: over_pairs(list(found.values()), corpus) for corpus, found in runs.items()}
+    sms = final.pop("sms")
+    least = min(final, key=lambda corpus: final[corpus].value)
+    values = ", ".join(f"{one.value:.2f}" for one in runs["sms"].values())
+    told = f"{least} ({final[least].value:.2f}) minus SMS (run by run {values})"
+    return Parts({told: minus(smallest(final.values()), sms).estimate()})
+
+
+def as_literally_written(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-A2: the published order and runs, against the literal ones."""
+    found = results[steps.compared(plan, corpus)]
+    literal, own = found.curve("top:uniform~proxy"), found.curve("top:own attention~own probe")
+    chance = found.curve("chance:proxy").repeated(literal.sums.shape[1])
+    after = Parts(
+        {
+            COLUMNS[1]: (literal - chance).highest(literal).estimate(),
+            COLUMNS[3]: (own - found.curve("chance:own probe")).at(found.best).estimate(),
+        }
+    )
+    before = Parts({NAMED[p]: beyond(found, p).estimate() for p in (MAIN[1], MAIN[3])})
+    return each_unchanged(before, after)
+
+
+def without_ties_and_marks(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-A3; beside the rest of the agreement stands how far splitting ties lowers the highest."""
+    found = results[steps.compared(plan, corpus)]
+    parts = Parts()
+    for name, estimate in all_columns(found, "inner").items():
+        parts[f"{name} without marks"] = estimate
+    lowered = lowered_by_ties(found)
+    for name, estimate in all_columns(found, "split").items():
+        before, after = lowered[name]
+        told = f"highest A {written(before, 2)} before, {written(after, 2)} after"
+        parts[f"{name} ties split ({told})"] = estimate
+    return parts
+
+
+def lowered_by_ties(found: Compared) -> dict[str, tuple[float, float]]:
+    """The highest agreement of each column as published, and with ties split."""
+    pairs = [pair for pair in (*MAIN, "attention~saliency") if found.has(f"split:{pair}")]
+    return {
+        NAMED.get(pair, "A(α,Δ)"): (highest(found, pair).value, highest(found, pair, "split").value)
+        for pair in pairs
+    }
+
+
+def vectors_and_sign(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-A4."""
+    found = results[steps.compared(plan, corpus)]
+    right, wrong = (found.curve(f"top:{sign}saliency~uniform") for sign in ("", "-"))
+    parts = Parts(
+        {
+            "Δ, right sign": beyond(found, "saliency~uniform").estimate(),
+            "right minus wrong sign": minus(right.highest(), wrong.highest()).estimate(),
+        }
+    )
+    step = steps.with_vectors(plan, corpus)
+    if step is not None:
+        pretrained = results[step]
+        parts["A(α,βuf), GloVe 100-d"] = beyond(pretrained, "attention~uniform").estimate()
+        parts["A(Δ,βuf), GloVe 100-d"] = beyond(pretrained, "saliency~uniform").estimate()
+    return parts
+
+
+def spread_of_seeds(found: Compared) -> dict[str, list[float]]:
+    """DYN-A7: each agreement, in points, over the runs of one kind while the others stay.
+
+    Over reference runs the attention changes, over comparison runs the probe of run B.
+    """
+
+    def best(key: str) -> float:
+        return 100 * float(np.nanmax(found.curve(key).means))
+
+    runs, others = found.runs("top:attention/"), found.runs("top:attention~uniform/")
+    references = [name for name in runs if name.endswith("~uniform")]
+    spread = {
+        "A(α,βuf) over reference runs": [best("top:attention~uniform")]
+        + [best(f"top:attention/{name}") for name in references],
+        "A(α,β) over comparison runs": [
+            best(f"top:attention~probe/{name}") for name in found.runs("top:attention~probe/")
+        ],
+    }
+    for pair, name in NAMED.items():
+        if pair.endswith("~uniform") and found.has(f"top:{pair}"):
+            values = [best(f"top:{pair}"), *(best(f"top:{pair}/{other}") for other in others)]
+            spread[f"{name} over uniform runs"] = values
+    return spread
+
+
+def largest_spread(spread: Mapping[str, Sequence[float]]) -> tuple[str, Estimate] | None:
+    """The column whose s.d. over seeds is largest, with the interval of the largest of them all.
+
+    Columns with a single run are left out; none is left where seeds were not repeated. The largest
+    is found by looking at all: their intervals hold together (Bonferroni), and the largest s.d.
+    lies between the largest of the lower ends and the largest of the upper ones.
+    """
+    repeated = {name: values for name, values in spread.items() if len(values) > 1}
+    if not repeated:
+        return None
+    found = {name: deviation(values, len(repeated)) for name, values in repeated.items()}
+    name = max(found, key=lambda one: found[one].value)
+    low, high = (max(getattr(one, end) for one in found.values()) for end in ("low", "high"))
+    return name, replace(found[name], low=low, high=high)
+
+
+def seeds_move(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
+    """DYN-A7 on one corpus: the largest s.d. over seeds of any agreement, in points."""
+    return _moved(spread_of_seeds(results[steps.compared(plan, corpus)]))
+
+
+def seeds_move_anywhere(
+    results: Results, plan: Plan, corpora: tuple[str, ...]
+) -> Parts | NotMeasurable:
+    """DYN-A7 over all corpora: the largest of any agreement on any of them."""
+    return _moved(
+        {
+            f"{corpus}, {name}": values
+            for corpus in corpora
+            for name, values in spread_of_seeds(results[steps.compared(plan, corpus)]).items()
+        }
+    )
+
+
+def _moved(spread: Mapping[str, Sequence[float]]) -> Parts | NotMeasurable:
+    found = largest_spread(spread)
+    if found is None:
+        return NotMeasurable("needs two runs of a kind")
+    name, estimate = found
+    return Parts({f"{name} ({span(spread[name], 1)})": estimate})

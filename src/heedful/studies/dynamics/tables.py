@@ -1,0 +1,289 @@
+"""The tables of the dynamics study: T2 to T11 (dynamics.md §1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.tables import beside, gathered, row
+from heedful.statistics import Estimate
+from heedful.studies.dynamics import measures, steps
+from heedful.studies.dynamics import printed as paper
+from heedful.studies.dynamics.cells import NEVER, briefly, span, written
+from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared
+from heedful.studies.dynamics.printed import COLUMNS
+from heedful.studies.dynamics.translation import TRANSLATED
+
+if TYPE_CHECKING:
+    from heedful.reproduction.results import Results, Step
+
+ROWS = (*steps.SIX, *TRANSLATED)
+"""Corpora of the main tables."""
+BRACKETS = "In brackets the paper's."
+_ALL = (*COLUMNS, "Â", "ξ(α,βuf)", "ξ(βuf,βpx)", "ξ(Δ,βuf)", "ξ(α,β)", "ξ*")
+_INTEGERS = (*COLUMNS, "Â", "ξ(α,βuf)", "ξ(α,β)", "ξ*")
+
+
+def columns(found: Compared, measure: str = "top") -> dict[str, Any]:
+    """The agreements, chance, ξ and ξ* of one row, × 100, and which ξ was never passed.
+
+    Chance is given twice: Â is its mean over checkpoints, as published, and each agreement has that
+    of the checkpoint where it is highest.
+    """
+    pairs = MAIN if measure == "top" else RANKED
+    scale = 100.0 if found.facts["performance"] == "accuracy" else 1.0
+    cells: dict[str, Any] = {}
+    never = []
+    for pair in pairs:
+        if found.has(f"{measure}:{pair}"):
+            name, agreed = measures.NAMED[pair], measures.highest(found, pair, measure)
+            cells |= row({}, **{name: _scaled(agreed.estimate())})
+            if measure == "top":
+                there = agreed.value - measures.beyond(found, pair).value
+                cells[f"{name}, chance there"] = 100 * there
+    cells["Â"] = (
+        0.0 if measure == "tau" else 100 * float(found.curve("chance:uniform").means.mean())
+    )
+    for pair in pairs:
+        if found.has(f"{measure}:{pair}") and found.runs("top:attention~attention/"):
+            passed = measures.xi(found, pair, measure)
+            cells[f"ξ{measures.NAMED[pair][1:]}"] = scale * passed.performance
+            never += [f"ξ{measures.NAMED[pair][1:]}"] if passed.is_never else []
+    cells["ξ*"] = scale * float(found.performance["reference"][found.best])
+    cells[NEVER] = "; ".join(never)
+    cells["best step"] = int(found.steps[found.best])
+    return cells
+
+
+def _scaled(estimate: Estimate, scale: float = 100.0) -> Estimate:
+    value, low, high = (scale * one for one in (estimate.value, estimate.low, estimate.high))
+    return Estimate(value, low, high, estimate.n, estimate.method, estimate.undefined)
+
+
+def _table(
+    results: Results,
+    plan: Plan,
+    printed: pd.DataFrame,
+    split: str,
+    measure: str,
+    performance: str = "accuracy",
+    digits: int = 2,
+    shown: Sequence[str] = _ALL,
+) -> Made:
+    def one(corpus: str) -> list[dict[str, Any]]:
+        found = results[steps.compared(plan, corpus, split, performance)]
+        return [{"corpus": corpus} | columns(found, measure)]
+
+    ours = gathered(results.each(plan.corpora, one))
+    theirs = printed[printed["corpus"].isin(plan.corpora)]
+    table = beside(ours, theirs.drop(columns=NEVER, errors="ignore"), ["corpus"])
+    if NEVER in theirs:
+        table[f"{NEVER}, paper"] = table["corpus"].map(theirs.set_index("corpus")[NEVER])
+    deviations = _BY_CHANCE if measure == "tau" else ()
+    deviations += _GREEDY if performance == "bleu" else ()
+    return Made(
+        _rounded(table, 2),
+        sentence=f"{_said(ours, measure)} {BRACKETS} * never passed.",
+        deviations=deviations,
+        shown=briefly(table, shown, digits),
+    )
+
+
+def _rounded(table: pd.DataFrame, digits: int) -> pd.DataFrame:
+    numeric = table.select_dtypes("number").columns
+    return table.assign(**{name: table[name].round(digits) for name in numeric})
+
+
+def _said(ours: pd.DataFrame, measure: str) -> str:
+    """How far agreement lies above chance, in a sentence."""
+    named = [name for name in COLUMNS if name in ours]
+    least, corpus, name = min(
+        (float(one[name]), str(one["corpus"]), name)
+        for one in ours.to_dict("records")
+        for name in named
+        if not pd.isna(one[name])
+    )
+    place = f"({name} on {corpus})"
+    if measure == "tau":
+        return f"The lowest Kendall's τ × 100 is {written(least, 1)} {place}; by chance it is 0."
+    chances = ours.set_index("corpus")[[f"{name}, chance there" for name in named]]
+    there = chances[f"{name}, chance there"][corpus]
+    return (
+        f"The lowest agreement is {written(least, 1)} {place}, where chance gives "
+        f"{written(there, 1)}. Chance is {span(chances.to_numpy().ravel(), 1)} at the chosen "
+        f"checkpoints and {span(ours['Â'], 1)} averaged over all (Â)."
+    )
+
+
+def needs(
+    split: str = "dev", performance: str = "accuracy"
+) -> Callable[[Plan, str], list[Step[Any]]]:
+    """The agreements of a split."""
+
+    def wanted(plan: Plan, corpus: str) -> list[Step[Any]]:
+        return [steps.compared(plan, corpus, split, performance)]
+
+    return wanted
+
+
+def _sizes(results: Results, plan: Plan) -> Made:
+    def one(corpus: str) -> list[dict[str, Any]]:
+        found = results[steps.sizes(plan, corpus)]
+        cells: dict[str, Any] = {"corpus": corpus}
+        for split, short in (("train", "train"), ("dev", "val")):
+            medians = np.atleast_1d(found[split]["median"])
+            cells |= {f"{short}-length": medians[0], short: found[split]["documents"]}
+            cells |= {_TARGETS[f"{short}-length"]: medians[1]} if len(medians) > 1 else {}
+        return [cells | {"vocabulary": found["vocabulary"]}]
+
+    ours = gathered(results.each(plan.corpora, one))
+    theirs = paper.SIZES[paper.SIZES["corpus"].isin(plan.corpora)]
+    table = beside(ours, theirs, ["corpus"])
+    return Made(
+        table,
+        sentence=f"{len(ours)} corpora are at hand; lengths of pairs are source / target. "
+        f"{BRACKETS}",
+        deviations=tuple(_differing(table)),
+        shown=briefly(
+            table,
+            [str(name) for name in theirs if name not in ("corpus", *_TARGETS.values())],
+            0,
+            seconds=_TARGETS,
+        ),
+    )
+
+
+_TARGETS = {name: f"{name} of targets" for name in ("train-length", "val-length")}
+"""What parallel corpora have beside the lengths of their sources."""
+_COUNTED = {
+    "texts": "texts in all",
+    "train": "training texts",
+    "train-length": "words in the median training text",
+    "vocabulary": "words in the vocabulary",
+}
+
+
+def _differing(sizes: pd.DataFrame) -> Iterator[str]:
+    """What each corpus has more or less of than the paper's, by a tenth or more."""
+    for end in (", paper", ", difference"):
+        sizes = sizes.assign(**{f"texts{end}": sizes[f"train{end}"] + sizes[f"val{end}"]})
+    for _, one in sizes.assign(texts=sizes["train"] + sizes["val"]).iterrows():
+        told = [
+            f"{written(one[name])} {what} ({written(one[f'{name}, paper'])})"
+            for name, what in _COUNTED.items()
+            if abs(one.get(f"{name}, difference", np.nan)) >= one.get(f"{name}, paper", np.nan) / 10
+        ]
+        if told:
+            yield f"{one['corpus']} has {', '.join(told)}; the paper's in brackets."
+
+
+def _of_pairs(
+    results: Results,
+    plan: Plan,
+    printed: pd.DataFrame,
+    named: Mapping[str, str],
+    said: Callable[[pd.DataFrame, pd.DataFrame], str],
+    scale: float,
+    digits: int,
+    deviations: tuple[str, ...] = (),
+) -> Made:
+    """A table of a few agreements."""
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        found = results[steps.compared(plan, corpus)]
+        cells: dict[str, Any] = {}
+        for name, pair in named.items():
+            estimate = found.curve(f"top:{pair}").highest().estimate()
+            cells |= row({}, **{name: _scaled(estimate, scale)})
+        return [{"corpus": corpus} | cells]
+
+    ours = gathered(results.each(plan.corpora, one))
+    theirs = printed[printed["corpus"].isin(plan.corpora)]
+    table = beside(ours, theirs, ["corpus"])
+    return Made(
+        _rounded(table, digits + 2),
+        sentence=f"{said(ours, printed)} {BRACKETS}",
+        deviations=deviations,
+        shown=briefly(table, list(named), digits, has_intervals=True),
+    )
+
+
+def _frozen_said(ours: pd.DataFrame, printed: pd.DataFrame) -> str:
+    frozen, uniform = (
+        f"{span(ours[name])} (the paper's six: {span(printed[name])})" for name in _FROZEN
+    )
+    return (
+        f"In per cent, A(α,αfr) is {frozen} and A(α,βuf) {uniform}; the frozen run has the seed of "
+        "run A."
+    )
+
+
+def _logistic_said(ours: pd.DataFrame, printed: pd.DataFrame) -> str:
+    first, second = _LOGISTIC
+    gained = ours[second] - ours[first]
+    return (
+        f"A(βuf,βlog) minus A(βuf,βpx) is {span(gained, 2)}; the regression is higher on "
+        f"{int((gained > 0).sum())} of {len(gained)} corpora."
+    )
+
+
+_FROZEN = {"A(α,αfr)": "attention~frozen", "A(α,βuf)": "attention~uniform"}
+_LOGISTIC = {"A(βuf,βpx)": "proxy~uniform", "A(βuf,βlog)": "logistic~uniform"}
+_SEED = (
+    f"The frozen run has seed {steps.REFERENCE}, that of run A: both start from the same weights "
+    "and see the same batches, which may raise A(α,αfr). The paper does not give its seed.",
+)
+
+
+_BY_CHANCE: tuple[str, ...] = (
+    "By chance τ is 0 because its sign is as often wrong as right; it is not measured.",
+)
+_GREEDY = (
+    "BLEU, and with it ξ and ξ*, is of greedy translations, the paper's of a beam of 5, which "
+    "mostly scores higher; E1 has our BLEU with that beam.",
+)
+
+
+def _main(id: str, title: str, where: str, said: str, **settings: Any) -> Artifact:
+    split, performance = settings["split"], settings.get("performance", "accuracy")
+    corpora = ROWS if performance == "accuracy" else TRANSLATED
+    if id == "T2":  # the paper's choice of rows; T5 has all
+        corpora = (*paper.MAIN["corpus"], "planted", "planted-pairs")
+    make = partial(_table, **settings)
+    return Artifact(id, title, where, "table", make, needs(split, performance), corpora, said)
+
+
+TABLES = (
+    _main("T2", "Agreement of attention with what words tell, in whole per cent", "Table 2",
+          "20 to 82 against 5 to 8 by chance", printed=paper.MAIN, split="dev",
+          measure="top", digits=0, shown=_INTEGERS),
+    _main("T3", "The same by Kendall's τ", "Table 3", "3.9 to 36.8 against 0",
+          printed=paper.KENDALL, split="dev", measure="tau"),
+    _main("T4", "Kendall's τ with BLEU as performance", "Table 4", "4.2 to 27.5",
+          printed=paper.KENDALL_BLEU, split="dev", measure="tau", performance="bleu"),
+    _main("T5", "Agreement with all four ξ", "Table 5", "17.6 to 81.6",
+          printed=paper.VALIDATION, split="dev", measure="top"),
+    _main("T6", "Agreement with BLEU as performance", "Table 6", "27.2 to 48.7",
+          printed=paper.BLEU, split="dev", measure="top", performance="bleu"),
+    _main("T7", "Agreement on a training subset", "Table 7", "11.2 to 80.1",
+          printed=paper.TRAINING, split="train", measure="top"),
+    _main("T8", "Agreement on a training subset with BLEU as performance", "Table 8",
+          "28.4 to 34.7", printed=paper.TRAINING_BLEU, split="train", measure="top",
+          performance="bleu"),
+    Artifact("T9", "Corpora", "Table 9", "table", _sizes,
+             lambda plan, corpus: [steps.sizes(plan, corpus)],
+             (*steps.TEXTS, *TRANSLATED)),
+    Artifact("T10", "Attention on a frozen random probe", "Table 10", "table",
+             partial(_of_pairs, printed=paper.FROZEN, named=_FROZEN, said=_frozen_said, scale=100,
+                     digits=0, deviations=_SEED),
+             needs(), steps.SIX, "8 to 19 against 18 to 65"),
+    Artifact("T11", "Proxy and logistic regression", "Table 11", "table",
+             partial(_of_pairs, printed=paper.LOGISTIC, named=_LOGISTIC, said=_logistic_said,
+                     scale=1, digits=2),
+             needs(), steps.SIX, "regression higher in six of six, by .01 to .07"),
+)  # fmt: skip

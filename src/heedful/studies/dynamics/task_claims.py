@@ -1,0 +1,374 @@
+"""The claims of the dynamics study on generated tasks, with the sides that decide them (§8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.reproduction.ledger import (
+    NotMeasurable,
+    Parts,
+    above,
+    at_least,
+    at_most,
+    below,
+    each_unchanged,
+    holding,
+    within,
+)
+from heedful.reproduction.results import Results, Skipped, Step
+from heedful.reproduction.study import Claim, Plan
+from heedful.statistics import Estimate, median, over_seeds
+from heedful.statistics.shares import apart, exact_share, to_the_power
+from heedful.studies.dynamics import task_steps, tasks
+from heedful.studies.dynamics.tasks import COPYING, HEADS, KEYWORD
+from heedful.training.seeds import LEARNT
+
+ALWAYS = 0.8
+"""Every time (ours): 20 of 20 leave an interval from .83, so this is what twenty seeds can show."""
+NEVER = 0.2
+"""Never (ours): the same from the other side."""
+
+
+def _share(table: pd.DataFrame, by: float, threshold: float = LEARNT, key: str = "seed") -> Any:
+    return tasks.share_learnt(table, key, threshold, by)
+
+
+def _later(slow: pd.DataFrame, fast: pd.DataFrame, by: float) -> Estimate:
+    """How many steps later a seed reaches .95 on one task than on another, in the median.
+
+    Never counts as one step too late.
+    """
+    one, two = (
+        task_steps.reached(table, "seed", LEARNT, by).replace(np.inf, by + 1).to_numpy()
+        for table in (slow, fast)
+    )
+    return median(one - two)
+
+
+def _fails_and_is_slower(slow: str, fast: str) -> Any:
+    def measure(results: Results, plan: Plan, corpus: str) -> Parts:
+        by = tasks.sizes(plan).training.steps
+        one, two = (results[tasks.curves(plan, role)] for role in (slow, fast))
+        return Parts(
+            {
+                "learnt": _share(one, by),
+                "control learnt": _share(two, by),
+                "median step, minus control": _later(one, two, by),
+            }
+        )
+
+    return measure
+
+
+_STATISTIC = "share of seeds above .95 by step 300; median of steps later than the control"
+_FAILS = {
+    "learnt": below(1.0),
+    "control learnt": at_least(ALWAYS),
+    "median step, minus control": above(0),
+}
+
+
+def _proxy_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    return [tasks.proxy(plan, role) for role in ("fixed set", "control", "mixture")]
+
+
+def _proxy(results: Results, plan: Plan, corpus: str) -> Parts:
+    fixed, control, mixture = (results[step] for step in _proxy_needs(plan, corpus))
+
+    def worst(values: pd.Series[float]) -> Estimate:
+        least, most = float(values.min()), float(values.max())
+        return Estimate(most, least, most, len(values), "range of seeds")
+
+    return Parts(
+        {
+            "spread over positions": worst(fixed["spread"]),
+            "the control's spread": worst(control["spread"]),
+            "loss above log n": worst(fixed["loss"] - fixed["bound"]),
+            "mixture: spread": worst(mixture["spread"]),
+            "mixture: other block": worst(mixture["across"]),
+        }
+    )
+
+
+_PROXY = {
+    # Exactly 0 in real numbers; sums of floats in another order differ in their last digits.
+    "spread over positions": within(1e-4),
+    "the control's spread": above(0.01),
+    "loss above log n": at_least(-1e-6),
+    "mixture: spread": within(1e-4),
+    "mixture: other block": at_most(0.02),
+}
+
+
+def _of_kind(table: pd.DataFrame, kind: str) -> Estimate | NotMeasurable:
+    part = table[table["kind"] == kind]
+    if part.empty:
+        return NotMeasurable(f"the search found too few heads for {kind!r}")
+    found: Estimate = _share(part, np.inf, key="draw")
+    return found
+
+
+def _heads(results: Results, plan: Plan, name: str, base: int) -> Parts | NotMeasurable:
+    table = results[tasks.headed(plan, name, base)]
+    found = {kind: _of_kind(table, kind) for kind in task_steps.KINDS}
+    for share in found.values():
+        if isinstance(share, NotMeasurable):
+            return share
+    bad, good, fresh = (share for share in found.values() if isinstance(share, Estimate))
+    return Parts(
+        {
+            "one good minus all bad": apart(good, bad),
+            "random minus all bad": apart(fresh, bad),
+            "one good": good,
+            "random": fresh,
+        }
+    )
+
+
+_HEADS = {
+    "one good minus all bad": above(0),
+    "random minus all bad": above(0),
+    "one good": above(0.5),
+    "random": above(0.5),
+}
+
+
+def _eight_heads(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
+    return _heads(results, plan, "code", tasks.sizes(plan).bases[0])
+
+
+def _few_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    base = tasks.sizes(plan).bases[0]
+    few = [tasks.headed(plan, "code", base, heads) for heads in tasks.sizes(plan).few_heads]
+    return [*tasks.needs_heads(plan, corpus), *few]
+
+
+def _more_heads(results: Results, plan: Plan, corpus: str) -> Parts:
+    base = tasks.sizes(plan).bases[0]
+    tried = results[tasks.search(plan, "code", base)]["reached"]
+    alone = exact_share(len(tried) - sum(tried), len(tried))
+    here = tasks.sizes(plan)
+    found = Parts()
+    for heads in (*here.few_heads, here.heads):
+        asked = None if heads == here.heads else heads
+        table = results[tasks.headed(plan, "code", base, asked)]
+        runs = task_steps.reached(table[table["kind"] == "random"], "draw", LEARNT)
+        failed = exact_share(int(np.isinf(runs).sum()), len(runs))
+        found[f"failures of {heads} minus q^{heads}"] = apart(failed, to_the_power(alone, heads))
+    found["failures of 1 minus of most"] = apart(alone, failed)
+    return found
+
+
+_MORE = {f"failures of {heads} minus q^{heads}": holding(0) for heads in (2, 3, 4, 8)}
+_MORE["failures of 1 minus of most"] = above(0)
+
+
+def _locality(results: Results, plan: Plan, corpus: str) -> Parts:
+    table, here = results[tasks.gamma(plan)], tasks.sizes(plan)
+    early = table[table["step"] == here.early]
+    late = table[table["step"] == here.late]
+
+    def gap(part: pd.DataFrame, one: str, two: str) -> Estimate:
+        return over_seeds(part[one] - part[two])
+
+    def ratio(part: pd.DataFrame, one: str, two: str, scale: str) -> Estimate:
+        return over_seeds((part[one] - part[two]) / part[scale])
+
+    return Parts(
+        {
+            "early: keyword minus next": gap(early, "keyword", "next"),
+            "early: next minus mean": gap(early, "next", "mean"),
+            "early: (mean minus last) / keyword": ratio(early, "mean", "last", "keyword"),
+            "late: last minus next": gap(late, "last", "next"),
+            "late: next minus mean": gap(late, "next", "mean"),
+            "late: (keyword minus mean) / last": ratio(late, "keyword", "mean", "last"),
+        }
+    )
+
+
+_LOCALITY = {
+    "early: keyword minus next": above(0),
+    # Were states about their own word alone (Hyp. 1), the mean would lie above the neighbour.
+    "early: next minus mean": above(0),
+    "early: (mean minus last) / keyword": within(0.25),
+    "late: last minus next": above(0),
+    "late: next minus mean": above(0),
+    "late: (keyword minus mean) / last": within(0.25),
+}
+
+
+def _reordering(results: Results, plan: Plan, corpus: str) -> Parts:
+    by = tasks.sizes(plan).training.steps
+    copy, reorder = (results[tasks.curves(plan, role)] for role in ("control", "reordered"))
+    flat, turned = (results[tasks.uniform(plan, role)] for role in ("control", "reordered"))
+    return Parts(
+        {
+            "copying above .99": _share(copy, by, 0.99),
+            "reordering above .95": _share(reorder, by),
+            "uniform probe, reordering minus copying": over_seeds(
+                turned["agreement"] - flat["agreement"]
+            ),
+            "uniform loss, reordering minus copying": over_seeds(turned["loss"] - flat["loss"]),
+        }
+    )
+
+
+_REORDERING = {
+    "copying above .99": at_least(ALWAYS),
+    "reordering above .95": at_most(NEVER),
+    "uniform probe, reordering minus copying": holding(0),
+    "uniform loss, reordering minus copying": holding(0),
+}
+
+
+def _stopping(results: Results, plan: Plan, corpus: str) -> Parts:
+    stops = tasks.sizes(plan).stops
+    fixed, control = (results[tasks.curves(plan, role)] for role in ("fixed set", "control"))
+    shares = {stop: _share(fixed, stop) for stop in stops}
+    told = ", ".join(f"{share.value:.0%} by {stop:,}" for stop, share in shares.items())
+    return Parts(
+        {
+            f"learnt by the last stop minus by the first ({told})": apart(
+                shares[stops[-1]], shares[stops[0]]
+            ),
+            "median step, minus control": _later(fixed, control, stops[-1]),
+        }
+    )
+
+
+def _combinations(plan: Plan) -> Iterator[tuple[str, int]]:
+    for name in tasks.sizes(plan).search:
+        for base in tasks.sizes(plan).bases:
+            yield name, base
+
+
+def _every_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    return [
+        step(plan, name, base)
+        for name, base in _combinations(plan)
+        for step in (tasks.search, tasks.headed)
+    ]
+
+
+def _every_base(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
+    """The order of the three kinds on the first base, and over all bases of either form.
+
+    The forms stand apart: together, one that has the order would hide one that has none.
+    """
+    whole: dict[tuple[str, int], pd.DataFrame] = {}
+    lacking: dict[tuple[str, int], str] = {}
+    for form, base in _combinations(plan):
+        try:
+            table = results[tasks.headed(plan, form, base)]
+        except Skipped as skipped:
+            lacking[form, base] = skipped.reason
+            continue
+        if set(table["kind"]) == set(task_steps.KINDS):
+            whole[form, base] = table
+        else:
+            lacking[form, base] = "the search found no good or no bad head"
+    first = ("code", tasks.sizes(plan).bases[0])
+    if first not in whole or len(whole) + len(lacking) < 2:
+        wanted = "needs several bases or forms with both good and bad heads"
+        return NotMeasurable("; ".join([wanted, *dict.fromkeys(lacking.values())]))
+    parts = Parts()
+    for form in dict.fromkeys(name for name, _ in (*whole, *lacking)):
+        where = f" in the {form}'s form"
+        missing = {base: why for (name, base), why in lacking.items() if name == form}
+        if missing:
+            told = "; ".join(f"base {base}: {why}" for base, why in missing.items())
+            parts[f"all bases{where}"] = NotMeasurable(told)
+            continue
+        tables = [table for (name, _), table in whole.items() if name == form]
+        pooled = pd.concat([t.assign(draw=t["draw"] + 1000 * i) for i, t in enumerate(tables)])
+        parts |= each_unchanged(_order(whole[first]), _order(pooled), where)
+    return parts
+
+
+def _order(table: pd.DataFrame) -> Parts:
+    shares = {
+        kind: _share(table[table["kind"] == kind], np.inf, key="draw") for kind in task_steps.KINDS
+    }
+    return Parts(
+        {
+            "one good minus all bad": apart(shares["one good"], shares["all bad"]),
+            "random minus all bad": apart(shares["random"], shares["all bad"]),
+        }
+    )
+
+
+def _seeds(plan: Plan, corpus: str) -> int:
+    """Trainings of a task."""
+    return len(tasks.seeds(plan))
+
+
+def _draws(plan: Plan, corpus: str) -> int:
+    """Models of one kind of heads."""
+    return tasks.sizes(plan).draws
+
+
+CLAIMS = (
+    Claim(
+        "DYN-11", "Copying permutations of one fixed set of words sometimes fails and is slower; "
+        "with surplus words it is learnt every time.",
+        "3.3, Fig. 3 left", _STATISTIC,
+        "picture; sometimes fails / every time", _FAILS,
+        _fails_and_is_slower("fixed set", "control"), tasks.needs_roles("fixed set", "control"),
+        (COPYING,), seeds=_seeds,
+    ),
+    Claim(
+        "DYN-12", "The same for a mixture of permutations of two disjoint sets.",
+        "3.3, A.3, Fig. 3 right", _STATISTIC,
+        "picture", _FAILS, _fails_and_is_slower("mixture", "mixture control"),
+        tasks.needs_roles("mixture", "mixture control"), (COPYING,), seeds=_seeds,
+    ),
+    Claim(
+        "DYN-13", "On one fixed set the proxy cannot learn; in the mixture it learns the block.",
+        "3.3, 4.3, A.3, Figs. 4, 8", "spread of the proxy's probe over positions, loss per word "
+        "minus log n, probability of the other block",
+        "provable; Trans = 1/40 inside a block", _PROXY, _proxy, _proxy_needs, (COPYING,),
+    ),
+    Claim(
+        "DYN-16", "Eight bad heads fail, one good head rescues training, random heads almost "
+        "always work.",
+        "5.2, Fig. 6", "share of runs above .95 by kind of heads (the code's form)",
+        "picture; fails / can converge / very high probability", _HEADS, _eight_heads,
+        tasks.needs_heads, (HEADS,), seeds=_draws,
+    ),
+    Claim(
+        "DYN-17", "The more random heads, the smaller the chance that all are bad, exponentially.",
+        "5.2", "share of failures at 1, 2, 4, 8 random heads, and against q^K",
+        "argued, 8 heads only", _MORE, _more_heads, _few_needs, (HEADS,), seeds=_draws,
+    ),
+    Claim(
+        "DYN-18", "Under uniform attention the keyword's state says most early, then its "
+        "neighbour's; after long training the last state does.",
+        "6.1, Fig. 7", "order of the log-odds of single states, early and late, over seeds",
+        "picture; eqs. 22-24", _LOCALITY, _locality, tasks.needs_gamma, (KEYWORD,), seeds=_seeds,
+    ),
+    Claim(
+        "DYN-19", "A fixed permutation of the output order is never learnt, although under uniform "
+        "attention it is like copying, which is always learnt.",
+        "6.2", "share of seeds above .99 (copying) and .95 (reordering); differences of the "
+        "uniform runs",
+        "always / always fails", _REORDERING, _reordering, tasks.needs_reordered, (COPYING,),
+        seeds=_seeds,
+    ),
+    Claim(
+        "DYN-A5", "Artefact: whether copying one fixed set fails depends on when one stops.",
+        "trap 5.20", "share of seeds above .95 at several stops; time to .95",
+        "no rate given", above(0), _stopping,
+        tasks.needs_roles("fixed set", "control"), (COPYING,), seeds=_seeds,
+    ),
+    Claim(
+        "DYN-A6", "Artefact: good and bad heads are relative to one base, and code and paper join "
+        "heads differently; the order of the kinds stays.",
+        "trap 5.11", "DYN-16's differences on the first base in the code's form, and over all "
+        "bases of each form",
+        "not reported", above(0), _every_base, _every_needs, (HEADS,), seeds=_draws,
+    ),
+)  # fmt: skip

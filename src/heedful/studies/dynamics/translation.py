@@ -1,0 +1,242 @@
+"""The parallel corpora, translators and steps of the dynamics study (dynamics.md §2.3, 2.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from heedful.corpora.pairs import EncodedPairs
+from heedful.corpora.parallel import IWSLT, NEWS, Parallel, load_parallel
+from heedful.corpora.pieces import PIECES, bleu_of_counts
+from heedful.corpora.planted_pairs import planted_pairs
+from heedful.corpora.root import locate, root_of
+from heedful.dynamics.proxy import ProxyConfig
+from heedful.errors import InputError
+from heedful.models.translator import TranslatorConfig
+from heedful.reproduction.ledger import Parts
+from heedful.reproduction.measures import exact
+from heedful.reproduction.results import Results, Step
+from heedful.reproduction.study import Artifact, Made, Plan, Source
+from heedful.reproduction.tables import beside, gathered, row
+from heedful.statistics import Estimate
+from heedful.statistics.draws import draws, minus
+from heedful.studies.dynamics import translation_steps
+from heedful.studies.dynamics.agreement_curves import curve_of
+from heedful.studies.dynamics.run_steps import Run, Runs
+from heedful.training.sequences import EPOCHS, GRIDS, SequenceConfig
+
+if TYPE_CHECKING:
+    from heedful.dynamics.trajectory import Followed
+
+REFERENCE, COMPARISON, UNIFORM = 20, 13, 12
+"""Seeds of the published runs: one of each kind (§2.3)."""
+PAIRS = {"train": 480, "dev": 40, "test": 20}
+SMOKE_PIECES = 640
+PUBLISHED: dict[str, tuple[str, tuple[str, str]]] = {
+    "multi30k": ("multi30k", ("de", "en")),
+    "iwslt14": ("iwslt14", ("de", "en")),
+    "it-pt": ("news-commentary", ("it", "pt")),
+    "en-nl": ("news-commentary", ("en", "nl")),
+    "en-pt": ("news-commentary", ("en", "pt")),
+}
+"""Readers and languages of the paper's parallel corpora."""
+READ = PUBLISHED | {"multi30k-en-de": ("multi30k", ("en", "de"))}
+"""Those, and Multi30k from English, as the paper says; the authors' code reads German (§2.3)."""
+LINEAR_ON = ("multi30k", "multi30k-en-de", "planted-pairs")
+"""Where a linear translator is trained too (§2.10)."""
+TRANSLATED = (*READ, "planted-pairs")
+_TITLES = {
+    "multi30k": "Multi30k, German to English",
+    "multi30k-en-de": "Multi30k, English to German",
+    "iwslt14": "IWSLT14, German to English",
+    "it-pt": "News Commentary, Italian to Portuguese",
+    "en-nl": "News Commentary, English to Dutch",
+    "en-pt": "News Commentary, English to Portuguese",
+}
+
+SOURCES = (
+    *(
+        Source(name, title, scales=("paper",) if name in PUBLISHED else ())
+        for name, title in _TITLES.items()
+    ),
+    Source(
+        "planted-pairs", "planted reviews in an invented language", None,
+        "the parallel corpora", ("smoke",), PAIRS,
+    ),
+)  # fmt: skip
+
+
+def _load(plan: Plan, corpus: str) -> Parallel:
+    if corpus == "planted-pairs":
+        return planted_pairs(PAIRS)
+    name, languages = READ[corpus]
+    return load_parallel(name, plan.data_root, languages)
+
+
+def lacking(plan: Plan, files: Sequence[str], source: str) -> str:
+    """Why a corpus's steps are nowhere, told where they are only drawn; nothing where a file is."""
+    try:
+        root = root_of(plan.data_root)
+        if any(locate(root, file) for file in files):
+            return ""
+    except InputError:  # no data root at all
+        pass
+    return f"data absent: {files[0]} is not in the data root; it comes from {source}"
+
+
+def _absent(plan: Plan, corpus: str) -> str:
+    if corpus == "iwslt14":
+        return lacking(plan, ["iwslt14/train.de"], IWSLT)
+    name, languages = READ.get(corpus, ("", ("", "")))
+    if name != "news-commentary":
+        return ""
+    return lacking(plan, [f"{name}/{'-'.join(languages)}.{languages[0]}"], NEWS)
+
+
+def text(plan: Plan, corpus: str) -> Step[EncodedPairs]:
+    """The corpus as sentencepiece ids."""
+    size = plan.pick(SMOKE_PIECES, PIECES)
+    found = translation_steps.encoded(
+        corpus, partial(_load, plan, corpus), size, {"source": dict(plan.source(corpus).inputs)}
+    )
+    return replace(found, absent=_absent(plan, corpus))
+
+
+def translator(plan: Plan, attention: str = "dot", output: str = "relu") -> TranslatorConfig:
+    """The published translator; tiny at smoke scale."""
+    kinds: Any = {"attention": attention, "output": output}
+    if plan.scale == "smoke":
+        return TranslatorConfig(SMOKE_PIECES, 32, 32, 1, dropout=0.0, **kinds)
+    return TranslatorConfig(PIECES, **kinds)
+
+
+def training(plan: Plan, corpus: str) -> SequenceConfig:
+    """The published epochs and grid; few at smoke scale."""
+    if plan.scale == "smoke":
+        return SequenceConfig(6, 16, 1e-2, (0, 8, 24, 48, 72, 100, 140, 180))
+    as_published = corpus.removesuffix("-en-de")  # the other direction has the same settings
+    return SequenceConfig(EPOCHS[as_published], grid=GRIDS[as_published])
+
+
+def run(
+    plan: Plan, corpus: str, seed: int, attention: str = "dot", output: str = "relu"
+) -> Step[Followed]:
+    """One translator, followed at every step of its grid."""
+    name = {"dot": "attention", "uniform": "uniform"}[attention]
+    return translation_steps.followed_pairs(
+        text(plan, corpus),
+        name if output == "relu" else f"{name} {output}",
+        translator(plan, attention, output),
+        seed,
+        training(plan, corpus),
+        with_saliency=seed == REFERENCE and output == "relu",
+    )
+
+
+def runs(plan: Plan, corpus: str) -> Runs:
+    """The three published runs of a parallel corpus, and what words alone tell."""
+    config = plan.pick(ProxyConfig(32, 8, 64, 1e-2), ProxyConfig(256, 30, 64, 1e-3))
+    return Runs(
+        Run(run(plan, corpus, REFERENCE)),
+        {str(COMPARISON): Run(run(plan, corpus, COMPARISON))},
+        {str(UNIFORM): Run(run(plan, corpus, UNIFORM, "uniform"))},
+        translation_steps.pair_predictors(text(plan, corpus), config),
+    )
+
+
+def linear(plan: Plan, corpus: str) -> Step[Followed]:
+    """The translator with a linear output (§2.10)."""
+    return run(plan, corpus, REFERENCE, output="linear")
+
+
+def optimal(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
+    """The best attention of the linear translator, word by word."""
+    sentences = plan.pick(24, 256)
+    return translation_steps.optimal(text(plan, corpus), linear(plan, corpus), sentences)
+
+
+def translations(plan: Plan, corpus: str, output: str = "relu") -> Step[pd.DataFrame]:
+    """Dev translations of the reference run, or of the linear one, by a beam of 5."""
+    made = run(plan, corpus, REFERENCE, output=output)
+    return translation_steps.translated(text(plan, corpus), made, "dev")
+
+
+def scores(results: Results, plan: Plan, corpus: str) -> dict[str, Estimate]:
+    """BLEU of the reference and of the linear translator, and linear minus reference."""
+    tables = [results[translations(plan, corpus, output)] for output in ("relu", "linear")]
+    names = list(tables[0]["name"])
+    main, flat = (draws(partial(bleu_of_counts, table), names) for table in tables)
+    found = {"BLEU": main, "BLEU, linear": flat, "difference": minus(flat, main)}
+    return {name: one.estimate() for name, one in found.items()}
+
+
+def best_attention(results: Results, plan: Plan, corpus: str) -> dict[str, Estimate | float]:
+    """What the best attention of the linear translator agrees with, and its certificate."""
+    table = results[optimal(plan, corpus)]
+    item = table["item"].to_numpy()
+
+    def mean(values: pd.Series[Any]) -> Estimate:
+        return curve_of(values.to_numpy(dtype=float), item).at(0).estimate()
+
+    return {
+        "A(αopt,β)": mean(table["agreement"]),
+        "beyond chance": mean(table["agreement"] - table["chance"]),
+        "A(α,β)": mean(table["attention"]),
+        "nats": mean(table["loss"]),
+        "nats, own attention": mean(table["own loss"]),
+        "largest gap": float(table["gap"].max()),
+    }
+
+
+def _linear_model(results: Results, plan: Plan) -> Made:
+    """E1."""
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        cells: dict[str, Any] = {}
+        cells |= scores(results, plan, corpus) | best_attention(results, plan, corpus)
+        return [row({"corpus": corpus}, **cells)]
+
+    ours = gathered(results.each(plan.corpora, one))
+    said = "; ".join(
+        f"{one['corpus']}: BLEU {one['BLEU, linear']:.1f} with a linear output, {one['BLEU']:.1f} "
+        f"without; the best attention lies on the probe's largest 5 % in "
+        f"{100 * one['A(αopt,β)']:.0f} % of the words, the model's own in "
+        f"{100 * one['A(α,β)']:.0f} %, and saves {one['nats, own attention'] - one['nats']:.2f} of "
+        f"{one['nats, own attention']:.2f} nats"
+        for one in ours.to_dict("records")
+    )
+    table = beside(ours, E1_PAPER[E1_PAPER["corpus"].isin(plan.corpora)], ["corpus"])
+    return Made(table, sentence=f"{said}.")
+
+
+def needs_linear(plan: Plan, corpus: str) -> list[Step[Any]]:
+    """Both translators' texts and the best attention."""
+    texts = [translations(plan, corpus, output) for output in ("relu", "linear")]
+    return [*texts, optimal(plan, corpus)]
+
+
+E1_PAPER = pd.DataFrame(
+    {"corpus": ["multi30k"], "BLEU": [37.9], "BLEU, linear": [38.2], "A(αopt,β)": [0.53]}
+)
+LINEAR = Artifact(
+    "E1", "A linear output, and its optimal attention", "A.1", "table", _linear_model,
+    needs_linear, LINEAR_ON, "BLEU 38.2 against 37.9; A(αopt,β) = 0.53",
+)  # fmt: skip
+
+
+def as_good(results: Results, plan: Plan, corpus: str) -> Estimate:
+    """DYN-21."""
+    return scores(results, plan, corpus)["difference"]
+
+
+def sits_on_the_largest(results: Results, plan: Plan, corpus: str) -> Parts:
+    """DYN-20 on a corpus."""
+    found = best_attention(results, plan, corpus)
+    beyond, gap = found["beyond chance"], found["largest gap"]
+    assert isinstance(beyond, Estimate)
+    assert isinstance(gap, float)
+    return Parts({"A(αopt,β) minus chance": beyond, "largest gap": exact(gap, beyond.n)})

@@ -1,0 +1,1 @@
+"""Is attention interpretable? Erasing attention weights (Serrano & Smith 2019)."""

@@ -1,0 +1,151 @@
+"""The erasure study's figures: scatters, histograms, box plots and 24 contingency tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from heedful.audits.erasure import five_numbers
+from heedful.reproduction.results import Results
+from heedful.reproduction.study import Made, Plan
+from heedful.studies.erasure.examination import RANKINGS, Erased
+from heedful.studies.erasure.models import View
+from heedful.studies.erasure.panels import box_grid, contingency_grid, histogram_grid, scatter_grid
+from heedful.studies.erasure.tables import contingency_row, tabled
+
+SHOWN = {
+    "random": "Random",
+    "attention": "Attention",
+    "gradient": "Gradient",
+    "product": "Attn*Grad",
+}
+EDGES = np.round(np.linspace(0, 1, 51), 2)
+"""Fixed edges 0.00, 0.02, …, 1.00, the last bin closed (§3.3)."""
+LIMITS = (-0.05, 0.45)
+"""Of ΔJS in the scatters."""
+MOST_OUTLIERS = 60
+"""Different outliers drawn beside a box."""
+
+
+def scatters(*models: str, per_bin: int) -> Callable[[Results, Plan], Made]:
+    """ΔJS against Δα, thinned: at most so many points for each 0.005 of Δα."""
+
+    def make(results: Results, plan: Plan) -> Made:
+        def rows(view: View) -> Iterable[dict[str, Any]]:
+            for model in models:
+                one = view.rows(model)[0]
+                chosen = np.flatnonzero(one.thinned(per_bin))
+                weight, change = one.delta_attention()[chosen], one.delta_js()[chosen]
+                for x, y in zip(weight.round(4).tolist(), change.round(5).tolist(), strict=True):
+                    yield {"corpus": view.corpus, "model": model, "Δα": x, "ΔJS": y}
+
+        table = tabled(results, plan, rows)
+        wide, high = table["Δα"] > 0.4, table["ΔJS"] < 0.05
+        share = float((wide & high).sum() / max(wide.sum(), 1))
+        draw = partial(
+            scatter_grid, x="Δα", y="ΔJS", limits=LIMITS,
+            xlabel="Δα: attention of the top item minus that of a random other one",
+            ylabel="ΔJS (nats)",
+        )  # fmt: skip
+        return Made(
+            table,
+            draw,
+            f"Of the points shown with Δα above 0.4, {share:.0%} have ΔJS below 0.05.",
+            ("Points are thinned for the picture; all of them are in the steps' rows.",),
+            shown=table.groupby(["corpus", "model"], sort=False)["ΔJS"].describe().reset_index(),
+        )
+
+    return make
+
+
+def histograms(*models: str) -> Callable[[Results, Plan], Made]:
+    """How Δα is distributed where ΔJS is negative: counts on fixed edges."""
+
+    def make(results: Results, plan: Plan) -> Made:
+        def rows(view: View) -> Iterable[dict[str, Any]]:
+            for model in models:
+                one = view.rows(model)[0]
+                weight = one.delta_attention()[one.delta_js() < 0]
+                counts, _ = np.histogram(weight, EDGES)
+                edges = zip(EDGES[:-1].tolist(), EDGES[1:].tolist(), counts.tolist(), strict=True)
+                for left, right, count in edges:
+                    keys = {"corpus": view.corpus, "model": model}
+                    yield keys | {"left": left, "right": right, "count": count}
+
+        table = tabled(results, plan, rows)
+        near = table.loc[table["right"] <= 0.2, "count"].sum() / max(table["count"].sum(), 1)
+        draw = partial(histogram_grid, xlabel="Δα where ΔJS < 0", ylabel="instances")
+        total = table.groupby(["corpus", "model"], sort=False)["count"].sum().reset_index()
+        said = f"{near:.0%} of the negative ΔJS lie at Δα below 0.2."
+        return Made(table, draw, said, shown=total)
+
+    return make
+
+
+def box_plots(*models: str, of: str = "fraction") -> Callable[[Results, Plan], Made]:
+    """Fraction of items (or original attention mass) removed at the first flip, by ranking.
+
+    Each box leaves out only what never flips under its own ranking (§3.7).
+    """
+
+    def values(one: Erased, ranking: str) -> np.ndarray:
+        return one.fraction(ranking) if of == "fraction" else one.mass(ranking)
+
+    def make(results: Results, plan: Plan) -> Made:
+        def rows(view: View) -> Iterable[dict[str, Any]]:
+            for model in models:
+                seeds = view.rows(model)
+                for ranking in RANKINGS:
+                    found = np.concatenate([values(one, ranking) for one in seeds])
+                    never = int(sum(np.nansum(one.never(ranking)) for one in seeds))
+                    keys = {"corpus": view.corpus, "model": model, "ranking": SHOWN[ranking]}
+                    box = five_numbers(found)
+                    yield keys | box | {"never flips": never, "outliers": _outliers(found, box)}
+
+        table = tabled(results, plan, rows)
+        label = "items removed" if of == "fraction" else "attention mass removed"
+        means = table.groupby("ranking", sort=False)["median"].mean()
+        told = ", ".join(f"{name} {value:.2f}" for name, value in means.items())
+        return Made(
+            table,
+            partial(box_grid, hue="ranking", ylabel=f"{label} at the first flip"),
+            f"Mean of the medians over models: {told}.",
+            ("Boxes leave out what never flips under their own ranking, so their sizes differ.",),
+            shown=table.drop(columns="outliers"),
+        )
+
+    return make
+
+
+def _outliers(values: np.ndarray, box: dict[str, Any]) -> str:
+    """Different values beyond the whiskers, to three digits, evenly thinned."""
+    if not box["n"]:
+        return ""
+    beyond = values[(values < box["low"]) | (values > box["high"])]
+    distinct = np.unique(beyond.round(3))
+    if len(distinct) > MOST_OUTLIERS:
+        distinct = distinct[np.linspace(0, len(distinct) - 1, MOST_OUTLIERS).astype(int)]
+    return " ".join(f"{value:g}" for value in distinct)
+
+
+def contingencies(*models: str, ranking: str) -> Callable[[Results, Plan], Made]:
+    """Who flips the decision: the top of a ranking or a random other item, for every model."""
+
+    def make(results: Results, plan: Plan) -> Made:
+        def rows(view: View) -> Iterable[dict[str, Any]]:
+            for model in models:
+                found = contingency_row(view, model, ranking, "any other item", False)
+                legacy = contingency_row(view, model, ranking, "published", True)
+                cells = ("both", "only top", "only random", "neither")
+                yield found | {f"{name}, published rule": legacy[name] for name in cells}
+
+        table = tabled(results, plan, rows)
+        more = int((table["only top"] > table["only random"]).sum())
+        said = f"The top item alone flips more often than the other in {more} of {len(table)}."
+        draw = partial(contingency_grid, top=f"the {ranking} ranking")
+        return Made(table, draw, said)
+
+    return make

@@ -1,0 +1,363 @@
+"""The erasure study's tables and numbers in the text: T1 to T3, N1 to N6, and two of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.reproduction.results import Results
+from heedful.reproduction.study import Made, Plan
+from heedful.reproduction.tables import gathered, row
+from heedful.statistics import draws, proportion
+from heedful.studies.erasure.examination import OURS, RANDOM_ORDERS, RANKINGS, Erased
+from heedful.studies.erasure.models import MODELS, WITH_ENCODER, View, counts
+from heedful.studies.erasure.printed import (
+    LEAST_RATIO,
+    MORE_THAN_HALF,
+    PUBLISHED,
+    TABLE_1,
+    TABLE_2,
+    TABLE_3,
+)
+
+CELLS = {"both": "both", "only top": "only_top", "only random": "only_random", "neither": "neither"}
+BINS = ((2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 256), (257, 10**9))
+"""Numbers of units, first and last, at which fractions are compared (ours)."""
+
+Rows = Callable[[View], Iterable[dict[str, Any]]]
+
+
+def tabled(results: Results, plan: Plan, rows: Rows) -> pd.DataFrame:
+    """One table from what `rows` gives for each corpus at hand."""
+    found = results.each(plan.corpora, lambda corpus: list(rows(View(results, plan, corpus))))
+    return gathered(found)
+
+
+def beside_published(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+    """Our rows, and the paper's of the corpus each one stands for; theirs alone at the end."""
+    ours = ours.assign(published=ours["corpus"].map(PUBLISHED))
+    theirs = paper.rename(columns={name: f"{name}, paper" for name in paper if name != "published"})
+    found = ours.merge(theirs, on="published", how="outer", sort=False)
+    order = {name: number for number, name in enumerate(dict.fromkeys(ours["corpus"]))}
+    found = found.sort_values("corpus", key=lambda c: c.map(order), kind="stable")
+    front = ["corpus", "published"]
+    return found[front + [name for name in found if name not in front]].reset_index(drop=True)
+
+
+def corpus_sizes(results: Results, plan: Plan) -> Made:
+    """T1: words and sentences per document, sizes, classes."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        found = results[counts(plan, view.corpus)]
+        notes = "; ".join(f"{what}: {count}" for what, count in found["notes"].items())
+        kept = ("words", "words s.d.", "sentences", "sentences s.d.", "train+dev", "test")
+        sizes = {name: found[name] for name in kept} | {"classes": len(found["classes"])}
+        more = {name: found[name] for name in ("vocabulary", "one sentence", "one word")}
+        yield {"corpus": view.corpus} | sizes | more | {"notes": notes}
+
+    paper = TABLE_1.rename(columns=lambda name: name.replace(",s.d.", " s.d."))
+    table = beside_published(tabled(results, plan, rows), paper)
+    ours = table[table["words"].notna()]
+    told = [
+        f"{r['corpus']} {r['words']:.0f} words, {r['sentences']:.1f} sentences"
+        for _, r in ours.iterrows()
+    ]
+    return Made(table, sentence=f"Mean length: {'; '.join(told)}.")
+
+
+def single_flips(results: Results, plan: Plan) -> Made:
+    """T2: who flips the decision of HANrnn, under both rules for the random item."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        for rule, legacy in (("any other item", False), ("published", True)):
+            yield contingency_row(view, "HANrnn", "attention", rule, legacy)
+
+    table = tabled(results, plan, rows)
+    paper = TABLE_2.rename(columns={theirs: ours for ours, theirs in CELLS.items()})
+    table = beside_published(table, paper)
+    # The printed table was very probably made by the published rule: compared with nothing else.
+    ours = table["rule"] == "any other item"
+    table.loc[ours, [f"{name}, paper" for name in CELLS]] = np.nan
+    for name in CELLS:
+        table[f"{name}, difference"] = table[name] - table[f"{name}, paper"]
+    first = table[ours]
+    told = [
+        f"{r['corpus']} {r['only top']:.1f} % against {r['only random']:.1f} %"
+        for _, r in first.iterrows()
+    ]
+    return Made(
+        table,
+        sentence="Only the top item flips, against only the random one: " + "; ".join(told) + ".",
+        deviations=(
+            "Two rules for the random item: any other item (correct), and the published one, a "
+            "position from 1 to n - 1, with which the paper's numbers are compared.",
+        ),
+    )
+
+
+def contingency_row(
+    view: View, model: str, ranking: str, rule: str, legacy: bool
+) -> dict[str, Any]:
+    """The four cells in percent, averaged over seeds, with the exact paired test of the first."""
+    seeds = view.rows(model)
+    tables = [one.contingency(ranking, legacy) for one in seeds]
+    shares = np.mean([[100 * cell / max(t.n, 1) for cell in t] for t in tables], axis=0)
+    if not tables[0].n:
+        shares = np.full(4, np.nan)
+    found: dict[str, Any] = {"corpus": view.corpus, "model": model, "rule": rule}
+    found |= dict(zip(CELLS, shares.tolist(), strict=True))
+    found |= {
+        "top flips": float(shares[0] + shares[1]),
+        "random flips": float(shares[0] + shares[2]),
+    }
+    return found | {"n": tables[0].n, "left out": len(seeds[0]) - tables[0].n, "p": tables[0].p}
+
+
+def accuracies(results: Results, plan: Plan) -> Made:
+    """T3: test accuracy of every model, and how many classes it never decides for."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        classes = len(results[counts(plan, view.corpus)]["classes"])
+        for model in MODELS:
+            found = view.mean(model, lambda one: 100 * one.right).estimate()
+            decided = {int(d) for one in view.rows(model) for d in one.table["decision"]}
+            keys = {"corpus": view.corpus, "model": model}
+            yield row(keys, accuracy=found, **{"classes never decided": classes - len(decided)})
+
+    table = tabled(results, plan, rows)
+    paper = TABLE_3.melt("published", var_name="model", value_name="accuracy, paper")
+    table = table.assign(published=table["corpus"].map(PUBLISHED))
+    table = table.merge(paper, on=["published", "model"], how="left")
+    wide = table.pivot(index="corpus", columns="model", values="accuracy")[list(MODELS)]
+    shown = wide.loc[list(dict.fromkeys(table["corpus"]))].round(1).reset_index()
+    told = [
+        f"{r['corpus']} {r[list(MODELS)].min():.0f} to {r[list(MODELS)].max():.0f} %"
+        for _, r in shown.iterrows()
+    ]
+    theirs = TABLE_3.rename(columns={"published": "corpus"})
+    shown = pd.concat([shown, theirs.assign(corpus=theirs["corpus"] + ", paper")])
+    return Made(table, sentence=f"Test accuracy: {'; '.join(told)}.", shown=shown)
+
+
+def who_is_earlier(results: Results, plan: Plan) -> Made:
+    """N1: which ranking flips with fewer items, over comparable instances and over all."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        for model in MODELS:
+            one = view.rows(model)[0]
+            for ranking in ("gradient", "product"):
+                sign = one.earlier(ranking, "attention")
+                n, every = int((~np.isnan(sign)).sum()), len(one)
+                words = (f"{ranking} earlier", 1), ("attention earlier", -1), ("equal", 0)
+                for word, value in words:
+                    hits = int((sign == value).sum())
+                    keys = {"corpus": view.corpus, "model": model, "compared": ranking}
+                    yield row(
+                        keys | {"outcome": word, "count": hits},
+                        share=proportion(hits, n),
+                        **{"share of the test set": proportion(hits, every)},
+                    )
+
+    table = tabled(results, plan, rows)
+    wins = table[(table["outcome"] == "gradient earlier") & table["model"].isin(WITH_ENCODER)]
+    most = int((wins["share"] > 0.5).sum())
+    said = f"The gradient is earlier on most instances of {most} of {len(wins)} encoder models."
+    return Made(table, sentence=said, deviations=_first_seed(plan))
+
+
+def how_often_earlier(results: Results, plan: Plan) -> Made:
+    """N2: (gradient earlier) / (attention earlier), and the least over encoder models."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        for model in MODELS:
+            ratio = view.odds(model, _gradient_wins, _attention_wins).estimate()
+            has = "no" if model.endswith("noenc") else "yes"
+            yield row({"corpus": view.corpus, "model": model, "encoder": has}, ratio=ratio)
+
+    table = tabled(results, plan, rows)
+    table["least of the paper"] = np.where(table["encoder"] == "yes", LEAST_RATIO, np.nan)
+    least = table[table["encoder"] == "yes"].sort_values("ratio").iloc[0]
+    said = (
+        f"The least ratio of an encoder model is {least['ratio']:.2f} ({least['model']} on "
+        f"{least['corpus']}); the paper's is {LEAST_RATIO}."
+    )
+    return Made(table, sentence=said)
+
+
+def _gradient_wins(one: Erased) -> np.ndarray:
+    return np.asarray(one.earlier("gradient", "attention") == 1)
+
+
+def _attention_wins(one: Erased) -> np.ndarray:
+    return np.asarray(one.earlier("gradient", "attention") == -1)
+
+
+def more_than_half(results: Results, plan: Plan) -> Made:
+    """N3: how often FLANnoenc needs more than half of the items, by ranking."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        for ranking in RANKINGS:
+            found = view.mean("FLANnoenc", _percent_late, ranking).estimate()
+            is_amazon = PUBLISHED.get(view.corpus) == "Amazon"
+            paper = MORE_THAN_HALF[ranking] if is_amazon else np.nan
+            yield row({"corpus": view.corpus, "ranking": ranking}, percent=found, paper=paper)
+
+    table = tabled(results, plan, rows)
+    told = [
+        f"{r['corpus']} {r['percent']:.1f} %"
+        for _, r in table[table["ranking"] == "attention"].iterrows()
+    ]
+    return Made(table, sentence=f"By attention, more than half removed: {'; '.join(told)}.")
+
+
+def _percent_late(one: Erased, ranking: str) -> np.ndarray:
+    share = one.fraction(ranking)
+    return np.where(np.isnan(share), np.nan, 100.0 * (share > 0.5))
+
+
+def top_item_flips(results: Results, plan: Plan) -> Made:
+    """N4: how often the single top item flips, by ranking, and against attention's."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        for model in MODELS:
+            found: dict[str, Any] = {}
+            for ranking in ("attention", "gradient", "product"):
+                found[ranking] = view.mean(model, _percent_flipped, ranking).estimate()
+            for ranking in ("gradient", "product"):
+                gap = view.mean(model, _flips_beyond_attention, ranking)
+                found[f"{ranking} - attention"] = gap.estimate()
+            yield row({"corpus": view.corpus, "model": model}, **found)
+
+    table = tabled(results, plan, rows)
+    higher = int((table["product - attention"] > 0).sum())
+    lower = int((table["gradient - attention"] < 0).sum())
+    said = f"Product above attention on {higher} of {len(table)} models, gradient below on {lower}."
+    return Made(table, sentence=said)
+
+
+def _percent_flipped(one: Erased, ranking: str) -> np.ndarray:
+    return np.asarray(100 * one.top_flips(ranking))
+
+
+def _flips_beyond_attention(one: Erased, ranking: str) -> np.ndarray:
+    return np.asarray(_percent_flipped(one, ranking) - _percent_flipped(one, "attention"))
+
+
+def negatives(results: Results, plan: Plan) -> Made:
+    """N5: how often erasing the top item moves the output less than erasing the random one."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        for model in MODELS:
+            for rule, legacy in (("any other item", False), ("published", True)):
+                change = view.rows(model)[0].delta_js(legacy)
+                n, below = int((~np.isnan(change)).sum()), int((change < 0).sum())
+                share = proportion(below, n)
+                keys = {"corpus": view.corpus, "model": model, "rule": rule, "count": below}
+                yield row(keys, share=share, **{"exactly 0": int((change == 0).sum())})
+
+    table = tabled(results, plan, rows)
+    ours = table[table["rule"] == "any other item"]["share"]
+    said = f"ΔJS is negative in {ours.min():.1%} to {ours.max():.1%} of the instances of a model."
+    return Made(table, sentence=said, deviations=_first_seed(plan))
+
+
+def exclusions(results: Results, plan: Plan) -> Made:
+    """N6: instances left out: one item only, and never flipping, by ranking."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        classes = results[counts(plan, view.corpus)]["classes"]
+        for model in MODELS:
+            one = view.rows(model)[0]
+            empty = int(one.table["empty_decision"].iloc[0])
+            for ranking in (*RANKINGS, *OURS):
+                never, ends = one.never(ranking), one.at_end(ranking)
+                yield {
+                    "corpus": view.corpus,
+                    "model": model,
+                    "ranking": ranking,
+                    "documents": len(one),
+                    "one item": int((~one.several).sum()),
+                    "never flips": int(np.nansum(never)),
+                    "flips only at the end": int(np.nansum(ends)),
+                    "not measured": int(np.isnan(never[one.several]).sum()),
+                    "decided as by the bias": int(np.nansum(one.as_empty)),
+                    "class of the bias": classes[empty],
+                    "underflow": int(one.table["underflow"].sum()),
+                }
+
+    table = tabled(results, plan, rows)
+    shown = table[table["ranking"] == "attention"]
+    never = shown["never flips"].sum() / max((shown["documents"] - shown["one item"]).sum(), 1)
+    said = f"By attention {never:.1%} of the decisions never flip."
+    return Made(table, sentence=said, deviations=_first_seed(plan))
+
+
+def all_rankings(results: Results, plan: Plan) -> Made:
+    """X1 (ours): every ranking, the centred and greedy ones and five random orders among them."""
+    names = (*RANKINGS, *(f"random {k}" for k in range(2, RANDOM_ORDERS + 1)), *OURS)
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        for model in MODELS:
+            for ranking in names:
+                share = view.mean(model, Erased.fraction, ranking, 1.0)
+                gained = view.mean(model, _beyond_random, ranking)
+                yield row(
+                    {"corpus": view.corpus, "model": model, "ranking": ranking},
+                    **{"fraction, never = 1": share.estimate(), "minus random": gained.estimate()},
+                )
+
+    table = tabled(results, plan, rows)
+    means = table.groupby("ranking")["fraction, never = 1"].mean()
+    shown = ("attention", "product", "centred", "greedy")
+    told = ", ".join(f"{name} {means[name]:.2f}" for name in shown)
+    said = f"Mean over models of the items removed: {told}."
+    fewer = "Greedy orders are those of documents of at most 256 items: compare `minus random`."
+    return Made(table, sentence=said, deviations=(fewer,))
+
+
+def _beyond_random(one: Erased, ranking: str) -> np.ndarray:
+    return np.asarray(one.fraction(ranking, never=1.0) - one.fraction("random", never=1.0))
+
+
+def by_units(results: Results, plan: Plan) -> Made:
+    """X2 (ours): the fraction removed by attention and at random, at equal numbers of items."""
+
+    def rows(view: View) -> Iterable[dict[str, Any]]:
+        for model in MODELS:
+            for first, last in BINS:
+                ours = view.mean(model, _at_units, first, last, "attention")
+                if not ours.n:
+                    continue
+                chance = view.mean(model, _at_units, first, last)
+                yield row(
+                    {"corpus": view.corpus, "model": model, "from": first, "to": min(last, 2_000)},
+                    attention=ours.estimate(),
+                    random=chance.estimate(),
+                    **{"attention - random": draws.minus(ours, chance).estimate()},
+                )
+
+    table = tabled(results, plan, rows)
+    least = table["attention - random"].min()
+    said = (
+        f"At equal numbers of items attention removes up to {-least:.2f} less than random orders."
+    )
+    return Made(table, sentence=said)
+
+
+def _at_units(one: Erased, first: int, last: int, ranking: str = "") -> np.ndarray:
+    """Fractions of documents with so many units, by a ranking or in random orders."""
+    values = one.fraction(ranking, never=1.0) if ranking else random_fraction(one)
+    return np.where((one.units >= first) & (one.units <= last), values, np.nan)
+
+
+def random_fraction(one: Erased) -> np.ndarray:
+    """The mean over the random orders of a document: the expected fraction without knowledge."""
+    names = ["random", *(f"random {k}" for k in range(2, RANDOM_ORDERS + 1))]
+    return np.asarray(np.mean([one.fraction(name, never=1.0) for name in names], axis=0))
+
+
+def _first_seed(plan: Plan) -> tuple[str, ...]:
+    return ("Counts are those of the first seed.",) if len(plan.seeds) > 1 else ()

@@ -1,0 +1,1 @@
+"""Staying true to your word: can attention become explanation? (Tutek & Snajder 2020)"""

@@ -1,0 +1,274 @@
+"""The faithful study's tables that the paper promises or omits, and ours: controls, rationales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.reproduction.measures import trained_average, trained_contrast
+from heedful.reproduction.results import Results, Step
+from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.tables import gathered, row
+from heedful.statistics import Estimate, over_seeds
+from heedful.studies.faithful.models import (
+    ATTENTIONS,
+    CONTROLS,
+    DEEP,
+    EDITS,
+    MAIN,
+    QUERIES,
+    RATED,
+    RATIONALES,
+    TUNED,
+    Setting,
+    other_sums,
+    searched,
+)
+from heedful.studies.faithful.steps import chosen, measured, minus, per_seed, probed
+from heedful.studies.faithful.tables import each_model, information_minus, models, scores, steps_of
+
+
+def query_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    """Dot attention by how its query starts."""
+    return [
+        measured(plan, corpus, setting, seed) for setting in QUERIES.values() for seed in plan.seeds
+    ]
+
+
+def _queries(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(setting: Setting) -> list[dict[str, Any]]:
+            values = scores(results, plan, corpus, setting)
+            asked = {n: values[n] for n in ("f1", *EDITS)}
+            spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy"), 0, 1)
+            keys = {"corpus": corpus, "query": setting.query, "model": setting.variant}
+            return [row(keys, **{"entropy / log n": spread}, **asked)]
+
+        return each_model(results, plan, corpus, QUERIES.values(), one)
+
+    table = gathered(results.each(plan.corpora, of))
+    means = table.groupby("query", sort=False)["entropy / log n"].mean()
+    said = ", ".join(f"{query} {value:.3f}" for query, value in means.items())
+    return Made(
+        table, sentence=f"Entropy of dot attention over its maximum, by query start: {said}."
+    )
+
+
+def _strengths(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(objective: Setting) -> list[dict[str, Any]]:
+            variant = objective.variant
+            kept = results[chosen(plan, corpus, variant)]["strength"]
+            tried = [
+                _strength(results, plan, corpus, variant, setting)
+                | {"chosen on dev": "yes" if setting.strength == kept else ""}
+                for setting in (Setting(), *searched(plan, variant))
+            ]
+            others = other_sums(plan, corpus, variant)
+            return [*tried, *(_strength(results, plan, corpus, variant, s) for s in others)]
+
+        return each_model(results, plan, corpus, models(TUNED, ("+",)), one)
+
+    table = gathered(results.each(plan.corpora, of))
+    picked = table[table["chosen on dev"] == "yes"]
+    said = ", ".join(
+        f"{r['objective']} {r['strength']:g} on {r['corpus']}" for _, r in picked.iterrows()
+    )
+    return Made(table, sentence=f"Chosen on dev: {said}.")
+
+
+def _strength(
+    results: Results, plan: Plan, corpus: str, variant: str, setting: Setting
+) -> dict[str, Any]:
+    values = scores(results, plan, corpus, setting)
+    keys: dict[str, Any] = {
+        "corpus": corpus,
+        "objective": variant,
+        "strength": setting.strength or 0.0,
+    }
+    keys |= {"reduction": setting.over or "default", "seeds": len(plan.seeds), "chosen on dev": ""}
+    dev = {
+        f"dev {name}": over_seeds(per_seed(results, plan, corpus, setting, asked)).value
+        for name, asked in {
+            "f1": "dev f1",
+            "uniform": "dev uniform",
+            "permuted": "dev permuted",
+        }.items()
+    }
+    sure = over_seeds(per_seed(results, plan, corpus, setting, "confidence"), 0, 1)
+    asked = {n: values[n] for n in ("f1", *EDITS)}
+    table = results[measured(plan, corpus, setting, plan.seeds[0])].get("information")
+    kept = (
+        np.nan if table is None else float(table.loc[table["sample"] == "MF", "clustered"].iloc[0])
+    )
+    informed = {"information, MF, first seed": kept}
+    return row(keys, **dev, **asked, confidence=sure, **informed)
+
+
+def _strength_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    found: list[Step[Any]] = []
+    for variant in TUNED:
+        found.append(chosen(plan, corpus, variant))
+        tried = [Setting(), *searched(plan, variant), *other_sums(plan, corpus, variant)]
+        found += [measured(plan, corpus, one, seed) for one in tried for seed in plan.seeds]
+    return found
+
+
+def control_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    """The controls' models, and the plain ones that they are compared with."""
+    plain = models(("base", "tying"))
+    return [
+        measured(plan, corpus, one, seed)
+        for one in (*plain, *CONTROLS.values())
+        for seed in plan.seeds
+    ]
+
+
+def _controls(results: Results, plan: Plan) -> Made:
+    plain = {f"{one.variant} {one.attention}": one for one in models(("base", "tying"))}
+    names = {setting: name for name, setting in (plain | CONTROLS).items()}
+
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(setting: Setting) -> list[dict[str, Any]]:
+            values = scores(results, plan, corpus, setting)
+            drifts = [results[measured(plan, corpus, setting, s)]["drift"] for s in plan.seeds]
+            ends = {
+                f"{norm} {end}": over_seeds([float(d[name].iloc[at]) for d in drifts]).value
+                for norm, name in {"‖e‖": "embedding", "‖h − e‖": "apart"}.items()
+                for end, at in {"first": 0, "last": -1}.items()
+            }
+            asked = {n: values[n] for n in ("f1", *EDITS, "uniform, bias refitted")}
+            return [row({"corpus": corpus, "model": names[setting]}, **asked, **ends)]
+
+        return each_model(results, plan, corpus, names, one)
+
+    return Made(
+        gathered(results.each(plan.corpora, of)),
+        sentence="Frozen and random word vectors, queries of the instance, a bias fitted again, "
+        "and whether states or embeddings moved.",
+    )
+
+
+def _rationales(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def instances(asked: Setting) -> list[pd.DataFrame]:
+            return [results[measured(plan, corpus, asked, s)]["instances"] for s in plan.seeds]
+
+        def one(asked: Setting) -> list[dict[str, Any]]:
+            rows, base = instances(asked), instances(Setting())
+            values: dict[str, Estimate] = {}
+            for column, name in RATED.items():
+                values[name] = trained_average(rows, f"{column}_attention")
+                values[f"{name}, random"] = trained_average(rows, f"{column}_random")
+                if asked.variant != "base":
+                    difference = trained_contrast(rows, base, f"{column}_attention", 1)
+                    values[f"{name} − base"] = difference
+            return [row({"corpus": corpus, "model": asked.variant}, **values)]
+
+        return each_model(results, plan, corpus, models(attentions=("+",)), one)
+
+    table = gathered(results.each(plan.corpora, of))
+    parts = [f"{r['model']} {r['AUPRC']:.2f} on {r['corpus']}" for _, r in table.iterrows()]
+    return Made(table, sentence=f"Attention against known evidence, AUPRC: {', '.join(parts)}.")
+
+
+def _probe_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+    asked = models(attentions=("+",))
+    return [probed(plan, corpus, one, seed) for one in asked for seed in plan.seeds]
+
+
+def _probes(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(setting: Setting) -> list[dict[str, Any]]:
+            tables = [
+                results[probed(plan, corpus, setting, seed)].set_index(["source", "measure"])
+                for seed in plan.seeds
+            ]
+            values = {
+                name: over_seeds([float(table["value"][at]) for table in tables], -1, 1)
+                for name, at in {
+                    "accuracy": ("state", "accuracy"),
+                    "baseline": ("state", "baseline"),
+                    "gain": ("state", "gain"),
+                    "from the embedding": ("embedding", "accuracy"),
+                }.items()
+            }
+            first, at = tables[0], ("state", "accuracy")
+            ends = {f"first seed {end}": float(first[end][at]) for end in ("value", "low", "high")}
+            sizes = {"places": int(first["places"][at]), "words": int(first["types"][at])}
+            keys = {"corpus": corpus, "model": setting.variant}
+            return [row(keys, **values, **ends, **sizes)]
+
+        return each_model(results, plan, corpus, models(attentions=("+",)), one)
+
+    table = gathered(results.each(plan.corpora, of))
+    said = [
+        f"{model} {', '.join(f'{value:.3f}' for value in rows['accuracy'])}"
+        for model, rows in table.groupby("model", sort=False)
+    ]
+    corpora = ", ".join(dict.fromkeys(table["corpus"]))
+    return Made(
+        table,
+        sentence=f"A linear probe names the word of a state ({corpora}): {'; '.join(said)}. The "
+        f"most frequent word alone is right {table['baseline'].mean():.2f} of the time.",
+    )
+
+
+YARDSTICK = {
+    "F1": "points trained f1",
+    "uniform": "change uniform f1",
+    "permuted": "change permuted f1",
+    "confidence": "confidence",
+}
+
+
+def _over_frozen(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(masked: Setting) -> list[dict[str, Any]]:
+            frozen = Setting(attention=masked.attention, is_frozen=True)
+            keys = {"corpus": corpus, "attention": masked.attention}
+            values = {
+                name: minus(results, plan, corpus, masked, frozen, asked)
+                for name, asked in YARDSTICK.items()
+            }
+            if masked.attention == "+":
+                values |= {
+                    f"information, {sample}": information_minus(
+                        results, plan, corpus, masked, frozen, sample
+                    )
+                    for sample in ("MF", "RS")
+                }
+            return [row(keys, **values)]
+
+        return each_model(results, plan, corpus, models(("mlm",)), one)
+
+    table = gathered(results.each(plan.corpora, of))
+    said = ", ".join(
+        f"{r['permuted']:+.1f} on {r['corpus']} ({r['attention']})" for _, r in table.iterrows()
+    )
+    return Made(
+        table,
+        sentence="Masked words freeze the word vectors. Against a base that freezes them too, "
+        f"shuffled attention changes their F1 by, in points: {said}.",
+    )
+
+
+EXTRAS = (
+    Artifact("X2", "Dot attention: the start of its query", "C, no numbers there", "table",
+             _queries, query_needs, DEEP),
+    Artifact("X3", "Strengths of tying and masked words", "promised, not printed", "table",
+             _strengths, _strength_needs, MAIN),
+    Artifact("X5", "Controls: vectors, queries, bias, norms", "ours", "table", _controls,
+             control_needs, DEEP),
+    Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
+             _rationales, steps_of(models(attentions=("+",))), RATIONALES),
+    Artifact("X10", "Masked words against a base with frozen vectors", "ours (trap 6)", "table",
+             _over_frozen,
+             steps_of(one for a in ATTENTIONS
+                      for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))),
+             DEEP),
+    Artifact("X9", "Word identity from states: a linear probe", "ours (section 6)", "table",
+             _probes, _probe_needs, MAIN),
+)  # fmt: skip

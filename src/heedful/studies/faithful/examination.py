@@ -1,0 +1,309 @@
+"""All that the faithful study asks of one trained model, from one reading of each text.
+
+Scores under trained, uniform and permuted attention, single-unit probabilities, the exact adversary
+and leakage are arithmetic on the same cached unit logits; nothing is encoded twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from heedful.audits import (
+    adversary,
+    concentration,
+    confidence,
+    evidence,
+    input_erasure,
+    substitution,
+)
+from heedful.audits.tables import of_several_units
+from heedful.corpora import Encoded, EncodedCorpus, batches
+from heedful.corpora.batches import collate
+from heedful.importance import explain
+from heedful.models import AttentionClassifier, Reading, read
+from heedful.models.verbs import alone
+from heedful.statistics import classification_scores
+from heedful.studies.faithful import information, leakage, probe
+
+METHODS = ("random", "attention")
+READ = {"cpu": (256, 2**15), "cuda": (1_024, 2**18)}
+"""Documents, and documents × the longest, read at once: a card takes hardly longer for many."""
+SCORES = ("accuracy", "macro_f1", "f1", "f1 of class 0")
+"""What is scored: `f1` is that of class 1, the last."""
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What is measured beside the scores."""
+
+    draws: int = 100
+    """Permutations of attention per document."""
+    erasure: bool = False
+    """Delete the most attended and random words, and read again."""
+    types: int = 0
+    """Word types, and clusters, of the mutual information; 0 leaves it out."""
+    pairs: int = 100_000
+    """Most pairs of embedding and state."""
+    clusterings: int = 1
+    """Seeds of k-means."""
+    sentences: int = 0
+    """Dev documents whose single words are kept."""
+    is_exact: bool = True
+    """Find the exact adversary of each document."""
+
+
+Tables = Mapping[str, pd.DataFrame]
+
+
+def measure(
+    model: AttentionClassifier,
+    corpus: EncodedCorpus,
+    asked: Measuring = Measuring(),
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> dict[str, pd.DataFrame]:
+    """The tables of one two-class model.
+
+    `numbers` (name, value) for dev and test; `instances`, one row per test document; `distance`,
+    the leakage by distance to the most attended word; `information` and `sentences` where asked.
+    """
+    model = model.to(device)
+    numbers: dict[str, float] = {}
+    dev = _joined(
+        _substituted(model, r, seed, asked) for r in _readings(model, corpus, "dev", device)
+    )
+    shift = leakage.refitted_bias(_signed(dev), dev["label"].to_numpy())
+    numbers |= _scored("dev", dev, shift)
+    parts: dict[str, list[pd.DataFrame]] = {}
+    for reading in _readings(model, corpus, "test", device):
+        for name, table in _asked(model, reading, asked, seed).items():
+            parts.setdefault(name, []).append(table)
+    rows = {name: _joined(tables) for name, tables in parts.items()}
+    numbers |= _scored("test", rows["substitution"], shift) | {"refitted bias": shift}
+    numbers |= _single(rows)
+    found = {"instances": _instances(rows), "distance": _distances(rows["leakage"])}
+    if asked.types:
+        found["information"] = informed(model, corpus, asked, device)
+    if asked.sentences:
+        found["sentences"] = single_words(model, corpus.splits["dev"], asked.sentences, device)
+    found["numbers"] = pd.DataFrame({"name": list(numbers), "value": list(numbers.values())})
+    return found
+
+
+def number(tables: Tables, name: str) -> float:
+    """One of the numbers."""
+    table = tables["numbers"]
+    found = table.loc[table["name"] == name, "value"]
+    if len(found) != 1:
+        raise KeyError(f"{name!r} is not among {', '.join(table['name'])}")
+    return float(found.iloc[0])
+
+
+def informed(
+    model: AttentionClassifier,
+    corpus: EncodedCorpus,
+    asked: Measuring,
+    device: torch.device | str = "cpu",
+) -> pd.DataFrame:
+    """Mutual information on train by sample and clustering.
+
+    The places depend on the corpus alone, so that every model is asked about the same words.
+    """
+    train = corpus.splits["train"]
+    samples = [
+        information.sample(train, kind, asked.types, asked.pairs) for kind in information.KINDS
+    ]
+    # One pass over the texts serves both samples and every clustering.
+    places = np.unique(np.concatenate([chosen.tokens for chosen in samples]))
+    _, values = information.states_at(model, train, places, device)
+    rows = []
+    for chosen in samples:
+        here = values[np.searchsorted(places, chosen.tokens)]
+        for clustering in range(asked.clusterings):
+            got = information.of_values(model, chosen, here, asked.types, clustering, device)
+            rows.append({"sample": chosen.kind, "clustering": clustering} | asdict(got))
+    return pd.DataFrame(rows)
+
+
+def probed_words(
+    model: AttentionClassifier,
+    corpus: EncodedCorpus,
+    asked: Measuring,
+    device: torch.device | str = "cpu",
+) -> pd.DataFrame:
+    """How well a linear probe names words of test texts, from their values and their embeddings.
+
+    It is fitted on the most frequent words of train. Embeddings are the ceiling: they hold the word
+    and nothing else.
+    """
+    model = model.to(device)
+    train, test = corpus.splits["train"], corpus.splits["test"]
+    known = information.sample(train, "MF", asked.types, asked.pairs)
+    asked_of = probe.occurrences(test, np.unique(known.words), asked.pairs)
+    documents = np.repeat(np.array(test.names), test.lengths)[asked_of.tokens]
+    learnt = information.states_at(model, train, known.tokens, device)
+    given = information.states_at(model, test, asked_of.tokens, device)
+    rows = []
+    for source, fit_on, tell in zip(("embedding", "state"), learnt, given, strict=True):
+        fitted = probe.fitted(fit_on, known.words)
+        got = probe.probed(fitted, tell, asked_of.words, documents.tolist(), device)
+        for name in ("accuracy", "baseline", "gain"):
+            estimate = getattr(got, name)
+            ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+            row = {"source": source, "measure": name} | ends
+            rows.append(row | {"documents": estimate.n, "places": got.places, "types": got.types})
+    return pd.DataFrame(rows)
+
+
+def single_words(
+    model: AttentionClassifier, encoded: Encoded, documents: int, device: torch.device | str = "cpu"
+) -> pd.DataFrame:
+    """The probability of class 1 from each word alone, for the first documents of a split."""
+    rows = range(min(documents, len(encoded)))
+    reading = read(model, collate(encoded, rows).to(device))
+    said = alone(model, reading).softmax(-1)[..., 1].cpu().numpy()
+    whole = reading.logits.softmax(-1)[:, 1].tolist()
+    attention = reading.attention.cpu().numpy()
+    found: list[dict[str, Any]] = []
+    for row, words in enumerate(reading.texts):
+        for place, word in enumerate(words):
+            found.append(
+                {
+                    "instance": reading.names[row],
+                    "label": int(reading.labels[row]),
+                    "sentence": whole[row],
+                    "position": place,
+                    "word": word,
+                    "probability": said[row, place],
+                    "attention": attention[row, place],
+                }
+            )
+    return _small(pd.DataFrame(found))
+
+
+def _readings(
+    model: AttentionClassifier, corpus: EncodedCorpus, split: str, device: torch.device | str
+) -> Iterable[Reading]:
+    documents, tokens = READ.get(torch.device(device).type, READ["cpu"])
+    for batch in batches(corpus.splits[split], documents, max_tokens=tokens):
+        yield read(model, batch.to(device))
+
+
+def _substituted(
+    model: AttentionClassifier, reading: Reading, seed: int, asked: Measuring
+) -> pd.DataFrame:
+    return substitution.rows(model, reading, {}, seed, asked.draws)
+
+
+def _asked(
+    model: AttentionClassifier, reading: Reading, asked: Measuring, seed: int
+) -> dict[str, pd.DataFrame]:
+    """The rows of every audit, all from one reading; only erased words are read again."""
+    found = {
+        "substitution": _substituted(model, reading, seed, asked),
+        "confidence": confidence.rows(model, reading, {}, seed),
+        "leakage": leakage.rows(model, reading, {}, seed),
+        "concentration": concentration.rows(model, reading, {}, seed),
+    }
+    if asked.is_exact:
+        found["adversary"] = adversary.rows(model, reading, {}, seed, searched=0.0)
+    if asked.erasure or reading.evidence is not None:
+        importance = explain(model, reading, METHODS, seed)
+        if asked.erasure:
+            shares, modes = (0.1, 0.2), ("removed",)
+            found["erased"] = input_erasure.rows(model, reading, importance, seed, shares, modes)
+        if reading.evidence is not None:
+            found["evidence"] = evidence.rows(model, reading, importance, seed)
+    return found
+
+
+def _signed(rows: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The logit of class 1 minus that of class 0 under uniform attention."""
+    margin = rows["uniform_margin"].to_numpy(dtype=np.float64)
+    return np.where(rows["decision"].to_numpy() == 1, margin, -margin)
+
+
+def _scored(split: str, rows: pd.DataFrame, shift: float) -> dict[str, float]:
+    """Scores under each attention, by `split edit score`; permuted ones are means over draws."""
+    gold = rows["label"].to_numpy(dtype=np.int64)
+    permuted = np.stack(list(rows["permuted"])).astype(np.int64).T
+    edits = {
+        "trained": rows["decision"].to_numpy(dtype=np.int64)[None],
+        "uniform": rows["uniform"].to_numpy(dtype=np.int64)[None],
+        "refitted": (_signed(rows) + shift > 0).astype(np.int64)[None],
+        "permuted": permuted,
+        "one draw": permuted[:1],
+    }
+    found = {}
+    for edit, decided in edits.items():
+        scores = classification_scores(decided, gold, 2)
+        values = scores.accuracy, scores.macro_f1, scores.f1[..., 1], scores.f1[..., 0]
+        for score, value in zip(SCORES, values, strict=True):
+            found[f"{split} {edit} {score}"] = float(value.mean())
+    return found
+
+
+def _single(rows: Mapping[str, pd.DataFrame]) -> dict[str, float]:
+    """What units alone say, and how even attention is."""
+    sure, spread = rows["confidence"], rows["concentration"]
+    choosing, _ = of_several_units(sure)  # a document's only unit decides alike by necessity
+    correct = sure[sure["label"] == sure["decision"]]
+    units = correct["units"].to_numpy(dtype=np.float64)
+    several, _ = of_several_units(spread)
+    return {
+        "confidence": float(correct["confidence"].mean()),
+        "confidence, pooled": float((correct["confidence"] * units).sum() / max(units.sum(), 1)),
+        "agreeing": float(choosing["agreeing"].mean()),
+        "near": float(choosing["near"].mean()),
+        "undecided": float(rows["leakage"]["undecided"].mean()),
+        "flippable": float(rows["substitution"]["flippable"].mean()),
+        "entropy": float(several["entropy"].mean()),
+    }
+
+
+def _instances(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row per document, in few bytes: the draws themselves stay behind."""
+    changed = rows["substitution"]
+    found = changed[
+        ["instance", "label", "units", "decision", "uniform", "permuted_changes", "flippable"]
+    ].copy()
+    found["uniform_changes"] = (changed["uniform"] != changed["decision"]).astype(float)
+    for name, columns in {
+        "confidence": ["probability", "confidence", "near", "agreeing"],
+        "leakage": ["undecided"],
+        "concentration": ["entropy"],
+        "adversary": ["exact_jsd", "largest_jsd"],
+    }.items():
+        if name in rows:
+            found = found.merge(rows[name][["instance", *columns]], on="instance")
+    found.loc[found["units"] == 1, ["near", "agreeing"]] = np.nan
+    if "erased" in rows:
+        flips = rows["erased"].groupby(["instance", "method"])["flip"].mean().unstack()
+        found = found.merge(flips.add_prefix("flip_").reset_index(), on="instance")
+    if "evidence" in rows:
+        for column in ("auprc", "f1", "mass"):
+            wide = rows["evidence"].pivot(index="instance", columns="ranking", values=column)
+            found = found.merge(wide.add_prefix(f"{column}_").reset_index(), on="instance")
+    return _small(found)
+
+
+def _distances(rows: pd.DataFrame) -> pd.DataFrame:
+    alike, there = (np.stack(list(rows[name])).sum(0) for name in ("alike", "there"))
+    return pd.DataFrame({"distance": leakage.distance_names(), "alike": alike, "units": there})
+
+
+def _joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(list(tables), ignore_index=True)
+
+
+def _small(table: pd.DataFrame) -> pd.DataFrame:
+    """The same numbers in 32 bits: five seeds of forty models travel."""
+    wide = dict.fromkeys(table.select_dtypes("float64"), "float32")
+    whole = dict.fromkeys(table.select_dtypes("int64"), "int32")
+    return table.astype(wide | whole)

@@ -1,0 +1,366 @@
+"""What decides the claims of the faithful paper: one function for each (faithful.md §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.reproduction.ledger import Measured, NotMeasurable, Parts
+from heedful.reproduction.measures import per_instance, trained_contrast
+from heedful.reproduction.results import Results
+from heedful.reproduction.study import Plan
+from heedful.statistics import Estimate, bootstrap, over_seeds, pooled, widened
+from heedful.statistics.association import slope, spearman_of_few
+from heedful.statistics.curves import mean_gap
+from heedful.statistics.weighted import rank_correlation
+from heedful.studies.faithful.figures import curve_of
+from heedful.studies.faithful.models import (
+    ATTENTIONS,
+    CONTROLS,
+    DEPTH_VARIANTS,
+    EDITS,
+    LAYERS,
+    QUERIES,
+    VARIANTS,
+    Setting,
+)
+from heedful.studies.faithful.steps import measured, minus, per_seed
+from heedful.studies.faithful.tables import information_minus, informed
+
+UNSURE = 0.6
+"""Below this probability of its own decision a model is unsure (FAI-12)."""
+FEW = 30
+"""Decisions below which a mean of them is not judged: its interval would hold anything."""
+
+
+def instances(results: Results, plan: Plan, corpus: str, setting: Setting) -> list[pd.DataFrame]:
+    """The per-document rows of every seed."""
+    return [results[measured(plan, corpus, setting, seed)]["instances"] for seed in plan.seeds]
+
+
+def small_changes(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-1: changes of F1 of the base model."""
+    return Parts(
+        {
+            f"{edit} {attention}": over_seeds(
+                per_seed(results, plan, corpus, Setting(attention=attention), f"change {edit} f1")
+            )
+            for attention in ATTENTIONS
+            for edit in EDITS
+        }
+    )
+
+
+def larger_drops(
+    variants: Sequence[str],
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    score: str = "f1",
+    edits: Sequence[str] = EDITS,
+) -> Parts:
+    """FAI-2 to FAI-4: change of the score under each edit, remedy minus base."""
+    return Parts(
+        {
+            f"{variant} {edit} {attention}": minus(
+                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
+                f"change {edit} {score}",
+            )
+            for variant in variants
+            for attention in ATTENTIONS
+            for edit in edits
+        }
+    )  # fmt: skip
+
+
+def kept_quality(variants: Sequence[str], results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-5: F1 with trained attention, remedy minus base, in points."""
+    return Parts(
+        {
+            f"{variant} {attention}": minus(
+                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
+                "points trained f1",
+            )
+            for variant in variants
+            for attention in ATTENTIONS
+        }
+    )  # fmt: skip
+
+
+def in_spreads(
+    results: Results, plan: Plan, corpus: str, first: Setting, second: Setting, name: str
+) -> Estimate:
+    """First minus second in units of the seeds' pooled standard deviation."""
+    one = np.array(per_seed(results, plan, corpus, first, name))
+    two = np.array(per_seed(results, plan, corpus, second, name))
+    spread = np.sqrt((one.var(ddof=1) + two.var(ddof=1)) / 2) if len(one) > 1 else np.nan
+    return over_seeds((one - two) / spread if spread > 0 else np.full(len(one), np.nan))
+
+
+ALIKE = ("points trained f1", "change uniform f1", "change permuted f1")
+
+
+def residual_like_concat(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-6."""
+    return Parts(
+        {
+            f"{name} {attention}": in_spreads(
+                results, plan, corpus, Setting("residual", attention),
+                Setting("concat", attention), name,
+            )
+            for name in ALIKE
+            for attention in ATTENTIONS
+        }
+    )  # fmt: skip
+
+
+def nothing_left(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-7."""
+    return Parts(
+        {
+            f"{variant} {edit} {attention}": over_seeds(
+                per_seed(results, plan, corpus, Setting(variant, attention), f"points {edit} f1")
+            )
+            for variant in DEPTH_VARIANTS
+            for edit in EDITS
+            for attention in ATTENTIONS
+        }
+    )
+
+
+def information_gain(
+    variants: Sequence[str],
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    columns: tuple[str, str | None] = ("clustered", None),
+    is_frozen: bool = False,
+) -> Parts:
+    """FAI-8: information minus base, of one column (less its bias where a second one is named)."""
+    base = Setting(is_frozen=is_frozen)
+    return Parts(
+        {
+            f"{variant} {sample}": information_minus(
+                results, plan, corpus, replace(base, variant=variant), base, sample, columns
+            )
+            for variant in variants
+            for sample in ("MF", "RS")
+        }
+    )
+
+
+def near_the_ceiling(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-9."""
+    found: dict[str, Estimate | NotMeasurable] = {}
+    for sample in ("MF", "RS"):
+        rows = {
+            variant: [
+                informed(results, plan, corpus, Setting(variant), seed, sample)
+                for seed in plan.seeds
+            ]
+            for variant in ("residual", "tying", "mlm")
+        }
+        found[f"residual share {sample}"] = over_seeds(
+            [row["clustered"] / row["ceiling"] for row in rows["residual"]]
+        )
+        found[f"tying minus mlm {sample}"] = over_seeds(
+            [
+                a["clustered"] - b["clustered"]
+                for a, b in zip(rows["tying"], rows["mlm"], strict=True)
+            ]
+        )
+    return Parts(found)
+
+
+def less_sure_words(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-10."""
+    return Parts(
+        {
+            f"{variant} {attention}": minus(
+                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
+                "confidence",
+            )
+            for variant in ("tying", "mlm")
+            for attention in ATTENTIONS
+        }
+    )  # fmt: skip
+
+
+def words_near(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-11."""
+    base = instances(results, plan, corpus, Setting())
+    tied = instances(results, plan, corpus, Setting("tying"))
+    return Parts(
+        {
+            "near the sentence, base minus tying": trained_contrast(base, tied, "near"),
+            "near even odds, tying minus base": trained_contrast(tied, base, "undecided"),
+        }
+    )
+
+
+def leaks_when_sure(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-12, of each training by itself: how sure it is, and what its words alone leak."""
+    base = instances(results, plan, corpus, Setting())
+    tied = instances(results, plan, corpus, Setting("tying"))
+    seen = [
+        pd.DataFrame(
+            {
+                "sure": per_instance([one], "probability"),
+                "more": per_instance([one], "confidence") - per_instance([two], "confidence"),
+            }
+        ).dropna()
+        for one, two in zip(base, tied, strict=True)
+    ]
+    return Parts({"Spearman": _goes_with(seen), "unsure": _where_unsure(seen)})
+
+
+def _goes_with(seen: Sequence[pd.DataFrame]) -> Estimate:
+    """The mean over trainings of the rank correlation, on the documents that all of them have."""
+    shared = pd.concat([one["more"] for one in seen], axis=1, join="inner").index
+    each = [
+        rank_correlation(one["sure"][shared].to_numpy(), one["more"][shared].to_numpy())
+        for one in seen
+    ]
+
+    def statistic(weights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.asarray(np.mean([one(weights) for one in each], axis=0))
+
+    alone = [float(one(np.ones((1, len(shared))))[0]) for one in each]
+    return widened(bootstrap(statistic, [str(name) for name in shared]), alone, -1, 1)
+
+
+def _where_unsure(seen: Sequence[pd.DataFrame]) -> Estimate | NotMeasurable:
+    """The mean leak of decisions that their own training was unsure of."""
+    unsure = [one["more"][one["sure"] < UNSURE] for one in seen]
+    every = pd.concat(unsure)
+    if len(every) < FEW:
+        return NotMeasurable(
+            f"base is less than {UNSURE:g} sure of {len(every)} decisions only, of {FEW} needed"
+        )
+    found = pooled(every.to_numpy(), [str(name) for name in every.index], is_difference=True)
+    return widened(found, [float(one.mean()) for one in unsure])
+
+
+def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-13."""
+
+    def right(table: pd.DataFrame) -> pd.Series[Any]:
+        table = table.set_index("instance")
+        is_right = table["decision"] == table["label"]
+        return table["probability"].where(is_right, 1 - table["probability"])
+
+    found: dict[str, Estimate | NotMeasurable] = {}
+    base = instances(results, plan, corpus, Setting())
+    for variant in ("tying", "mlm"):
+        parts = []
+        remedy = instances(results, plan, corpus, Setting(variant))
+        for one, other in zip(base, remedy, strict=True):
+            first, second = right(one).align(right(other), join="inner")
+            parts.append((second > first)[first > 0.5].astype(float))
+        every = pd.concat(parts)
+        shared = pooled(every.to_numpy(), [str(name) for name in every.index])
+        found[variant] = widened(shared, [float(one.mean()) for one in parts], 0, 1)
+    return Parts(found)
+
+
+def gap(
+    results: Results, plan: Plan, corpus: str, variant: str, divergence: str = "jsd"
+) -> Estimate:
+    """FAI-14: mean height of a variant's adversary curve above base's, seed by seed.
+
+    A seed whose curves have no JSD in common has none. The interval says how far other trainings
+    would differ, not other documents.
+    """
+    (x, y), (other_x, other_y) = (
+        [curve.pivot(index="seed", columns="λ", values=name).to_numpy() for name in ("JSD", "TVD")]
+        for curve in (curve_of(results, plan, corpus, v, divergence) for v in (variant, "base"))
+    )
+    return over_seeds(mean_gap(x, y, other_x, other_y))
+
+
+def dearer_adversary(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-14, for every remedy."""
+    return Parts({v: gap(results, plan, corpus, v) for v in VARIANTS if v != "base"})
+
+
+def deeper_is_flatter(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-15: the size of base's change at fewer minus at more layers."""
+    return Parts(
+        {
+            f"{edit}, {n} minus {n + 1} layers": minus(
+                results, plan, corpus, Setting(layers=n + 1), Setting(layers=n),
+                f"change {edit} f1",
+            )
+            for edit in EDITS
+            for n in LAYERS[:-1]
+        }
+    )  # fmt: skip
+
+
+def weaker_when_deep(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-16."""
+    return Parts(
+        {
+            variant: minus(
+                results, plan, corpus, Setting(variant, layers=3), Setting(variant),
+                "change permuted f1",
+            )
+            for variant in ("tying", "mlm")
+        }
+    )  # fmt: skip
+
+
+def query_start(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-17."""
+
+    def of(query: str, name: str) -> Estimate:
+        return over_seeds(per_seed(results, plan, corpus, QUERIES[query, "base"], name))
+
+    return Parts(
+        {
+            "entropy, default": of("default", "entropy"),
+            "entropy, N(0, 1)": of("normal", "entropy"),
+            "uniform, default": of("default", "change uniform f1"),
+            "permuted, default": of("default", "change permuted f1"),
+        }
+    )
+
+
+def longer_is_fragile(results: Results, plan: Plan, corpus: str) -> Estimate:
+    """FAI-18 within a corpus."""
+    tables = instances(results, plan, corpus, Setting())
+    each = [per_instance([one], "uniform_changes") for one in tables]
+    changes = per_instance(tables, "uniform_changes")
+    length = np.log(per_instance(tables, "units").reindex(changes.index).to_numpy())
+    whole = slope(length, changes.to_numpy(), [str(name) for name in changes.index])
+    return widened(whole, [float(np.polyfit(length, one.to_numpy(), 1)[0]) for one in each])
+
+
+def longer_corpora(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Measured:
+    """FAI-18 across corpora: Spearman's correlation of length with base's mean drop."""
+    if len(corpora) < 3:
+        return NotMeasurable(f"a correlation over corpora needs three; at hand: {len(corpora)}")
+    drops, lengths = [], []
+    for corpus in corpora:
+        changes = per_seed(results, plan, corpus, Setting(), "change permuted f1")
+        drops.append(-float(np.mean(changes)))
+        lengths.append(float(instances(results, plan, corpus, Setting())[0]["units"].mean()))
+    return spearman_of_few(lengths, drops)
+
+
+def query_of_instance(results: Results, plan: Plan, corpus: str) -> Parts:
+    """FAI-19."""
+    return Parts(
+        {
+            f"{variant}: {name}": in_spreads(
+                results, plan, corpus, CONTROLS[f"{variant}, query of the instance"],
+                Setting(variant, "•"), name,
+            )
+            for variant in ("base", "tying")
+            for name in ALIKE
+        }
+    )  # fmt: skip

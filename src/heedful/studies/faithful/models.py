@@ -1,0 +1,334 @@
+"""The corpora and the models of the faithful study: what is trained, where and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+
+from heedful.corpora import EncodedCorpus, load_corpus, planted, recipe_of
+from heedful.corpora.files import read_file
+from heedful.corpora.root import locate, root_of
+from heedful.errors import InputError
+from heedful.models import Recipe, parse
+from heedful.reproduction import stages
+from heedful.reproduction.results import Step
+from heedful.reproduction.study import Plan, Source
+from heedful.studies.faithful.examination import Measuring
+from heedful.training import TrainConfig
+from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
+
+if TYPE_CHECKING:
+    from heedful.corpora import Corpus
+
+T = TypeVar("T")
+
+ATTENTIONS = ("+", "•")
+VARIANTS = ("base", "concat", "residual", "tying", "mlm")
+JOINS = ("concat", "residual")
+TUNED = ("tying", "mlm")
+VECTORS = "glove/glove.6B.100d.subset.txt.gz"
+
+NAMES = {
+    "sst": "sst:2/faithful",
+    "ag": "ag_news:world-business/faithful",
+    "ng": "20newsgroups:rec.sport.baseball,rec.sport.hockey/faithful",
+    "imdb": "imdb:2/faithful",
+    "eraser": "eraser_movies",
+}
+"""The public corpora by the readers' names (faithful.md §2.9)."""
+NOTES = ("anemia", "diabetes")
+"""Corpora of clinical notes, which only credentialed users have."""
+SMOKE = "planted"
+MAIN = (SMOKE, "sst", "ag", "ng", "imdb", "anemia")
+"""Where the tables are made: the smoke corpus at smoke scale, the others at paper scale."""
+DEEP = (SMOKE, "sst", "ag", "ng", "imdb")
+EVIDENCE = "evidence"
+RATIONALES = (SMOKE, EVIDENCE, "eraser")
+
+
+@dataclass
+class Sizes:
+    """What differs between the scales."""
+
+    dim: int
+    train: TrainConfig
+    imitation: TrainConfig
+    measuring: Measuring
+    tying: tuple[float, ...]
+    """δ tried."""
+    masked: tuple[float, ...]
+    """η tried."""
+    adversary: tuple[float, ...]
+    """λ of the trained adversaries."""
+    few_adversary: tuple[float, ...]
+    """λ for the other remedies and for KL."""
+    planted: Mapping[str, int]
+    """Documents of the planted corpus."""
+
+
+SCALES: dict[str, Sizes] = {
+    "smoke": Sizes(
+        dim=20,
+        train=replace(FAITHFUL_TRAIN, epochs=6, learning_rate=1e-2),
+        imitation=replace(FAITHFUL_TRAIN, epochs=3, learning_rate=1e-2, patience=2),
+        measuring=Measuring(draws=20, types=40, pairs=3_000),
+        tying=(1.0, 10.0),
+        masked=(0.1, 1.0),
+        adversary=(0.0, 0.03, 0.3),
+        few_adversary=(0.0, 0.3),
+        planted={"train": 800, "dev": 100, "test": 160},
+    ),
+    "paper": Sizes(
+        dim=100,
+        train=FAITHFUL_TRAIN,
+        imitation=replace(FAITHFUL_TRAIN, epochs=20, patience=4),
+        measuring=Measuring(draws=100, types=1_000, pairs=100_000),
+        tying=(1.0, 3.0, 10.0, 20.0, 30.0),
+        masked=(0.1, 0.3, 1.0, 3.0, 5.0),
+        adversary=(0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0),
+        few_adversary=(0.0, 1e-2, 0.1, 1.0),
+        planted={"train": 2_400, "dev": 400, "test": 800},
+    ),
+}
+LONG = ("imdb", *NOTES)
+"""Corpora whose trainings take minutes."""
+LONG_EPOCHS = 8
+"""Epochs of the adversaries there, at most."""
+
+
+def sizes(plan: Plan) -> Sizes:
+    """What this scale trains."""
+    return SCALES[plan.scale]
+
+
+Asked = ParamSpec("Asked")
+_MADE: dict[tuple[Any, ...], tuple[Sizes, Step[Any]]] = {}
+
+
+def made_once(
+    make: Callable[Concatenate[Plan, Asked], Step[T]],
+) -> Callable[Concatenate[Plan, Asked], Step[T]]:
+    """A function that makes a step, made to give the same step for equal questions.
+
+    A step knows its needs down to the corpus; tables ask for the same few hundred thousands of
+    times.
+    """
+
+    @wraps(make)
+    def once(plan: Plan, /, *asked: Asked.args, **named: Asked.kwargs) -> Step[T]:
+        found = sizes(plan)
+        where = plan.scale, plan.seeds, plan.data_root, plan.device, id(found)
+        key: tuple[Any, ...] = (make.__name__, *where, *asked, *sorted(named.items()))
+        if key not in _MADE:
+            _MADE[key] = (found, make(plan, *asked, **named))  # `found` is kept, so its id is too
+        return _MADE[key][1]
+
+    return once
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One model of the study, without its seed."""
+
+    variant: str = "base"
+    attention: str = "+"
+    layers: int = 1
+    strength: float | None = None
+    """δ or η; none takes the one chosen on dev."""
+    is_frozen: bool = False
+    """Word vectors stay as loaded (masked words freeze them in any case)."""
+    is_random: bool = False
+    """Word vectors start at random."""
+    query: Literal["normal", "default", "instance"] = "normal"
+    """How the query of dot attention starts, or that it comes from the document."""
+    over: str = ""
+    """The other reduction of the penalty: `sum` for tying, `words` for masked words."""
+
+    @property
+    def name(self) -> str:
+        """A name for files: `tying+,d=10`."""
+        parts = [self.variant + ("+" if self.attention == "+" else "-dot")]
+        parts += [f"layers={self.layers}"] if self.layers > 1 else []
+        parts += [f"strength={self.strength:g}"] if self.strength is not None else []
+        parts += ["frozen"] if self.is_frozen else []
+        parts += ["random"] if self.is_random else []
+        parts += [self.query] if self.query != "normal" else []
+        parts += [self.over] if self.over else []
+        return ",".join(parts)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether its strength is yet to be chosen."""
+        return self.variant in TUNED and self.strength is None
+
+    def recipe(self, dim: int) -> Recipe:
+        """The model and its penalties, with states as wide as the embeddings."""
+        text = f"bilstm*{self.layers}+{'additive' if self.attention == '+' else 'scaled-dot'}"
+        text += f"+{self.variant}" if self.variant in JOINS else ""
+        text += f"+{self.variant}:{self.strength!r}" if self.variant in TUNED else ""
+        # States lie within (-1, 1): vectors drawn from N(0, 1) could never be met by tying.
+        asked = {"embedding_dim": dim, "width": dim, "embedding_start": 0.5} | FAITHFUL_MODEL
+        asked |= {"normal_query": self.query != "default"}
+        asked |= {"instance_query": True} if self.query == "instance" else {}
+        asked |= {"freeze_embeddings": True} if self.is_frozen else {}
+        found = parse(text, **asked)
+        if self.over:
+            given = found.penalties
+            is_tying = self.variant == "tying"
+            given = (
+                replace(given, tying_over=self.over)
+                if is_tying
+                else replace(given, masked_over=self.over)
+            )
+            found = Recipe(found.model, given)
+        return found
+
+
+def _public(name: str, plan: Plan) -> Corpus:
+    return load_corpus(name, plan.data_root)
+
+
+def _planted(plan: Plan) -> Corpus:
+    length = "short" if plan.scale == "smoke" else "long"
+    return planted(2, length, sizes=dict(sizes(plan).planted))
+
+
+def _notes(name: str, plan: Plan) -> Corpus:
+    """Clinical notes from `mimic/<name>.csv`, with the columns text, label and split."""
+    file = f"mimic/{name}.csv"
+    try:
+        path = locate(root_of(plan.data_root), file)
+    except InputError:
+        path = None
+    if path is None:
+        raise InputError(_without_notes(name))
+    return read_file(path, text="text", label="label", split="split").corpus
+
+
+def _without_notes(name: str) -> str:
+    return (
+        f"{name} needs clinical notes that only credentialed users have (MIMIC-III); put "
+        f"mimic/{name}.csv into the data root, with the columns text, label (0 or 1) and split "
+        "(train, dev or test)."
+    )
+
+
+def vectors_of(plan: Plan, corpus: str) -> Path | None:
+    """The word vectors that a corpus starts from; none at smoke scale."""
+    if plan.scale == "smoke" or corpus in (SMOKE, EVIDENCE):
+        return None
+    try:
+        return root_of(plan.data_root) / VECTORS
+    except InputError:  # a machine that only has the prepared files: the name is what counts
+        return Path(VECTORS)
+
+
+@made_once
+def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
+    """The corpus as ids with the vectors of its words."""
+    # The reader of ERASER movies has no recipe, and neither have the clinical notes.
+    has_recipe = corpus in NAMES and corpus != "eraser"
+    least = recipe_of(NAMES[corpus]).min_count if has_recipe else 2
+    found = stages.prepared(plan, corpus, vectors_of(plan, corpus), min_count=least)
+    return replace(found, absent=_without_notes(corpus)) if corpus in NOTES else found
+
+
+LAYERS = (1, 2, 3)
+DEPTH_VARIANTS = ("base", "concat", "tying", "mlm")
+EDITS = ("uniform", "permuted")
+
+
+OTHER_SUMS = ("sst", SMOKE)
+"""Where the other reductions of both penalties are tried too."""
+CONTROLS = {
+    "base, frozen vectors": Setting(is_frozen=True),
+    "tying, frozen vectors": Setting("tying", is_frozen=True),
+    "base •, frozen vectors": Setting(attention="•", is_frozen=True),
+    "base, random vectors": Setting(is_random=True),
+    "tying, random vectors": Setting("tying", is_random=True),
+    "base, query of the instance": Setting(attention="•", query="instance"),
+    "tying, query of the instance": Setting("tying", attention="•", query="instance"),
+}
+"""What sets one cause apart from the others (faithful.md §5, §6, footnote 8)."""
+QUERIES = {
+    (query, variant): Setting(variant, "•", query=query)
+    for query in ("default", "normal")
+    for variant in ("base", "concat")
+}
+
+
+RATED = {"auprc": "AUPRC", "f1": "token F1", "mass": "mass on evidence"}
+
+
+DEPTHS = [Setting(v, layers=n) for n in LAYERS for v in DEPTH_VARIANTS]
+
+
+def searched(plan: Plan, variant: str) -> list[Setting]:
+    """The strengths that are tried, additive attention."""
+    grid = sizes(plan).tying if variant == "tying" else sizes(plan).masked
+    return [Setting(variant, strength=value) for value in grid]
+
+
+def other_sums(plan: Plan, corpus: str, variant: str) -> list[Setting]:
+    """The other reduction of a penalty (§2.3, §2.4): the same effect for tying, the grid for η."""
+    if corpus not in OTHER_SUMS:
+        return []
+    if variant == "tying":
+        return [
+            Setting("tying", strength=d / sizes(plan).dim, over="sum")
+            for d in sizes(plan).tying[-1:]
+        ]
+    grid = sizes(plan).masked
+    return [Setting("mlm", strength=value, over="words") for value in grid[-plan.pick(1, 5) :]]
+
+
+def roster(plan: Plan, corpus: str) -> list[tuple[Setting, int]]:
+    """Every model of a corpus with its seed, each once."""
+    found: dict[Setting, None] = {Setting(): None}
+
+    def add(settings: Iterable[Setting]) -> None:
+        found.update(dict.fromkeys(settings))
+
+    for variant in TUNED:
+        add(searched(plan, variant))
+    if corpus in RATIONALES:
+        add(Setting(variant) for variant in VARIANTS)
+    if corpus in (*MAIN, *NOTES):
+        add(Setting(v, a) for a in ATTENTIONS for v in VARIANTS)
+        for variant in TUNED:
+            add(other_sums(plan, corpus, variant))
+    if corpus in DEEP:
+        add(DEPTHS)
+        add(QUERIES.values())
+        add(CONTROLS.values())
+    return [(setting, seed) for setting in found for seed in plan.seeds]
+
+
+SOURCES = (
+    Source(
+        SMOKE, "planted reviews, short", _planted, scales=("smoke",),
+        inputs=dict(SCALES["smoke"].planted),
+    ),
+    Source(
+        EVIDENCE, "planted reviews with known evidence", _planted, scales=("paper",),
+        inputs=dict(SCALES["paper"].planted),
+    ),
+    Source("sst", "SST, negative or positive", partial(_public, NAMES["sst"]), scales=("paper",)),
+    Source(
+        "ag", "AG News, world or business", partial(_public, NAMES["ag"]), scales=("paper",),
+        deviation="AG News: 14,161 of the 60,000 training texts are at hand; the test is whole.",
+    ),
+    Source(
+        "ng", "20 Newsgroups, baseball or hockey", partial(_public, NAMES["ng"]),
+        scales=("paper",),
+    ),
+    Source("imdb", "IMDB, negative or positive", partial(_public, NAMES["imdb"]),
+           scales=("paper",)),
+    Source("anemia", "Anemia, acute or chronic (MIMIC)", partial(_notes, "anemia")),
+    Source("diabetes", "Diabetes (MIMIC)", partial(_notes, "diabetes")),
+    Source("eraser", "film reviews with human rationales", partial(_public, NAMES["eraser"]),
+           scales=("paper",)),
+)  # fmt: skip

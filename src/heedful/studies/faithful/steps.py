@@ -1,0 +1,298 @@
+"""The steps of the faithful study: train models side by side, measure each, choose, imitate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from heedful.jobs.strengths import Strength, choose
+from heedful.models import AttentionClassifier, build, load_classifier, save_model
+from heedful.reproduction.results import Results, Step, named
+from heedful.reproduction.study import Plan
+from heedful.runs import TABLE, TABLES, Form, read_json, write_json
+from heedful.statistics import Estimate, over_seeds
+from heedful.studies.faithful.distances import distances
+from heedful.studies.faithful.drift import Drift
+from heedful.studies.faithful.examination import Measuring, Tables, measure, number, probed_words
+from heedful.studies.faithful.models import (
+    EVIDENCE,
+    JOINS,
+    LONG,
+    LONG_EPOCHS,
+    NOTES,
+    TUNED,
+    Setting,
+    made_once,
+    roster,
+    searched,
+    sizes,
+    text,
+)
+from heedful.studies.faithful.remedy_stack import fit_remedies, imitate_together
+from heedful.training import TrainConfig, fit
+
+SENTENCES = 96
+"""Dev documents of F2 to F7: the first three batches of 32."""
+DRIFT = "drift.json"
+
+
+def training(plan: Plan, corpus: str) -> TrainConfig:
+    """How models are trained on a corpus: all see the same batches, whoever else is trained.
+
+    Classes are weighed on clinical notes only (§2.6).
+    """
+    return replace(sizes(plan).train, balanced=corpus in NOTES, order_seed=0)
+
+
+def measuring(plan: Plan, corpus: str, setting: Setting, seed: int) -> Measuring:
+    """What is measured of a model: the dear parts only where a table or claim asks for them.
+
+    Made-up evidence has too few words for an estimate of information.
+    """
+    asked = sizes(plan).measuring
+    is_main = setting == Setting(setting.variant)
+    is_frozen = setting == Setting(setting.variant, is_frozen=True)
+    is_tried = setting == Setting(setting.variant, strength=setting.strength) and not is_main
+    is_first = seed == 0
+    is_informed = corpus != EVIDENCE and (is_main or is_frozen or (is_tried and is_first))
+    return replace(
+        asked,
+        types=asked.types if is_informed else 0,
+        clusterings=3 if is_first and is_main else 1,
+        erasure=is_main,
+        sentences=SENTENCES if is_first and is_main else 0,
+        is_exact=is_main,
+    )
+
+
+def crew_of(setting: Setting) -> str:
+    """The name of the models that are trained side by side with a setting: those of its shape.
+
+    Strengths that are tried stand beside base; a strength chosen on dev comes later.
+    """
+    kind = "plain"
+    if setting.variant in JOINS or setting.is_chosen:
+        kind = setting.variant
+    elif setting.variant == "mlm":
+        kind = "mlm-tried"
+    parts = [kind + ("+" if setting.attention == "+" else "-dot")]
+    parts += [f"layers={setting.layers}"] if setting.layers > 1 else []
+    parts += ["frozen"] if setting.is_frozen else []
+    parts += ["instance"] if setting.query == "instance" else []
+    return ",".join(parts)
+
+
+def _member(setting: Setting, seed: int) -> str:
+    return named(f"{setting.name}@{seed}")
+
+
+def _save_crew(folder: Path, crew: Mapping[str, tuple[AttentionClassifier, Any]]) -> None:
+    for name, (model, drift) in crew.items():
+        save_model(model, folder / name)
+        write_json(folder / name / DRIFT, drift)
+
+
+# What goes in are models, what comes back is their folder, of which each step opens one.
+CREW: Form[Any] = Form("", _save_crew, lambda folder: folder)
+
+
+@made_once
+def trained(plan: Plan, corpus: str, setting: Setting) -> Step[Path]:
+    """The models of a setting's shape, all seeds and strengths trained at once; they stay where
+    they were trained, only what is measured of them travels."""
+    source = text(plan, corpus)
+    crew = crew_of(setting)
+    search = (chosen(plan, corpus, setting.variant),) if setting.is_chosen else ()
+
+    def compute(results: Results) -> Any:
+        members = [(s, seed) for s, seed in roster(plan, corpus) if crew_of(s) == crew]
+        data, config = results[source], training(plan, corpus)
+        settled = [_settled(results, plan, corpus, one) for one, _ in members]
+        recipes = [one.recipe(sizes(plan).dim) for one in settled]
+        models = [
+            build(r.model, data.vocabulary, data.classes, seed,
+                  None if one.is_random else data.vectors, data.tokeniser)
+            for r, (one, seed) in zip(recipes, members, strict=True)
+        ]  # fmt: skip
+        penalties, seeds = [r.penalties for r in recipes], [seed for _, seed in members]
+        if config.balanced:
+            drifts = []
+            for model, penalty, seed in zip(models, penalties, seeds, strict=True):
+                drift = Drift()
+                fit(
+                    model,
+                    data,
+                    config,
+                    penalty,
+                    seed=seed,
+                    device=results.device,
+                    observers=[drift],
+                )
+                drifts.append(drift.entries)
+        else:
+            drifts = fit_remedies(
+                models, data, config, penalties, seeds=seeds, device=results.device
+            )
+        return {
+            _member(*member): (model, drift)
+            for member, model, drift in zip(members, models, drifts, strict=True)
+        }
+
+    inputs = {"crew": crew} | _scale(plan)
+    return Step(named(corpus, "crews", crew, "models"), compute, inputs, CREW, (source, *search))
+
+
+def _scale(plan: Plan) -> dict[str, Any]:
+    """What else a model depends on: only what the study itself sets, so that new settings of
+    others do not outdate finished steps."""
+    found, train = sizes(plan), sizes(plan).train
+    return {"dim": found.dim, "epochs": train.epochs, "rate": train.learning_rate}
+
+
+def _settled(results: Results, plan: Plan, corpus: str, setting: Setting) -> Setting:
+    """The setting with its strength, where that was chosen on dev."""
+    if not setting.is_chosen:
+        return setting
+    strength = float(results[chosen(plan, corpus, setting.variant)]["strength"])
+    return replace(setting, strength=strength)
+
+
+@made_once
+def measured(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[Tables]:
+    """The tables of one model."""
+    source, crew = text(plan, corpus), trained(plan, corpus, setting)
+    wanted = measuring(plan, corpus, setting, seed)
+
+    def compute(results: Results) -> Tables:
+        folder = results[crew] / _member(setting, seed)
+        model = load_classifier(folder)
+        found = measure(model, results[source], wanted, seed, results.device)
+        return found | {"drift": pd.DataFrame(read_json(folder / DRIFT)).astype(float)}
+
+    asked = {"setting": asdict(setting), "seed": seed, "measuring": asdict(wanted)}
+    name = named(corpus, setting.name, seed, "measures")
+    return Step(name, compute, asked, TABLES, (source, crew))
+
+
+@made_once
+def probed(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[pd.DataFrame]:
+    """How well words can be read off the states of one model."""
+    source, crew = text(plan, corpus), trained(plan, corpus, setting)
+    wanted = sizes(plan).measuring
+
+    def compute(results: Results) -> pd.DataFrame:
+        model = load_classifier(results[crew] / _member(setting, seed))
+        return probed_words(model, results[source], wanted, results.device)
+
+    asked = {"setting": asdict(setting), "seed": seed}
+    asked |= {"types": wanted.types, "places": wanted.pairs}
+    name = named(corpus, setting.name, seed, "probe")
+    return Step(name, compute, asked, TABLE, (source, crew))
+
+
+@made_once
+def chosen(plan: Plan, corpus: str, variant: str) -> Step[Mapping[str, Any]]:
+    """The strength that the rule of §2.4 picks on dev, from means over the seeds."""
+    base, *others = (
+        [measured(plan, corpus, setting, seed) for seed in plan.seeds]
+        for setting in (Setting(), *searched(plan, variant))
+    )
+    tried = dict(zip(searched(plan, variant), others, strict=True))
+
+    def compute(results: Results) -> Mapping[str, Any]:
+        def mean(steps: list[Step[Tables]], name: str) -> float:
+            return sum(number(results[step], name) for step in steps) / len(steps)
+
+        rows = []
+        for setting, steps in tried.items():
+            f1 = mean(steps, "dev trained f1")
+            flat, shuffled = (mean(steps, f"dev {e} f1") - f1 for e in ("uniform", "permuted"))
+            rows.append(Strength(float(setting.strength or 0), f1, flat, shuffled))
+        found = choose(mean(base, "dev trained f1"), rows)
+        return asdict(found) | {"tried": [asdict(row) for row in rows]}
+
+    needs = (*base, *(step for steps in tried.values() for step in steps))
+    name = named(corpus, variant, "chosen")
+    return Step(name, compute, {"rule": "faithful.md §2.4"}, needs=needs)
+
+
+@made_once
+def imitated(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> Step[Tables]:
+    """The adversaries of a variant (additive), one for each seed and λ, trained at once.
+
+    A table for each λ: how far attention and output lie on every test document, seed by seed.
+    """
+    source, crew = text(plan, corpus), trained(plan, corpus, Setting(variant))
+    config, strengths = sizes(plan).imitation, adversaries(plan, variant, divergence)
+    if corpus in LONG:
+        config = replace(config, epochs=min(config.epochs, LONG_EPOCHS), patience=2)
+
+    def compute(results: Results) -> Tables:
+        data, setting = results[source], Setting(variant)
+        firsts = [
+            load_classifier(results[crew] / _member(setting, seed)).to(results.device)
+            for seed in plan.seeds
+        ]
+        settled = _settled(results, plan, corpus, setting)
+        # Other seeds than the models' own: with λ = 0 they would be the same models.
+        found = imitate_together(
+            firsts, data, strengths, config, settled.recipe(sizes(plan).dim).penalties,
+            divergence=divergence, seeds=[1_000 + seed for seed in plan.seeds],
+            device=results.device,
+        )  # fmt: skip
+        tables: dict[str, list[pd.DataFrame]] = {f"{strength:g}": [] for strength in strengths}
+        for seed, first, seconds in zip(plan.seeds, firsts, found, strict=True):
+            copies = [second.model for second in seconds]
+            apart = distances(copies, first, data.splits["test"], results.device)
+            for parts, rows in zip(tables.values(), apart, strict=True):
+                rows = rows.astype({"jsd": "float32", "tvd": "float32"})
+                parts.append(rows.assign(seed=seed))
+        return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
+
+    name = named(corpus, Setting(variant).name, divergence, "adversaries")
+    asked = {"strengths": strengths, "divergence": divergence, "epochs": config.epochs}
+    asked |= {"seeds": plan.seeds}
+    asked |= {"patience": config.patience, "rate": config.learning_rate}
+    needs = (source, crew, *((chosen(plan, corpus, variant),) if variant in TUNED else ()))
+    return Step(name, compute, asked, TABLES, needs)
+
+
+def adversaries(plan: Plan, variant: str, divergence: str = "jsd") -> list[float]:
+    """The λ of the adversaries trained against a variant."""
+    is_main = variant in ("base", "mlm") and divergence == "jsd"
+    return list(sizes(plan).adversary if is_main else sizes(plan).few_adversary)
+
+
+def per_seed(results: Results, plan: Plan, corpus: str, setting: Setting, name: str) -> list[float]:
+    """One number of each seed's model (see `value_of`)."""
+    return [value_of(results[measured(plan, corpus, setting, seed)], name) for seed in plan.seeds]
+
+
+def value_of(tables: Tables, name: str) -> float:
+    """A number of one model by its name, or in points by what was asked.
+
+    `points EDIT SCORE` is a test score, `change EDIT SCORE` its change from trained attention;
+    `dev f1`, `dev uniform` and `dev permuted` are F1 and its changes on dev.
+    """
+    kind, _, rest = name.partition(" ")
+    if kind == "dev":
+        f1 = number(tables, "dev trained f1")
+        return 100 * (f1 if rest == "f1" else number(tables, f"dev {rest} f1") - f1)
+    if kind not in ("points", "change"):
+        return number(tables, name)
+    edit, _, score = rest.partition(" ")
+    value = number(tables, f"test {edit.replace('_', ' ')} {score}")
+    return 100 * (value - (number(tables, f"test trained {score}") if kind == "change" else 0))
+
+
+def minus(
+    results: Results, plan: Plan, corpus: str, first: Setting, second: Setting, name: str
+) -> Estimate:
+    """First minus second setting, paired by seed."""
+    one = per_seed(results, plan, corpus, first, name)
+    two = per_seed(results, plan, corpus, second, name)
+    return over_seeds([a - b for a, b in zip(one, two, strict=True)])

@@ -1,0 +1,338 @@
+"""The tables of the faithful study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.corpora.vocabulary import SPECIALS
+from heedful.reproduction.results import Results, Step
+from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.tables import beside, gathered, row
+from heedful.statistics import Estimate, over_seeds
+from heedful.studies.faithful import printed as paper
+from heedful.studies.faithful.models import (
+    ATTENTIONS,
+    DEEP,
+    DEPTH_VARIANTS,
+    DEPTHS,
+    EDITS,
+    MAIN,
+    VARIANTS,
+    Setting,
+    sizes,
+    text,
+)
+from heedful.studies.faithful.steps import measured, per_seed
+
+
+def steps_of(settings: Iterable[Setting]) -> Callable[[Plan, str], Any]:
+    """What an artifact of these models needs of one corpus."""
+    wanted = tuple(settings)
+
+    def needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+        return [measured(plan, corpus, setting, seed) for setting in wanted for seed in plan.seeds]
+
+    return needs
+
+
+def each_model(
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    settings: Iterable[Setting],
+    rows: Callable[[Setting], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """The rows of a corpus's models; one that is not there is noted and leaves the others."""
+    results[text(plan, corpus)]  # a corpus that is not here is said once, not for every model
+    named = {f"{corpus}, {one.name}": one for one in settings}
+    found = results.each(named, lambda name: rows(named[name]))
+    return [one for part in found.values() for one in part]
+
+
+def models(
+    variants: Sequence[str] = VARIANTS, attentions: Sequence[str] = ATTENTIONS
+) -> list[Setting]:
+    """The plain models, variant by attention."""
+    return [Setting(variant, attention) for attention in attentions for variant in variants]
+
+
+SCORES = {"f1": "f1", "F1 of class 0": "f1 of class 0", "accuracy": "accuracy"}
+"""Columns of scores and what they are measured as; F1 is that of class 1, as in the paper."""
+
+
+def scores(
+    results: Results, plan: Plan, corpus: str, setting: Setting
+) -> dict[str, Estimate | float | str]:
+    """F1 of both classes and accuracy, with their changes in points and the spread over seeds.
+
+    Drops may have two modes over seeds (§5, trap 2), so each seed's F1 is kept too.
+    """
+    found: dict[str, Estimate | float | str] = {}
+    for score, asked in SCORES.items():
+        for edit in ("trained", *EDITS):
+            kind, least = ("points", 0) if edit == "trained" else ("change", -100)
+            values = per_seed(results, plan, corpus, setting, f"{kind} {edit} {asked}")
+            name = column(edit, score)
+            found[name] = over_seeds(values, least, 100)
+            if score == "f1":
+                spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+                found[f"{name} spread"] = spread
+                found[f"{name} by seed"] = " ".join(f"{value:.1f}" for value in values)
+    for name, asked in {
+        "permuted, one draw": "change one_draw f1",
+        "uniform, bias refitted": "change refitted f1",
+        "flippable": "flippable",
+    }.items():
+        found[name] = over_seeds(per_seed(results, plan, corpus, setting, asked)).value
+    return found
+
+
+def column(edit: str, score: str) -> str:
+    """The name of a score with trained attention, or of its change under an edit."""
+    if edit == "trained":
+        return score
+    return edit if score == "f1" else f"{edit}: {score}"
+
+
+SHOWN = tuple(column(edit, score) for score in SCORES for edit in ("trained", *EDITS))
+CHANGES = "Columns of uniform and permuted attention are changes in points; F1 is that of class 1."
+
+
+def _shown(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The columns for the page: the paper's with their intervals, the other class and accuracy."""
+    names = list(keys)
+    for name in SHOWN:
+        ends = (f"{name} low", f"{name} high") if name in ("f1", *EDITS) else ()
+        names += [one for one in (name, *ends, f"{name}, paper") if one in table.columns]
+    return table[names]
+
+
+def _score_table(variants: Sequence[str], results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(asked: Setting) -> list[dict[str, Any]]:
+            keys = {"corpus": corpus, "attention": asked.attention, "model": asked.variant}
+            return [row(keys, **scores(results, plan, corpus, asked))]
+
+        return each_model(results, plan, corpus, models(variants), one)
+
+    ours = gathered(results.each(plan.corpora, of))
+    keys = list(paper.KEYS)
+    published = paper.SCORES[paper.SCORES["model"].isin(variants)]
+    table = beside(ours, published, keys) if len(published) else ours
+    if plan.corpora == ("diabetes",):
+        table = ours
+    said = _said(ours)
+    if "base" in variants:
+        said += f" {_sign_test(results, plan, ours, variants)}"
+    return Made(table, sentence=f"{said} {CHANGES}", shown=_shown(table, keys))
+
+
+def _said(table: pd.DataFrame) -> str:
+    """What permuting costs each model on average over corpora and attentions."""
+    means = table.groupby("model", sort=False)["permuted"].mean()
+    parts = [f"{model} {value:+.1f}" for model, value in means.items()]
+    return f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}."
+
+
+def _sign_test(results: Results, plan: Plan, ours: pd.DataFrame, variants: Sequence[str]) -> str:
+    """In how many runs of equal corpus, attention and seed each remedy loses more than base."""
+    from scipy.stats import binomtest
+
+    cells = {
+        name: [tuple(cell) for cell in rows[["corpus", "attention"]].to_numpy()]
+        for name, rows in ours.groupby("model")
+    }
+
+    def changes(variant: str, shared: list[tuple[str, str]]) -> list[float]:
+        return [
+            value
+            for corpus, attention in shared
+            for value in per_seed(
+                results, plan, corpus, Setting(variant, attention), "change permuted f1"
+            )
+        ]
+
+    parts = []
+    for variant in variants:
+        if variant != "base" and variant in cells:
+            shared = [cell for cell in cells[variant] if cell in cells.get("base", [])]
+            apart = np.array(changes(variant, shared)) - np.array(changes("base", shared))
+            apart = apart[np.isfinite(apart) & (apart != 0)]
+            more = int((apart < 0).sum())
+            chance = f", p = {binomtest(more, len(apart)).pvalue:.2g}" if len(apart) else ""
+            parts.append(f"{variant} in {more} of {len(apart)} runs{chance}")
+    told = "sign test over corpora, attentions and seeds, as if independent; ties left out"
+    return f"It costs more than base's ({told}): {'; '.join(parts)}."
+
+
+def _information(results: Results, plan: Plan) -> Made:
+    columns = {
+        "information": "clustered", "by word": "by_word", "ceiling": "ceiling",
+        "shuffled pairs": "shuffled", "by word, shuffled": "shuffled_by_word",
+    }  # fmt: skip
+
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def on(sample: str, asked: Setting) -> list[dict[str, Any]]:
+            got = [informed(results, plan, corpus, asked, seed, sample) for seed in plan.seeds]
+            values = {n: over_seeds([one[c] for one in got]) for n, c in columns.items()}
+            keys = {"corpus": corpus, "sample": sample, "model": asked.variant}
+            pairs, types = int(got[0]["pairs"]), int(got[0]["types"])
+            return [row(keys, **values, pairs=pairs, types=types)]
+
+        return [
+            one
+            for sample in ("MF", "RS")
+            for one in each_model(
+                results, plan, corpus, models(attentions=("+",)), partial(on, sample)
+            )
+        ]
+
+    ours = gathered(results.each(plan.corpora, of))
+    return Made(
+        beside(ours, paper.INFORMATION, ["corpus", "sample", "model"]),
+        sentence="Mutual information in nats between a word's embedding and what attention sees "
+        "there, with its ceiling and, on shuffled pairs, its bias.",
+        deviations=(f"At most {sizes(plan).measuring.pairs:,} pairs of train.",),
+    )
+
+
+def informed(
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    setting: Setting,
+    seed: int,
+    sample: str,
+    clustering: int = 0,
+) -> dict[str, float]:
+    """The information of one model on one sample."""
+    table = results[measured(plan, corpus, setting, seed)]["information"]
+    chosen_row = (table["sample"] == sample) & (table["clustering"] == clustering)
+    return {str(name): value for name, value in table[chosen_row].iloc[0].items()}
+
+
+def information_minus(
+    results: Results,
+    plan: Plan,
+    corpus: str,
+    first: Setting,
+    second: Setting,
+    sample: str,
+    columns: tuple[str, str | None] = ("clustered", None),
+) -> Estimate:
+    """First minus second setting, paired by seed, of one column, less a second one if named."""
+
+    def of(setting: Setting, seed: int) -> float:
+        found = informed(results, plan, corpus, setting, seed, sample)
+        column, bias = columns
+        return found[column] - (found[bias] if bias else 0.0)
+
+    return over_seeds([of(first, seed) - of(second, seed) for seed in plan.seeds])
+
+
+def _confidence(results: Results, plan: Plan) -> Made:
+    names = {"confidence": "confidence", "pooled tokens": "confidence, pooled",
+             "tokens that decide alike": "agreeing"}  # fmt: skip
+
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(asked: Setting) -> list[dict[str, Any]]:
+            keys = {"corpus": corpus, "attention": asked.attention, "model": asked.variant}
+            values = {
+                n: over_seeds(per_seed(results, plan, corpus, asked, name), 0, 1)
+                for n, name in names.items()
+            }
+            return [row(keys, **values)]
+
+        return each_model(results, plan, corpus, models(), one)
+
+    ours = gathered(results.each(plan.corpora, of))
+    return Made(
+        beside(ours, paper.CONFIDENCE, list(paper.KEYS)),
+        sentence="Mean probability that a word alone gives to the (right) decision.",
+    )
+
+
+def _hyperparameters(results: Results, plan: Plan) -> Made:
+    found, train = sizes(plan), sizes(plan).train
+    ours = {
+        "embedding dimension": str(found.dim),
+        "states, both directions": f"2 × {found.dim // 2}",
+        "learning rate": f"{train.learning_rate:g}",
+        "clipped norm": f"{train.clip_norm:g}",
+        "batch": str(train.batch_size),
+        "weight decay": f"{train.weight_decay:g}, not on attention",
+        "share of masked words": "0.15",
+        "η": ", ".join(f"{value:g}" for value in found.masked),
+        "δ": ", ".join(f"{value:g}" for value in found.tying) + " (mean over dimensions)",
+    }
+    table = pd.DataFrame({"setting": list(ours), "ours": list(ours.values())})
+    table["paper"] = [paper.HYPERPARAMETERS[name] for name in ours]
+    return Made(table, sentence=f"AMSGrad, {train.epochs} epochs, best dev F1 of class 1.")
+
+
+def _corpora(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        data = results[text(plan, corpus)]
+        train = data.splits["train"]
+        counts = {split: len(part) for split, part in data.splits.items()}
+        known = np.nan
+        if data.vectors is not None:
+            known = float((~np.isnan(data.vectors).any(1))[len(SPECIALS) :].mean())
+        return [
+            {
+                "corpus": corpus,
+                "length": float(train.lengths.mean()),
+                "vocabulary": float(len(data.vocabulary) - len(SPECIALS)),
+                **counts,
+                "share of class 1": float((data.splits["test"].labels == 1).mean()),
+                "words with a vector": known,
+            }
+        ]
+
+    ours = gathered(results.each(plan.corpora, of))
+    return Made(beside(ours, paper.CORPORA, ["corpus"]), sentence="Lengths are those of train.")
+
+
+def _depth(results: Results, plan: Plan) -> Made:
+    def of(corpus: str) -> list[dict[str, Any]]:
+        def one(asked: Setting) -> list[dict[str, Any]]:
+            keys = {"corpus": corpus, "layers": float(asked.layers), "model": asked.variant}
+            return [row(keys, **scores(results, plan, corpus, asked))]
+
+        return each_model(results, plan, corpus, DEPTHS, one)
+
+    ours = gathered(results.each(plan.corpora, of))
+    keys = ["corpus", "layers", "model"]
+    table = beside(ours, paper.DEPTH, keys)
+    base = ours[ours["model"] == "base"].groupby("layers")["permuted"].mean()
+    parts = ", ".join(f"{n:g} layers {v:+.1f}" for n, v in base.items())
+    return Made(
+        table,
+        sentence=f"Base under shuffled attention: {parts}. {CHANGES}",
+        shown=_shown(table, keys),
+    )
+
+
+TABLES = (
+    Artifact("T1", "F1 and its change under uniform and permuted attention", "Table 1", "table",
+             partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)), MAIN),
+    Artifact("T2", "Mutual information between embeddings and states", "Table 2", "table",
+             _information, steps_of(models(attentions=("+",))), MAIN),
+    Artifact("T3", "Probability of the decision from one word alone", "Table 3", "table",
+             _confidence, steps_of(models()), MAIN),
+    Artifact("T4", "Hyperparameters", "Table 4", "table", _hyperparameters),
+    Artifact("T5", "Corpora", "Table 5", "table", _corpora,
+             lambda plan, corpus: [text(plan, corpus)]),
+    Artifact("T6", "Depth of the encoder, additive attention", "Table 6", "table", _depth,
+             steps_of(DEPTHS), DEEP),
+    Artifact("X1", "Residual: F1 and its changes", "4.1, omitted there", "table",
+             partial(_score_table, ("residual",)), steps_of(models(("residual",))), MAIN),
+    Artifact("X4", "Diabetes: F1 and its changes", "4.1, omitted there", "table",
+             partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)),
+             ("diabetes",), paper="F1 = 0 under uniform and permuted attention"),
+)  # fmt: skip

@@ -1,0 +1,325 @@
+"""The corpora, models and steps of the polarity study (polarity.md §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from heedful.corpora import EncodedCorpus, load_corpus, planted, synthetic
+from heedful.models import Recipe, parse
+from heedful.reproduction import stages
+from heedful.reproduction.results import Results, Step
+from heedful.reproduction.study import Plan, Source
+from heedful.studies.polarity import path_steps, word_steps
+from heedful.studies.polarity.word_steps import Member, Tables
+from heedful.training import TrainConfig
+from heedful.training.presets import POLARITY_SCALES, PRESETS
+
+if TYPE_CHECKING:
+    from heedful.corpora import Corpus
+
+SCALES = POLARITY_SCALES
+MODELS = ("dp", "dp-l", "dp-a", "ad")
+TITLES = {"dp": "DP", "dp-l": "DP-L", "dp-a": "DP-A", "ad": "AD"}
+KEPT = ("1", "10", "20", "50", "100")
+"""λ whose word scores are kept; of IMDB, whose vocabulary is large, only 10 and 100."""
+
+NAMES = {
+    "sst": "sst:2/polarity",
+    "imdb": "imdb:2/polarity",
+    "imdb-whole": "imdb:2/polarity-whole",
+    "20news-1": "20newsgroups:rec.sport.baseball,rec.sport.hockey/polarity",
+    "20news-2": "20newsgroups:rec.motorcycles,sci.med,talk.politics.guns/polarity-2",
+}
+BINARY = ("sst", "imdb", "20news-1", "planted")
+"""Texts in two classes; planted reviews stand in for them at smoke scale."""
+SEVERAL = ("20news-2", "planted-3")
+TEXTS = ("sst", "20news-1", "imdb", "20news-2", "planted", "planted-3")
+RATIOS = {"ratio-1-1": "1:1", "ratio-1-2": "1:2", "ratio-1-5": "1:5"}
+RATIOS |= {"ratio-2-1": "2:1", "ratio-5-2": "5:2"}
+MADE = ("data1", "data2", "three", *RATIOS)
+
+PLANTED = {"train": 800, "dev": 100, "test": 240}
+TINY: dict[str, int] = {"instances": 1_200, "neutral": 100, "polar": 10}
+"""Synthetic sets at smoke scale."""
+
+
+def _real(name: str, plan: Plan) -> Corpus:
+    return load_corpus(NAMES[name], plan.data_root)
+
+
+def _planted(classes: int, plan: Plan) -> Corpus:
+    return planted(classes, "short", sizes=PLANTED)
+
+
+def _made(task: str, plan: Plan) -> Corpus:
+    sizes: Mapping[str, Any] = TINY if plan.scale == "smoke" else {}
+    return synthetic(task, 2, **sizes)  # the notebook's numpy seed
+
+
+SOURCES = (
+    Source("sst", "SST, two classes", partial(_real, "sst"), scales=("paper",)),
+    Source(
+        "imdb", "IMDB, fewer than 400 tokens", partial(_real, "imdb"), scales=("paper",),
+        deviation="IMDB is cut into words from the raw reviews; the paper has an integer-coded "
+        "release, and its random splits cannot be drawn again.",
+    ),
+    Source(
+        "imdb-whole", "IMDB before its draws: all of train and of test (X-5)",
+        partial(_real, "imdb-whole"), scales=("paper",),
+    ),
+    Source(
+        "20news-1", "20News I: baseball and hockey", partial(_real, "20news-1"), scales=("paper",),
+        deviation="20News I and II are rebuilt by the published recipe with draws of our own.",
+    ),
+    Source(
+        "20news-2", "20News II: motorcycles, medicine, guns", partial(_real, "20news-2"),
+        scales=("paper",),
+    ),
+    Source(
+        "planted", "planted reviews, 2 classes", partial(_planted, 2), "SST, IMDB and 20News I",
+        ("smoke",), PLANTED,
+    ),
+    Source(
+        "planted-3", "planted reviews, 3 classes", partial(_planted, 3), "20News II", ("smoke",),
+        PLANTED,
+    ),
+    Source("data1", "synthetic Data I", partial(_made, "data1"), inputs=TINY),
+    Source("data2", "synthetic Data II, noisy", partial(_made, "data2"), inputs=TINY),
+    Source("three", "synthetic, 3 classes", partial(_made, "three"), inputs=TINY),
+    *(
+        Source(name, f"synthetic, {ratio} positive to negative", partial(_made, name), inputs=TINY)
+        for name, ratio in RATIOS.items()
+    ),
+)  # fmt: skip
+
+
+def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
+    """The corpus with the vocabulary of all its splits, as published."""
+    return stages.prepared(plan, corpus, words_of=("train", "dev", "test"))
+
+
+def recipe(plan: Plan, corpus: str, model: str, scale: str, mu: float = 0, **more: Any) -> Recipe:
+    """The published model for this corpus; smaller at smoke scale."""
+    several = corpus in (*SEVERAL, "three")
+    preset = PRESETS[f"polarity/{model}@{scale}" + "/classes" * several]
+    sizes = dict(preset.model)
+    if plan.scale == "smoke":
+        sizes |= {"embedding_dim": 20, "width": 20, "attention_dim": 20}
+    if corpus in MADE:
+        sizes |= {"head_start": 1.0, "additive_bias": False}
+    return parse(preset.recipe + (f"+vw:{mu:g}" if mu else ""), **(sizes | more))
+
+
+def training(plan: Plan, model: str) -> TrainConfig:
+    """The published training; the order of batches is the seed's, and so that of all its λ."""
+    config = PRESETS[f"polarity/{model}@10"].train
+    small = replace(config, epochs=6, batch_size=50, learning_rate=0.1)
+    return plan.pick(small, config)
+
+
+FEW = 5
+"""Seeds of what takes long (IMDB but for DP), is only shown, or stands beside (L2, optimisers)."""
+MANY = {("sst", "dp"), ("sst", "dp-a"), ("data1", "dp")}
+"""With twice the seeds at paper scale: ten leave POL-5, POL-8 or POL-10 undecided there."""
+
+
+def seeds_of(plan: Plan, corpus: str, model: str) -> tuple[int, ...]:
+    """The seeds that a model is trained with on a corpus."""
+    if (corpus, model) in MANY and plan.scale == "paper":
+        return tuple(range(2 * len(plan.seeds)))
+    is_costly = corpus == "imdb" and model != "dp"
+    is_shown = corpus in MADE and (corpus, model) != ("data1", "dp")
+    return plan.seeds[:FEW] if is_costly or is_shown else plan.seeds
+
+
+def members(
+    plan: Plan, corpus: str, model: str, scales: Sequence[str], seeds: Sequence[int] | None = None
+) -> list[Member]:
+    """A model for each λ and seed."""
+    return [
+        Member(scale, recipe(plan, corpus, model, scale), seed)
+        for seed in (seeds_of(plan, corpus, model) if seeds is None else seeds)
+        for scale in scales
+    ]
+
+
+def words(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
+    """Token classes."""
+    return word_steps.word_classes(text(plan, corpus))
+
+
+def sizes(plan: Plan, corpus: str) -> Step[dict[str, Any]]:
+    """Counts of M-T1."""
+    return word_steps.corpus_sizes(text(plan, corpus))
+
+
+def grid(plan: Plan, corpus: str, model: str) -> Step[Tables]:
+    """Seven λ of one model on one corpus, trained together, for all seeds."""
+    kept = ("10", "100") if corpus == "imdb" else KEPT
+    weighed = ("10",) if model == "dp" and corpus in ("sst", "planted") else ()
+    local = ("10",) if model == "dp-l" and corpus in ("sst", "planted") else ()
+    all_of = members(plan, corpus, model, SCALES)
+    config = training(plan, model)
+    return word_steps.scored(text(plan, corpus), model, all_of, config, kept, weighed, local)
+
+
+def penalised(plan: Plan, corpus: str) -> Step[Tables]:
+    """M-X: DP at λ = 100 with the V·W penalty."""
+    penalties = [
+        Member("100", recipe(plan, corpus, "dp", "100", mu=1e-4), seed) for seed in plan.seeds
+    ]
+    config = training(plan, "dp")
+    return word_steps.scored(text(plan, corpus), "dp+vw", penalties, config, ("100",))
+
+
+def train_only(plan: Plan, corpus: str) -> Step[Tables]:
+    """DP at λ = 10 with words never seen in training read as one unknown word.
+
+    Nothing in training reads as unknown, so models learn as in the grid: what differs is how dev
+    and test are read, and nothing else.
+    """
+    seeds = plan.seeds[:FEW] if corpus == "imdb" else plan.seeds
+    chosen = members(plan, corpus, "dp", ("10",), seeds)
+    return word_steps.scored(
+        text(plan, corpus), "dp,train-words", chosen, training(plan, "dp"), (), least=1
+    )
+
+
+LARGE_SCALES = ("10", "20", "50", "100", "10000")
+"""λ from √d on, where accuracies hardly depend on it."""
+POOLS: dict[str, dict[str, dict[str, float]]] = {
+    "imdb": {"train": {"train": 0.8, "dev": 0.2}, "test": {"test": 0.2, "left out": 0.8}},
+    "20news-2": {"train+dev+test": {"train": 2300, "dev": 240, "test": 274}},
+    "planted": {"train+dev+test": dict(PLANTED)},
+}
+"""How a corpus is split again: by its recipe (polarity.md §2.9), with other draws."""
+
+
+def redrawn(plan: Plan, corpus: str, model: str) -> Step[Tables]:
+    """X-5: large λ of a model, every seed on a split of its own."""
+    whole = text(plan, "imdb-whole" if corpus == "imdb" else corpus)
+    seeds = plan.seeds[:FEW] if corpus == "imdb" else plan.seeds
+    chosen = members(plan, corpus, model, LARGE_SCALES, seeds)
+    config, pools = training(plan, model), POOLS[corpus]
+    return word_steps.scored(whole, f"{model},redrawn", chosen, config, (), pools=pools)
+
+
+STARTS: dict[str, dict[str, Any]] = {
+    "U(-0.01, 0.01)": {"embedding_start": 0.01},
+    "U(-0.1, 0.1)": {"embedding_start": 0.1},
+    "U(-0.3, 0.3)": {"embedding_start": 0.3},
+    "U(-1, 1)": {"embedding_start": 1.0},
+    "N(0, 1)": {"embedding_start": None},
+    "U(-0.1, 0.1), V too": {"embedding_start": 0.1, "normal_query": False},
+}
+"""Where word vectors start (X-6); the second is the released one, N(0, 1) the framework's."""
+SMALLEST = SCALES[0]
+
+
+def started(plan: Plan, corpus: str) -> Step[Tables]:
+    """X-6: DP at λ = 0.001 from several starting scales."""
+    seeds = plan.seeds[:FEW] if corpus == "imdb" else plan.seeds
+    starts = [
+        Member(name, recipe(plan, corpus, "dp", SMALLEST, **start), seed)
+        for seed in seeds
+        for name, start in STARTS.items()
+    ]
+    return word_steps.scored(text(plan, corpus), "dp,starts", starts, training(plan, "dp"), ())
+
+
+RATE = 0.1
+"""SGD's rate on synthetic data: 0.1 × 75 epochs is the integrated step of 0.015 × 500."""
+SLOW, FAST = 0.015, 0.25
+"""The paper's rates: of 500 and 300 epochs, and of the 30 epochs of S-F5 and S-F6."""
+EPOCHS = {"dp": 75, "ad": 75, "dp-a": 45, "three": 45}
+"""500 epochs of the paper are 75 of these, 300 are 45."""
+FLOWS = (1, 2, 5, 10, 20, 40, 75)
+
+
+def published_epoch(epoch: pd.Series[Any], rate: float = SLOW) -> pd.Series[Any]:
+    """The epoch of the paper's run at its rate with the same integrated step."""
+    return epoch * (RATE / rate)
+
+
+def path(plan: Plan, corpus: str, model: str = "dp") -> Step[Tables]:
+    """SGD on synthetic data (or, for DP, on SST), watched."""
+    is_made = corpus in MADE
+    settings: dict[str, dict[str, Any]] = {"plain": {}}
+    if corpus == "data1" and model == "dp":
+        settings |= {"penalty": {"mu": 1e-3}, "wide start": {"embedding_start": 1.0}}
+    if model == "dp-a":
+        settings |= {"penalty": {"mu": 1e-3}}
+    seeds = plan.seeds if corpus == "sst" else seeds_of(plan, corpus, model)
+    watched = [
+        Member(name, recipe(plan, corpus, model, "10", **more), seed)
+        for seed in seeds
+        for name, more in settings.items()
+    ]
+    epochs = EPOCHS["three" if corpus == "three" else model] if is_made else 25
+    config = TrainConfig(
+        epochs=plan.pick(16, epochs),
+        batch_size=plan.pick(100, 200 if is_made else 100),
+        optimiser="sgd",
+        # The paper has no SGD run on SST; with 2 it learns there in as many epochs.
+        learning_rate=plan.pick(0.5, RATE) if is_made else 2.0,
+        clip_norm=0.0,
+        patience=0,
+    )
+    every = plan.pick(1, 3 if is_made else 1)
+    flows = plan.pick((1, 4, 16), FLOWS) if model == "dp" else ()
+    return path_steps.watched(text(plan, corpus), f"{model},sgd", watched, config, flows, every)
+
+
+HEADS: dict[str, dict[str, Any]] = {
+    "W from U(-0.1, 0.1)": {"head_start": None},
+    "W from U(-1, 1)": {"head_start": 1.0},
+}
+"""Where W starts in S-F7: as on texts, or as in the other synthetic runs."""
+LONG_RATE, LONG_EPOCHS = 0.5, 40
+"""SGD of S-F7: 2.7 times the integrated step of the other synthetic runs."""
+
+
+def balanced(plan: Plan, corpus: str, optimiser: str = "sgd") -> Step[Tables]:
+    """S-F7: DP on a ratio set, by long SGD from two starts of W, or by Adagrad as on texts.
+
+    A pilot of four other seeds (1:5) came near the published sizes with SGD and the small start
+    alone: from the wide one V·W stays half as large, and Adagrad turns its sign.
+    """
+    learners = [
+        Member(name, recipe(plan, corpus, "dp", "10", **head), seed)
+        for seed in (plan.seeds if optimiser == "sgd" else plan.seeds[:FEW])
+        for name, head in HEADS.items()
+    ]
+    config = replace(
+        training(plan, "dp"), epochs=plan.pick(16, LONG_EPOCHS), batch_size=plan.pick(100, 200)
+    )
+    if optimiser == "sgd":
+        config = replace(config, optimiser="sgd", learning_rate=LONG_RATE, rate_decay=0.0)
+    place = text(plan, corpus)
+    return path_steps.watched(place, f"dp,long-{optimiser}", learners, config, (), config.epochs)
+
+
+def identities(plan: Plan, corpus: str) -> Step[dict[str, float]]:
+    """The flow's formulas against automatic differentiation."""
+    return path_steps.identities(text(plan, corpus), recipe(plan, corpus, "dp", "10"))
+
+
+def token_table(results: Results, plan: Plan, corpus: str, model: str, scale: str) -> pd.DataFrame:
+    """Word scores of every seed with the words' classes and counts."""
+    found = results[grid(plan, corpus, model)]["words"]
+    return with_classes(results, plan, corpus, found[found["setting"] == scale])
+
+
+def with_classes(results: Results, plan: Plan, corpus: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each word's classes and counts beside it."""
+    return table.merge(results[words(plan, corpus)], on="id", how="left", suffixes=("", " "))
+
+
+def class_names(results: Results, plan: Plan, corpus: str) -> tuple[str, ...]:
+    """The corpus's classes in order; the second of two is the positive one."""
+    return tuple(results[sizes(plan, corpus)]["classes"])

@@ -1,0 +1,1 @@
+"""Structured self-attention weights encode semantics (Wu, Nguyen & Ong 2020)."""

@@ -1,0 +1,178 @@
+"""Appendix of the tracing study: what the repository has beside the paper, and what we ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.audits import lexicon
+from heedful.report import flow_diagram
+from heedful.report.drawing import standalone
+from heedful.report.latex import highlighted
+from heedful.report.lexicon_charts import rated_scatter
+from heedful.reproduction.results import Results, Skipped, Step
+from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.tables import gathered, row
+from heedful.statistics import draws, over_seeds
+from heedful.statistics.association import correlation
+from heedful.statistics.draws import Draws
+from heedful.studies.tracing import models, steps
+from heedful.studies.tracing.measures import bends
+from heedful.studies.tracing.view import View
+
+OTHERS = {
+    "heads averaged": "averaged", "rollout": "rollout", "pooling alone": "pooling",
+    "top layer alone": "top_layer", "traced from all alike": "even_start",
+}  # fmt: skip
+"""Other ways down, and the word averages that hold them."""
+WAYS = {
+    "b2": ("lat", False),
+    "b2 with mean 1/N": ("lat", True),
+    "b2 of N × share": ("lat share times N", False),
+}
+
+
+def variants(results: Results, plan: Plan) -> Made:
+    """X-V: whether the square term survives other recipes: loss, dropout, positions, norms."""
+
+    waiting: dict[str, str] = {}
+
+    def shown(view: View, variant: str) -> dict[str, Any]:
+        terms = {
+            name: bends(view, score, has_length, variant)
+            for name, (score, has_length) in WAYS.items()
+        }
+        counts = {
+            f"seeds up, {name}": round(parts["seeds with p < .001"].value * len(view.seeds))
+            for name, parts in terms.items()
+        }
+        keys = {"corpus": view.corpus, "recipe": variant}
+        accuracy = over_seeds(view.accuracies(variant))
+        return row(keys, accuracy=accuracy, **{n: p["b2"] for n, p in terms.items()}) | counts
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        view, found = View(results, plan, corpus), []
+        for variant in models.VARIANTS:
+            try:
+                found.append(shown(view, variant))
+            except Skipped as skipped:  # a recipe that is not trained yet hides no other
+                waiting[variant] = skipped.reason
+        if not found:
+            raise Skipped("; ".join(dict.fromkeys(waiting.values())))
+        return found
+
+    table = gathered(results.each(plan.corpora, one))
+    survives = table[(table["b2 low"] > 0) & (table["b2 of N × share low"] > 0)]["recipe"]
+    said = (
+        f"The square term is above 0, also in even shares, with {_listed(survives)}; "
+        "seeds up have p < .001."
+    )
+    missing = tuple(f"No {variant}: {reason}." for variant, reason in waiting.items())
+    return Made(table, sentence=said, deviations=missing)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none of the recipes"
+
+
+def ways_down(results: Results, plan: Plan) -> Made:
+    """X-T: how much it matters that heads are kept apart, all layers followed, pooling begun at."""
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        view = View(results, plan, corpus)
+
+        def agreement(score: str, seed: int) -> Draws:
+            words = view.rated(seed)
+            given = correlation(words["lat"], words[score], words[lexicon.LENGTH])
+            return draws.draws(given, lexicon.entries(words))
+
+        return [
+            row({"corpus": corpus, "LAT and": name}, r=view.over_seeds(partial(agreement, score)))
+            for name, score in OTHERS.items()
+        ]
+
+    table = gathered(results.each(plan.corpora, one))
+    said = "; ".join(
+        f"{r['corpus']}, {r['LAT and']}: {r['r']:.2f}" for r in table.to_dict("records")
+    )
+    return Made(table, sentence=f"Word averages correlate, given 1/N, by {said}.")
+
+
+def spreads(results: Results, plan: Plan) -> Made:
+    """X-S: how much a word's scores vary between its occurrences, over its valence, first seed."""
+
+    def one(corpus: str) -> pd.DataFrame:
+        words = View(results, plan, corpus).rated(plan.seeds[0])
+        names = {"word": "word", "count": "count", "rating": "valence"}
+        names |= {"lat sd": "LAT", "gradient sd": "gradient"}
+        return words[[*names]].rename(columns=names).assign(corpus=corpus)
+
+    table = pd.concat(results.each(plan.corpora, one).values(), ignore_index=True)
+    draw = partial(
+        rated_scatter, x="valence", scores=("LAT", "gradient"), panel="corpus",
+        label="s.d. of the score",
+    )  # fmt: skip
+    means = table.groupby("corpus", sort=False)["LAT"].mean()
+    said = "; ".join(f"{corpus} {value:.3f}" for corpus, value in means.items())
+    return Made(table, draw, f"Mean s.d. of a word's LAT score: {said}.")
+
+
+def raw_heads(results: Results, plan: Plan) -> Made:
+    """X-H: the attention of every head and layer as it is, in the sentence of F3."""
+    found = results.each(plan.corpora, lambda corpus: results[models.flow(plan, corpus)])
+    one = flow_diagram.raw(next(iter(found.values())))
+    attention = np.asarray(one["flow"])
+    rows = [
+        {"layer": layer + 1, "head": head + 1, "word": word, "received": share}
+        for layer, heads in enumerate(attention.mean(2))
+        for head, shares in enumerate(heads)
+        for word, share in zip(one["words"], shares.tolist(), strict=True)
+    ]
+    picture = flow_diagram.draw(one, "X-H: attention of every head and layer, not handed down")
+    said = f"Attention in “{' '.join(one['words'])}”, layer by layer."
+    return Made(pd.DataFrame(rows), sentence=said, svg=standalone(picture))
+
+
+def coloured(results: Results, plan: Plan) -> Made:
+    """X-L: the sentence of F3 as LaTeX, words coloured by their score."""
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        found = results[models.flow(plan, corpus)]
+        score = np.asarray(found["shares"])[0].sum(0)
+        latex = highlighted(found["words"], score)
+        return [{"corpus": corpus, "instance": found["instance"], "latex": latex}]
+
+    said = "Colour is the score between the least and the most of the sentence, from 0 to 100."
+    return Made(gathered(results.each(plan.corpora, one)), sentence=said)
+
+
+def _of_variants(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
+    kinds = "ratings", "words", "decisions"
+    return steps.needs(*kinds, variants=tuple(models.VARIANTS))(plan, corpus)
+
+
+EXTRAS = (
+    Artifact(
+        "X-V", "The square term under other recipes", "section 6", "table", variants, _of_variants,
+        models.TEXTS, "not checked",
+    ),
+    Artifact(
+        "X-T", "LAT and other ways down", "section 6", "table", ways_down, steps.RATED,
+        paper="not checked",
+    ),
+    Artifact(
+        "X-S", "Spread of word scores over valence", "repository", "figure", spreads, steps.RATED,
+    ),
+    Artifact(
+        "X-H", "Attention of heads and layers as it is", "repository", "drawing", raw_heads,
+        models.needs_flow, models.TEXTS,
+    ),
+    Artifact(
+        "X-L", "A sentence coloured for LaTeX", "repository", "table", coloured, models.needs_flow,
+        models.TEXTS,
+    ),
+)  # fmt: skip

@@ -1,0 +1,137 @@
+"""Checks whether the tracing paper's effects are what they seem (tracing.md §8, TRA-A1 to A7)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from heedful.audits import lexicon
+from heedful.reproduction.ledger import Parts, each_unchanged
+from heedful.reproduction.results import Results
+from heedful.reproduction.study import Plan
+from heedful.statistics import draws, over_seeds
+from heedful.statistics.draws import Draws
+from heedful.statistics.regression import permuted
+from heedful.studies.tracing import models, steps
+from heedful.studies.tracing.measures import (
+    bends,
+    flat_seeds,
+    heads_above_chance,
+    token_correlation,
+    word_correlation,
+)
+from heedful.studies.tracing.view import View
+
+LENGTHS = {
+    "with mean 1/N": ("lat", True),
+    "N times softmax": ("lat times N", False),
+    "N times share": ("lat share times N", False),
+}
+"""Three ways to rid LAT of the length of texts: a score, and whether 1/N stands beside it."""
+GRADIENTS = {"sum-normalised": "gradient share", "predicted class": "predicted share"}
+OTHERS = {"pooling alone": "pooling", "heads averaged": "averaged"}
+
+
+def survives_length(results: Results, plan: Plan, corpus: str) -> Parts:
+    """A1: the U with the length of texts accounted for."""
+    view = View(results, plan, corpus)
+    found = Parts()
+    for name, (score, has_length) in LENGTHS.items():
+        parts = bends(view, score, has_length)
+        found |= {f"{name}: {part}": value for part, value in parts.items()}
+    return found
+
+
+def gradients_stay_flat(results: Results, plan: Plan, corpus: str) -> Parts:
+    """A2: the share of seeds in which gradients that no softmax flattens do not bend either."""
+    view = View(results, plan, corpus)
+    return Parts(
+        {
+            f"{name}{', with mean 1/N' * has_length}": flat_seeds(view, score, has_length)
+            for name, score in GRADIENTS.items()
+            for has_length in (False, True)
+        }
+    )
+
+
+def above_own_chance(results: Results, plan: Plan, corpus: str) -> Parts:
+    """A3: TRA-15 with chance on each row's own texts."""
+    return heads_above_chance(results, plan, corpus, is_published=False)
+
+
+def has_two_arms(results: Results, plan: Plan, corpus: str) -> Parts:
+    """A4: slopes of separate lines, split at the middle and where the parabola turns."""
+    view = View(results, plan, corpus)
+
+    def arm(is_vertex: bool, side: int, seed: int) -> Draws:
+        words = view.rated(seed)
+        split = lexicon.lines(words, "lat").split if is_vertex else steps.MIDDLE
+        return lexicon.arms(words, "lat", split)[side]
+
+    return Parts(
+        {
+            f"{name} of {place}": view.over_seeds(partial(arm, is_vertex, side))
+            for place, is_vertex in (("5", False), ("the vertex", True))
+            for side, name in enumerate(("left", "right"))
+        }
+    )
+
+
+def beats_other_scores(results: Results, plan: Plan, corpus: str) -> Parts:
+    """A5: LAT's square term minus that of an untrained model, other traces, shuffled ratings."""
+    view = View(results, plan, corpus)
+
+    def own(seed: int) -> Draws:
+        return lexicon.bend(view.rated(seed), "lat")
+
+    def minus(score: str, seed: int) -> Draws:
+        return draws.minus(own(seed), lexicon.bend(view.rated(seed), score))
+
+    def luck(seed: int) -> float:
+        words = view.rated(seed)
+        return float(np.quantile(permuted(words["rating"], words["lat"], seed=seed).drawn, 0.975))
+
+    def beyond(seed: int) -> Draws:
+        found = own(seed)
+        return Draws(found.value - luck(seed), found.drawn - luck(seed), found.n)
+
+    def minus_untrained(seed: int) -> Draws:
+        other = lexicon.bend(view.rated(seed, models.UNTRAINED), "lat")
+        return draws.minus(own(seed), other)
+
+    found = Parts(
+        {
+            "minus untrained": view.over_seeds(minus_untrained),
+            "minus shuffled ratings": view.over_seeds(beyond),
+        }
+    )
+    for name, score in OTHERS.items():
+        found[f"minus {name}"] = view.over_seeds(partial(minus, score))
+    return found
+
+
+def correlated_beyond_length(results: Results, plan: Plan, corpus: str) -> Parts:
+    """A6: partial correlation of LAT and gradient given 1/N."""
+    view = View(results, plan, corpus)
+    return Parts(
+        {
+            "tokens": view.over_seeds(lambda s: token_correlation(view, s, False, True)),
+            "words": view.over_seeds(lambda s: word_correlation(view, s, False, True)),
+        }
+    )
+
+
+def same_under_recipes(results: Results, plan: Plan, corpus: str) -> Parts:
+    """A7: each verdict of TRA-1 and TRA-11 as trained here, and under the two other recipes."""
+    view = View(results, plan, corpus)
+
+    def decided(variant: str) -> Parts:
+        accuracy = over_seeds(view.accuracies(variant))
+        return Parts({"accuracy": accuracy} | bends(view, variant=variant))
+
+    published, *others = (decided(variant) for variant in models.CHECKED)
+    found = Parts()
+    for variant, parts in zip(models.CHECKED[1:], others, strict=True):
+        found |= each_unchanged(published, parts, f", {variant}")
+    return found

@@ -1,0 +1,234 @@
+"""The tracing study's corpora, models, and the steps that train and trace them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from heedful.corpora import EncodedCorpus, load_corpus, planted
+from heedful.corpora.narrative_batches import NarrativeCorpus
+from heedful.corpora.narratives import planted_narratives, read_send
+from heedful.corpora.root import root_of
+from heedful.errors import InputError
+from heedful.models import TransformerConfig
+from heedful.reproduction import stages
+from heedful.reproduction.results import Results, Step, named
+from heedful.reproduction.study import Plan, Source
+from heedful.studies.tracing import trace_steps as traced
+from heedful.studies.tracing import word_steps
+from heedful.studies.tracing.trace_steps import Learnt, Learnts, Member, Tables
+from heedful.training import TrainConfig
+from heedful.training.presets import PRESETS, TRACING_VARIANTS
+
+if TYPE_CHECKING:
+    from heedful.corpora import Corpus
+    from heedful.corpora.narratives import Narratives
+
+VECTORS = "glove/glove.6B.100d.subset.txt.gz"
+DIM = 100
+"""Of the vectors at hand; the published ones have 300."""
+SEND = "send"
+TEXTS = ("sst", "planted")
+"""Sentences with classes; planted reviews stand in at smoke scale."""
+STORIES = (SEND, "narratives")
+"""Narratives with ratings over time; planted ones stand in at both scales."""
+PUBLISHED, UNTRAINED = "published", "untrained"
+VARIANTS: dict[str, dict[str, Any]] = {
+    ending.removeprefix("/") or PUBLISHED: changed for ending, changed in TRACING_VARIANTS.items()
+}
+"""What a model differs in, by name: first-epoch-dropout, cross-entropy, positions, full-norm."""
+CHECKED = (PUBLISHED, "first-epoch-dropout", "cross-entropy")
+"""Recipes that TRA-A7 compares; the other two show whether the U survives them (X-V)."""
+WINDOWED, WHOLE = "windows", "narrative"
+"""What the words of a narrative attend to."""
+
+PLANTED = {"train": 1_000, "dev": 150, "test": 300}
+TALES = {
+    "smoke": {"train": 30, "dev": 10, "test": 16},
+    "paper": {"train": 114, "dev": 40, "test": 39},
+}
+MINUTES = {"smoke": 1.2, "paper": 2.0}
+"""Mean length of planted narratives."""
+SMALL: dict[str, Any] = {
+    "embedding_dim": 64, "layers": 3, "heads": 4, "head_dim": 16, "feed_forward": 32,
+    "pooling_dims": (32, 16), "decider_dim": 32, "top_dropout": 0.1,
+}  # fmt: skip
+SMALL_TRAIN = TrainConfig(
+    epochs=5, batch_size=40, learning_rate=2e-3, weight_decay=1e-4, clip_norm=0.0, patience=0
+)
+FLOW_LENGTH = 10
+"""Words of the sentence in the flow diagram, as near as the test set has one."""
+
+
+def _sst(plan: Plan) -> Corpus:
+    return load_corpus("sst:5", plan.data_root)
+
+
+def _planted(plan: Plan) -> Corpus:
+    return planted(5, "short", sizes=PLANTED)
+
+
+SOURCES = (
+    Source("sst", "SST, five classes", _sst, scales=("paper",),
+           deviation="SST-5 with 100-dimensional GloVe vectors (6B) instead of 300: the residual "
+           "stream is 100 wide and the model has 1.34 million parameters. 11 % of the words "
+           "(a, 's, n't among them) are not in the subset at hand and have the zero vector."),
+    Source("planted", "planted reviews, five classes", _planted, "SST-5", ("smoke",), PLANTED),
+    Source(SEND, "SEND, rated narratives", scales=("paper",)),
+    Source("narratives", "planted narratives", stand_in_for="SEND", inputs=TALES),
+)  # fmt: skip
+
+
+def vectors_of(plan: Plan) -> Path | None:
+    """The word vectors; none at smoke scale."""
+    if plan.scale == "smoke":
+        return None
+    try:
+        return root_of(plan.data_root) / VECTORS
+    except InputError:  # a machine that only has the prepared files: the name is what counts
+        return Path(VECTORS)
+
+
+def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
+    """The sentences as ids, with the words of all splits and their vectors."""
+    every = ("train", "dev", "test")
+    return stages.prepared(plan, corpus, vectors_of(plan), words_of=every)
+
+
+def told(plan: Plan, corpus: str) -> Step[NarrativeCorpus]:
+    """The narratives in windows."""
+
+    def load() -> Narratives:
+        if corpus == SEND:
+            return read_send(root_of(plan.data_root))
+        return planted_narratives(0, TALES[plan.scale], MINUTES[plan.scale])
+
+    inputs = {"scale": plan.scale, "sizes": TALES, "minutes": MINUTES}
+    found = traced.told(corpus, load, inputs, vectors_of(plan))
+    return replace(found, absent=_without_send(plan)) if corpus == SEND else found
+
+
+def _without_send(plan: Plan) -> str:
+    """Why its steps are nowhere, told where the study is only drawn; nothing where SEND is."""
+    try:
+        if (root_of(plan.data_root) / SEND).is_dir():
+            return ""
+    except InputError:  # no data root at all
+        pass
+    return (
+        "data absent: SEND is not in the data root; its authors give it out on request, and "
+        "planted narratives stand in for it"
+    )
+
+
+def config(plan: Plan, variant: str = PUBLISHED) -> TransformerConfig:
+    """The model of a variant: the paper's sizes at the width of the vectors, or small ones."""
+    sizes = plan.pick(SMALL, {"embedding_dim": DIM})
+    changed = {} if variant == UNTRAINED else VARIANTS[variant]
+    return TransformerConfig(**{**sizes, **changed})
+
+
+def member(plan: Plan, variant: str, seed: int) -> Member:
+    """A classifier of a variant; `untrained` is the published one as it starts."""
+    return Member(variant, config(plan, variant), seed)
+
+
+def trained(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Learnts]:
+    """The classifiers that a variant's is trained with: all seeds, and the compared recipes."""
+    if variant == UNTRAINED:
+        return traced.untrained(text(plan, corpus), config(plan), seed, UNTRAINED)
+    beside = CHECKED if variant in CHECKED else (variant,)
+    members = [member(plan, other, seed) for other in beside for seed in plan.seeds]
+    training = plan.pick(SMALL_TRAIN, PRESETS["tracing/sst"].train)
+    name = "recipes" if variant in CHECKED else variant
+    return traced.learnt_together(text(plan, corpus), members, training, name)
+
+
+def narrator_config(plan: Plan, reads: str = WINDOWED) -> TransformerConfig:
+    """The model of narratives; at smoke scale smaller still."""
+    chosen = replace(config(plan), reads=reads)
+    return plan.pick(replace(chosen, embedding_dim=48, layers=2), chosen)
+
+
+def narrator(plan: Plan, corpus: str, reads: str, seed: int) -> Step[Learnt]:
+    """A model that follows narratives, by what its words attend to; None trains nothing."""
+    small = replace(SMALL_TRAIN, epochs=12, batch_size=6, learning_rate=2e-3, select="ccc")
+    training: TrainConfig | None = plan.pick(small, PRESETS["tracing/send"].train)
+    training = None if reads == UNTRAINED else training
+    chosen = narrator_config(plan, WINDOWED if reads == UNTRAINED else reads)
+    return traced.learnt_narrator(told(plan, corpus), chosen, seed, training, reads)
+
+
+def traces(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
+    """`tokens`, `cells` (and `documents`, `training` of texts) of one model over the test set.
+
+    For narratives the variants are `published` (windows) and `untrained`.
+    """
+    if corpus in STORIES:
+        reads = UNTRAINED if variant == UNTRAINED else WINDOWED
+        return traced.traced_windows(told(plan, corpus), narrator(plan, corpus, reads, seed))
+    models = trained(plan, corpus, variant, seed)
+    return traced.traced(text(plan, corpus), models, member(plan, variant, seed))
+
+
+def decisions(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
+    """`documents` and `training` of one classifier: the small part of its traces."""
+    return word_steps.decisions(traces(plan, corpus, variant, seed))
+
+
+def followed(plan: Plan, corpus: str, reads: str, seed: int) -> Step[Tables]:
+    """`windows`, `narratives` and `training` of one narrator over the test narratives."""
+    return traced.followed(told(plan, corpus), narrator(plan, corpus, reads, seed))
+
+
+def variants_of(plan: Plan, corpus: str) -> tuple[str, ...]:
+    """The models of a corpus that tables show, untrained ones included."""
+    if corpus in STORIES:
+        return (PUBLISHED, UNTRAINED)
+    return (*CHECKED, UNTRAINED)
+
+
+def needs_variants(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
+    """What every model of a corpus decided."""
+    kinds = variants_of(plan, corpus)
+    return [decisions(plan, corpus, kind, seed) for kind in kinds for seed in plan.seeds]
+
+
+def needs_followed(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
+    """The ratings of both kinds of narrator."""
+    return [followed(plan, corpus, reads, s) for reads in (WINDOWED, WHOLE) for s in plan.seeds]
+
+
+def flow(plan: Plan, corpus: str) -> Step[dict[str, Any]]:
+    """The sentence of the flow diagram: of about ten words, rightly decided positive."""
+    first = plan.seeds[0]
+    words, models = text(plan, corpus), trained(plan, corpus, PUBLISHED, first)
+    seen = traces(plan, corpus, PUBLISHED, first)
+
+    def compute(results: Results) -> dict[str, Any]:
+        model = results[models][member(plan, PUBLISHED, first).name].model
+        documents = results[seen]["documents"]
+        return traced.flow_of(model, results[words].splits["test"], documents, FLOW_LENGTH)
+
+    inputs = {"length": FLOW_LENGTH}
+    return Step(named(corpus, "flow"), compute, inputs, needs=(words, models, seen), version=2)
+
+
+def needs_flow(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
+    """The flow of one sentence."""
+    return (flow(plan, corpus),)
+
+
+def needs_efforts(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
+    """How every training of a corpus went."""
+    return (needs_followed if corpus in STORIES else needs_variants)(plan, corpus)
+
+
+def narrative_ccc(results: Results, plan: Plan, corpus: str, reads: str) -> pd.DataFrame:
+    """CCC by narrative (rows) and seed (columns)."""
+    tables = {s: results[followed(plan, corpus, reads, s)]["narratives"] for s in plan.seeds}
+    return pd.DataFrame({seed: t.set_index("narrative")["ccc"] for seed, t in tables.items()})

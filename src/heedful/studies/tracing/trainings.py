@@ -1,0 +1,220 @@
+"""Artifacts of the tracing study that show its models alone: accuracy, effort, one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heedful.report import flow_diagram
+from heedful.report.drawing import standalone
+from heedful.report.panels import lines
+from heedful.reproduction.results import Results, Step
+from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.tables import gathered, row
+from heedful.statistics import over_seeds
+from heedful.studies.tracing import models
+from heedful.studies.tracing.trace_steps import Tables
+
+COUNTS = {"SST-5 model": 3_993_222, "SEND model": 4_715_362}
+"""Published numbers of trained parameters."""
+TABLE_1A: tuple[tuple[str, float, float | None], ...] = (
+    ("RNTN (Socher 2013)", 45.7, None),
+    ("BiLSTM (Tai 2015)", 46.5, None),
+    ("Transformer with positions (Ambartsoumian and Popowich 2018)", 45.0, 0.4),
+    ("DiSAN (Shen 2018)", 51.7, None),
+    ("theirs", 47.5, 0.2),
+)
+TABLE_1B: tuple[tuple[str, float, float | None, float | None], ...] = (
+    ("LSTM (Ong 2019)", 0.40, None, 0.32),
+    ("SFT (Wu 2019)", 0.34, None, 0.33),
+    ("human (Ong 2019)", 0.50, None, 0.12),
+    ("theirs", 0.54, 0.02, 0.36),
+)
+
+
+def _training(results: Results, plan: Plan, corpus: str, variant: str) -> pd.DataFrame:
+    """One row per seed of how training went."""
+    steps = [models.decisions(plan, corpus, variant, seed) for seed in plan.seeds]
+    return _joined(results, steps)
+
+
+def _joined(results: Results, steps: Sequence[Step[Tables]]) -> pd.DataFrame:
+    return pd.concat([results[one]["training"] for one in steps], ignore_index=True)
+
+
+def accuracies(results: Results, plan: Plan) -> Made:
+    """T1a: test accuracy of every variant beside the paper's table."""
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        found = []
+        for variant in models.variants_of(plan, corpus):
+            share = 100 * _training(results, plan, corpus, variant)["accuracy"]
+            keys = {"corpus": corpus, "model": f"Transformer, {variant}"}
+            found.append(row(keys, accuracy=over_seeds(share)) | {"SD over runs": share.std()})
+        return found
+
+    ours = gathered(results.each(plan.corpora, one))
+    paper = pd.DataFrame(
+        [
+            {"corpus": "paper, SST-5", "model": name, "accuracy": value, "SD over runs": spread}
+            for name, value, spread in TABLE_1A
+        ]
+    )
+    best = ours[ours["model"].str.endswith(models.PUBLISHED)].iloc[0]
+    said = f"{best['accuracy']:.1f} % on {best['corpus']} with the published recipe; paper 47.5."
+    return Made(pd.concat([ours, paper], ignore_index=True), sentence=said)
+
+
+def concordances(results: Results, plan: Plan) -> Made:
+    """T1b: CCC per narrative, averaged; windows and whole narratives, beside the paper's table."""
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        found = []
+        for reads in (models.WINDOWED, models.WHOLE):
+            table = models.narrative_ccc(results, plan, corpus, reads)
+            mean = over_seeds(table.mean())
+            # The code's spread over examples is that of a population, within one run: averaging
+            # runs first would make it smaller.
+            spread = {"SD_runs": table.mean().std(), "SD_eg": table.std(ddof=0).mean()}
+            keys = {"corpus": corpus, "model": f"Transformer over each {reads.rstrip('s')}"}
+            found.append(row(keys, CCC=mean) | spread)
+        return found
+
+    ours = gathered(results.each(plan.corpora, one))
+    paper = pd.DataFrame(
+        [
+            {"corpus": "paper, SEND", "model": name, "CCC": value, "SD_runs": runs, "SD_eg": each}
+            for name, value, runs, each in TABLE_1B
+        ]
+    )
+    first, second = ours["CCC"].iloc[0], ours["CCC"].iloc[1]
+    said = f"CCC {first:.2f} reading windows, {second:.2f} reading whole narratives; paper .54."
+    return Made(pd.concat([ours, paper], ignore_index=True), sentence=said)
+
+
+def counts(results: Results, plan: Plan) -> Made:
+    """S1: trained parameters, ours as trained and as published."""
+    first = plan.seeds[0]
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        if corpus in models.STORIES:
+            step = models.followed(plan, corpus, models.WINDOWED, first)
+            name, width = "SEND model", models.narrator_config(plan).embedding_dim
+        else:
+            step = models.decisions(plan, corpus, models.PUBLISHED, first)
+            name, width = "SST-5 model", models.config(plan).embedding_dim
+        number = int(results[step]["training"]["parameters"].iloc[0])
+        found = {"corpus": corpus, "model": name, "width": width, "parameters": number}
+        return [found | {"published, width 300": COUNTS[name]}]
+
+    said = "At width 300 the models have the published numbers exactly; a test counts them."
+    return Made(gathered(results.each(plan.corpora, one)), sentence=said)
+
+
+def efforts(results: Results, plan: Plan) -> Made:
+    """S2: epochs, epoch of the best dev score, wall time."""
+
+    def one(corpus: str) -> list[dict[str, Any]]:
+        if corpus in models.STORIES:
+            tables = {
+                reads: _joined(
+                    results, [models.followed(plan, corpus, reads, s) for s in plan.seeds]
+                )
+                for reads in (models.WINDOWED, models.WHOLE)
+            }
+        else:
+            kinds = [k for k in models.variants_of(plan, corpus) if k != models.UNTRAINED]
+            tables = {kind: _training(results, plan, corpus, kind) for kind in kinds}
+        return [
+            row(
+                {"corpus": corpus, "model": kind, "epochs": float(table["epochs"].iloc[0])},
+                **{"best epoch": over_seeds(table["best_epoch"])},
+                seconds=over_seeds(table["seconds"]),
+            )
+            | {"models trained in that time": int(table["together"].iloc[0])}
+            for kind, table in tables.items()
+        ]
+
+    table = gathered(results.each(plan.corpora, one))
+    said = f"The best dev score comes at epoch {table['best epoch'].iloc[0]:.0f} on average."
+    return Made(table, sentence=said)
+
+
+def flow_figure(results: Results, plan: Plan) -> Made:
+    """F3: attention traced through one sentence."""
+    found = results.each(plan.corpora, lambda corpus: results[models.flow(plan, corpus)])
+    one = next(iter(found.values()))
+    scores = np.asarray(one["shares"])[0]
+    table = pd.DataFrame(scores.T, columns=[f"head {h}" for h in range(1, len(scores) + 1)])
+    table.insert(0, "word", one["words"])
+    table["total"] = scores.sum(0)
+    top = table.sort_values("total", ascending=False)["word"].iloc[0]
+    return Made(
+        table,
+        sentence=f"Of “{' '.join(one['words'])}” the word “{top}” gets the most.",
+        svg=standalone(flow_diagram.draw(one, "F3: traced attention in one sentence")),
+    )
+
+
+def _drawn(picture: str) -> Made:
+    return Made(svg=standalone(picture))
+
+
+def story_figure(results: Results, plan: Plan) -> Made:
+    """X-N: rating and guess over time of the narrative with the median CCC."""
+
+    def one(corpus: str) -> pd.DataFrame:
+        tables = results[models.followed(plan, corpus, models.WINDOWED, plan.seeds[0])]
+        order = tables["narratives"].sort_values("ccc")
+        middle = order.iloc[len(order) // 2]
+        table = tables["windows"][tables["windows"]["narrative"] == middle["narrative"]]
+        said = f"{corpus}: {middle['narrative']}, CCC {middle['ccc']:.2f}"
+        found = table.assign(corpus=corpus, ccc=middle["ccc"], panel=said)
+        keys = ["corpus", "panel", "narrative", "ccc", "seconds"]
+        melted: pd.DataFrame = found.melt(keys, ["rating", "guess"], "who", "valence")
+        return melted
+
+    table = pd.concat(results.each(plan.corpora, one).values(), ignore_index=True)
+    said = f"The median narrative has a CCC of {table['ccc'].iloc[0]:.2f}; the paper's shows .734."
+    draw = partial(lines, x="seconds", y="valence", hue="who", panel="panel", dashed="rating")
+    return Made(table, draw, said)
+
+
+TRAININGS = (
+    Artifact(
+        "T1a", "Accuracy on SST-5", "Table 1, top", "table", accuracies, models.needs_variants,
+        models.TEXTS, "47.5 (0.2)",
+    ),
+    Artifact(
+        "T1b", "Concordance on rated narratives", "Table 1, bottom", "table", concordances,
+        models.needs_followed, models.STORIES, ".54 (.02, .36)",
+    ),
+    Artifact(
+        "F1", "The two models", "Fig. 1", "drawing",
+        lambda results, plan: _drawn(flow_diagram.architecture()),
+    ),
+    Artifact(
+        "F2", "A head forward, and traced back", "Fig. 2", "drawing",
+        lambda results, plan: _drawn(flow_diagram.schematic()),
+    ),
+    Artifact(
+        "F3", "Attention traced through one sentence", "Fig. 3", "drawing", flow_figure,
+        models.needs_flow, models.TEXTS, "even top layer; heads that gather on one word",
+    ),
+    Artifact(
+        "S1", "Trained parameters", "supplement", "table", counts, models.needs_efforts,
+        paper="3,993,222 and 4,715,362",
+    ),
+    Artifact(
+        "S2", "Epochs and time", "supplement", "table", efforts, models.needs_efforts,
+        paper="200 epochs, best near 100",
+    ),
+    Artifact(
+        "X-N", "A narrative followed over time", "repository", "figure", story_figure,
+        models.needs_followed, models.STORIES, "narrative 165_4, CCC .734",
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Other processors, tried without having them: `make test-elsewhere`."""

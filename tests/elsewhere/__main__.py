@@ -1,0 +1,65 @@
+"""`python -m tests.elsewhere suite|numbers`: the tables of other processors."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.elsewhere.moved import table_of_moves
+from tests.elsewhere.processors import SINGLE, WHOLE, Processor, environment_of
+
+ROOT = Path(__file__).parents[2]
+QUICK = ("-m", "not slow and not browser", "tests")
+ALL = ("--doctest-modules", "src", "tests")
+
+
+def main() -> None:
+    """Whole machines run the whole suite, single libraries the quick part; exit code 1 if red."""
+    parser = argparse.ArgumentParser(prog="make test-elsewhere")
+    parser.add_argument("what", choices=["suite", "numbers"])
+    parser.add_argument("--jobs", default="2", help="tests side by side")
+    parser.add_argument("--only", default="", help="part of a processor's name")
+    given = parser.parse_args()
+    if given.what == "numbers":
+        print(table_of_moves([*WHOLE, *SINGLE]))
+        return
+    asked = [(processor, ALL) for processor in WHOLE] + [(processor, QUICK) for processor in SINGLE]
+    reds = 0
+    print("| processor | tests | passed | failed | seconds |\n|---|---|---|---|---|", flush=True)
+    for processor, which in asked:
+        if given.only in processor.name:
+            reds += suite(processor, which, given.jobs)
+    sys.exit(reds > 0)
+
+
+def suite(processor: Processor, which: Sequence[str], jobs: str) -> int:
+    """Runs tests under a processor's settings and prints one row; gives the number that failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tests.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-n", jobs, f"--junitxml={file}", *which]
+        started = time.perf_counter()
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True
+        )
+        seconds = time.perf_counter() - started
+        if not file.is_file():
+            sys.exit(f"pytest ended with {done.returncode} and no results:\n{done.stdout[-2000:]}")
+        tests = ElementTree.parse(file).getroot().findall(".//testcase")
+    red = [t for t in tests if t.find("failure") is not None or t.find("error") is not None]
+    skipped = sum(t.find("skipped") is not None for t in tests)
+    part = "all" if which == ALL else "quick"
+    passed = len(tests) - len(red) - skipped
+    print(f"| {processor.name} | {part} | {passed} | {len(red)} | {seconds:.0f} |", flush=True)
+    for test in red:
+        print(f"  {test.get('classname')}::{test.get('name')}", file=sys.stderr, flush=True)
+    return len(red)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Which numbers of an audit move between processors, and by how much."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.elsewhere.processors import Processor, environment_of
+
+HERE = Processor("this machine, 1 thread", {"OMP_NUM_THREADS": "1"})
+FORMS = {"own model": "bilstm+additive", "BERT": "transformer", "trained there": "anew"}
+BATCHES = (1, 7, 64)
+"""Documents read together; 64 is what an audit does."""
+
+
+def audited(folder: Path, processor: Processor, what: str, batch: int = 64) -> dict[str, Any]:
+    """The findings of one audit by a process of its own, under a processor's settings."""
+    command = [sys.executable, "-m", "tests.elsewhere.one_audit", str(folder), what, str(batch)]
+    root = Path(__file__).parents[2]
+    environment = environment_of(processor) | {"PYTHONPATH": str(root)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr[-3000:])
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def table_of_moves(processors: Sequence[Processor]) -> str:
+    """A row for each processor: how many numbers moved, the largest move, and the verdict."""
+    titles = " | ".join(f"{name}: moved, most, verdict" for name in FORMS)
+    lines = [
+        f"| read on | {titles} |",
+        "|---" * (len(FORMS) + 1) + "|",
+    ]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        asked = [(HERE, batch) for batch in BATCHES] + [(p, 64) for p in processors]
+        before = {what: audited(folder, HERE, what) for what in FORMS.values()}
+        for processor, batch in asked:
+            name = processor.name if batch == 64 else f"{processor.name}, {batch} at a time"
+            cells = [
+                _cell(before[what], audited(folder, processor, what, batch))
+                for what in FORMS.values()
+            ]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+            print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+def _cell(one: dict[str, Any], other: dict[str, Any]) -> str:
+    """How many numbers differ between two audits, the largest difference, and the verdict."""
+    moves = list(_moves(one, other))
+    moved = [move for move in moves if move > 0]
+    word = other["verdict"]["word"]
+    said = word if word == one["verdict"]["word"] else f"**{word}**"
+    return f"{len(moved)} of {len(moves)}, {max(moves):.1e}, {said}"
+
+
+def _moves(one: Any, other: Any) -> Iterator[float]:
+    """Differences of the numbers at the same place of two findings, relative where above 1."""
+    if isinstance(one, dict):
+        for name in one.keys() & other.keys():
+            yield from _moves(one[name], other[name])
+    elif isinstance(one, list):
+        for first, second in zip(one, other, strict=True):
+            yield from _moves(first, second)
+    elif isinstance(one, float | int) and not isinstance(one, bool):
+        if not (math.isfinite(one) and isinstance(other, float | int)):
+            yield 0.0 if str(one) == str(other) else math.inf
+        else:
+            yield abs(one - other) / max(1.0, abs(one))

@@ -1,0 +1,58 @@
+"""Audited runs side by side."""
+
+from pathlib import Path
+
+import pytest
+
+from heedful.errors import InputError
+from heedful.jobs.compare import compare
+from heedful.runs import RunFolder, read_json, write_json
+from tests.demo_run import demo
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("plain", "tied"):
+        demo(folder / name, test=30, train=60, epochs=1)
+    verdict = read_json(folder / "tied" / "findings" / "verdict.json")
+    write_json(
+        folder / "tied" / "findings" / "verdict.json",
+        verdict | {"word": "yes", "sentence": "<script>alert(1)</script>"},
+    )
+    return [folder / "plain", folder / "tied"]
+
+
+def test_verdicts_tests_and_measures_stand_side_by_side(runs: list[Path], tmp_path: Path) -> None:
+    found = compare(runs, tmp_path / "page.html")
+    page = found.page.read_text()
+    assert [one.run for one in found.columns] == ["plain", "tied"]
+    assert [one["verdict"] for one in found.to_json()["runs"]][1] == "yes"
+    assert "2 runs side by side" in page
+    for name in ("substitution", "erasure", "decisions changed"):
+        assert name in page
+    assert page.count("<th>tied</th>") >= 2
+    assert any(line.startswith("tied ") for line in found.lines())
+
+
+def test_the_page_is_self_contained_and_runs_nothing(runs: list[Path], tmp_path: Path) -> None:
+    page = compare(runs, tmp_path / "page.html").page.read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+
+
+def test_other_documents_are_said(runs: list[Path], tmp_path: Path) -> None:
+    RunFolder.open(runs[1]).update(corpus="something else")
+    assert "different documents" in compare(runs, tmp_path / "page.html").notes[0]
+    RunFolder.open(runs[1]).update(corpus="")
+
+
+def test_one_run_or_one_without_an_audit_is_refused(runs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="at least two"):
+        compare(runs[:1])
+    RunFolder.create(tmp_path / "new", {"kind": "train"})
+    with pytest.raises(InputError, match="has not been audited"):
+        compare([runs[0], tmp_path / "new"])

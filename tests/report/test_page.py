@@ -1,0 +1,387 @@
+"""The page is made of a run's files alone, holds all it needs, and shows text as text."""
+
+import json
+import math
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from heedful.audits.finding import Finding, Measure
+from heedful.errors import InputError
+from heedful.importance import explain
+from heedful.models import decide, erase, identity, read, uniform
+from heedful.report import choose, describe, render
+from heedful.report.instances import DISAGREES, FLIPS, PLAIN, SHOWN_UNITS, WRONG, shown_units
+from heedful.report.page import embedded
+from heedful.report.scales import SCALES, scales_of
+from heedful.runs import RunFolder, write_json
+from heedful.statistics.estimates import Estimate
+from tests.demo_run import VERDICT
+from tests.tiny import NonLinear, batch_of, classifier
+
+EVIL = (
+    "<script>alert(1)</script>",
+    "</script><b>",
+    "<!--",
+    "<img src=x onerror=alert(2)>",
+    '"quotes"',
+    "'&amp;",
+    "\u202eevil",
+    "שלום",
+    "𝒳",
+    "\u2028",
+)
+
+
+class Parsed(HTMLParser):
+    """What a browser would make of the page: elements, attributes, text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text: list[str] = []
+        self.scripts: dict[str, str] = {}
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self._inside = dict(attrs).get("type") or "code" if tag == "script" else ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.scripts[self._inside] = self.scripts.get(self._inside, "") + data
+        else:
+            self.text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+
+def finding(audit: str = "confidence", **fields: Any) -> Finding:
+    estimate = Estimate(0.9, 0.85, 0.95, 100, "bootstrap-t", undefined=2)
+    values = {
+        "audit": audit,
+        "question": "How sure?",
+        "answer": "Very sure.",
+        "measures": (Measure("single-unit confidence", estimate, "correct"),),
+        "chart": "no such chart",
+        "notes": ("3 of 100 documents are empty; see `notes`.",),
+    }
+    return Finding(**(values | fields))
+
+
+def instances(units: tuple[str, ...] = ("good", "film")) -> dict[str, Any]:
+    n = len(units)
+    entry = {
+        "id": "one",
+        "units": list(units),
+        "gold": 1,
+        "decision": 1,
+        "probabilities": [0.25, 0.75],
+        "attention": [1 / n] * n,
+        "importance": {"attention": [1 / n] * n},
+        "unit_logits": [[0.0, 1.0]] * n,
+        "offset": [0.0, 0.0],
+        "evidence": None,
+        "tags": [],
+        "disagreement": None,
+        "length": n,
+    }
+    methods = [{"name": "attention", "sentence": "The weight."}]
+    classes = ["negative", "positive"]
+    return {"classes": classes, "methods": methods, "linear": True, "documents": 7} | {
+        "instances": [entry]
+    }
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    configuration = {"kind": "train", "recipe": "bilstm+additive", "corpus": "planted:2", "seed": 0}
+    run = RunFolder.create(tmp_path / "run", configuration)
+    write_json(run.findings / "confidence.json", finding())
+    write_json(run.findings / "verdict.json", VERDICT)
+    write_json(run.findings / "instances.json", instances())
+    return run
+
+
+def page_of(run: RunFolder) -> Parsed:
+    return Parsed(render(run.path).read_text("utf-8"))
+
+
+def test_the_page_answers_with_its_tests_advice_and_numbers(run: RunFolder) -> None:
+    text = " ".join(" ".join(page_of(run).text).split())
+    for expected in (
+        "Partly",
+        "provisional",
+        VERDICT["sentence"],
+        "bilstm+additive",
+        "planted:2",
+        "0.31 [0.27, 0.35]",
+        "not measured",
+        "contradicts",
+        VERDICT["advice"][0],
+        "How sure?",
+        "Very sure.",
+        "single-unit confidence",
+        "0.85, 0.95",
+        "Tutek and Šnajder 2020, Table 3",
+        "1 of 7 documents",
+    ):
+        assert expected in text
+
+
+def test_the_page_is_self_contained(run: RunFolder) -> None:
+    page = render(run.path).read_text("utf-8")
+    parsed = Parsed(page)
+    assert not re.findall(r"https?:|//[a-z]+\.|@import|url\((?!#)", page)
+    loading = {"src", "srcset", "action", "data", "poster"}
+    assert not [a for a in parsed.attributes if a[1] in loading]
+    links = [value for _, name, value in parsed.attributes if name in ("href", "xlink:href")]
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+    assert not {"link", "iframe", "object", "embed", "base"} & set(parsed.tags)
+    policy = next(v for _, n, v in parsed.attributes if n == "content" and "default-src" in v)
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+
+
+def test_links_inside_the_page_lead_somewhere_and_ids_are_unique(run: RunFolder) -> None:
+    parsed = page_of(run)
+    ids = [value for _, name, value in parsed.attributes if name == "id"]
+    links = [v[1:] for _, n, v in parsed.attributes if n == "href" and v.startswith("#")]
+    assert len(ids) == len(set(ids))
+    assert set(links) <= set(ids)
+
+
+def test_figures_are_kept_as_files_of_their_own(run: RunFolder) -> None:
+    run.metrics.write_text(json.dumps({"epoch": 1, "loss": 0.5, "dev_loss": 0.6}) + "\n")
+    render(run.path)
+    assert {path.name for path in run.figures.iterdir()} == {"confidence.svg", "training.svg"}
+    assert (run.figures / "confidence.svg").read_text("utf-8").startswith("<svg xmlns=")
+
+
+def test_rendering_again_gives_the_same_bytes(run: RunFolder) -> None:
+    first = render(run.path).read_bytes()
+    assert render(run.path).read_bytes() == first
+
+
+def page_with(run: RunFolder, text: str) -> Parsed:
+    """The page when every text that comes from data is this one."""
+    shown = instances((text, "good")) | {"classes": [text, "positive"]}
+    tests = [{"name": text, "sentence": text, "outcome": "mixed", "audit": text, "value": 0.5}]
+    verdict = VERDICT | {"sentence": text, "advice": [text], "tests": tests}
+    write_json(run.findings / "instances.json", shown)
+    write_json(run.findings / "verdict.json", verdict)
+    bad = finding(question=text, answer=text, notes=(text,))
+    write_json(run.findings / "confidence.json", bad)
+    parsed = page_of(run)
+    assert json.loads(parsed.scripts["application/json"]) == shown
+    return parsed
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_text_from_data_is_shown_and_never_becomes_markup(run: RunFolder, evil: str) -> None:
+    clean, parsed = page_with(run, "plain"), page_with(run, evil)
+    assert parsed.tags == clean.tags
+    assert [a[:2] for a in parsed.attributes] == [a[:2] for a in clean.attributes]
+    assert parsed.scripts["code"] == clean.scripts["code"]
+    assert sum(evil in piece for piece in parsed.text) >= 7
+
+
+def test_embedded_json_cannot_end_its_element() -> None:
+    value = {"</script>": ["<!--", "&", "\u2028", "é"]}
+    text = embedded(value)
+    assert json.loads(text) == value
+    assert not set("<>&") & set(text)
+    assert text.isascii()
+
+
+def test_half_surrogates_do_not_stop_the_page(run: RunFolder) -> None:
+    write_json(run.findings / "confidence.json", finding(answer="bad \ud800 text"))
+    assert "bad ? text" in render(run.path).read_text("utf-8")
+
+
+def test_a_run_without_findings_still_has_a_page(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "new", {"kind": "train", "recipe": "none+dot"})
+    text = " ".join(page_of(run).text)
+    assert "Cannot tell" in text
+    assert "no findings yet" in text
+
+
+def test_what_is_not_a_run_or_a_finding_is_refused_in_a_sentence(run: RunFolder) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        render(run.path / "elsewhere")
+    write_json(run.findings / "odd.json", {"audit": "odd"})
+    with pytest.raises(InputError, match=r"odd\.json is not a finding"):
+        render(run.path)
+
+
+def test_damaged_files_are_named(run: RunFolder) -> None:
+    write_json(run.findings / "confidence.json", finding(chart="confidence", drawn={"units": {}}))
+    with pytest.raises(InputError, match=r"confidence\.json holds a chart"):
+        render(run.path)
+    write_json(run.findings / "confidence.json", finding())
+    for odd in ([], "text", {"instances": 3}, {"instances": ["x"]}):
+        write_json(run.findings / "instances.json", odd)
+        with pytest.raises(InputError, match=r"instances\.json holds no instances"):
+            render(run.path)
+    write_json(run.findings / "instances.json", instances(("a", "good")))
+    run.metrics.write_text('{"epoch": 1, "lo')
+    with pytest.raises(InputError, match=r"metrics\.jsonl, line 1, is damaged"):
+        render(run.path)
+
+
+def test_seed_0_is_a_seed(run: RunFolder) -> None:
+    from heedful.report.page import _facts
+
+    shown = {"documents": 0}
+    facts = _facts(run.record, {}, shown)
+    assert facts["Seed"] == "0"
+    bare = {"configuration": {"seed": 0}, "created": ""}
+    assert _facts(bare, {}, shown) == {"Seed": "0"}
+
+
+def test_a_broken_verdict_is_refused(run: RunFolder) -> None:
+    write_json(run.findings / "verdict.json", {"word": "perhaps"})
+    with pytest.raises(InputError, match="holds no verdict"):
+        render(run.path)
+
+
+def test_our_number_stands_on_the_published_scale() -> None:
+    (scale,) = scales_of(finding())
+    rows = {row["label"]: row for row in scale["rows"]}
+    top = 0.95  # the axis runs from 0 to the largest number on it, the end of our interval
+    assert rows["this model"]["at"] == pytest.approx(100 * 0.9 / top, abs=0.01)
+    assert rows["BiLSTM, SST"]["at"] == pytest.approx(100 * 0.712 / top, abs=0.01)
+    assert scales_of(finding(measures=())) == []
+    assert all(math.isfinite(v) for found in SCALES.values() for s in found for _, v in s.values)
+
+
+# ------------------------------------------------------------------------- which instances
+
+
+def rows_of(flips: set[str], apart: set[str], wrong: set[str], names: list[str]) -> dict[str, Any]:
+    single = pd.DataFrame({"instance": names, "ranking": "attention"})
+    single["top_flips"] = [name in flips for name in names]
+    agreed = pd.DataFrame({"instance": names, "first": "attention", "second": "leave-one-out"})
+    agreed["tau"] = [0.0 if name in apart else 0.9 for name in names]
+    decided = pd.DataFrame({"instance": names, "label": 0})
+    decided["decision"] = [int(name in wrong) for name in names]
+    return {"single-erasure": single, "agreement": agreed, "confidence": decided}
+
+
+def test_instances_are_tagged_by_what_the_audits_found() -> None:
+    names = list("abcd")
+    tags = choose(rows_of({"a"}, {"a", "b"}, {"c"}, names), names, 10)
+    assert tags == {"a": (FLIPS, DISAGREES), "b": (DISAGREES,), "c": (WRONG,), "d": (PLAIN,)}
+
+
+def test_every_kind_gets_its_share_and_the_draw_is_keyed() -> None:
+    names = [f"n{i}" for i in range(1000)]
+    rows = rows_of(set(names[:500]), set(), set(names[500:503]), names)
+    tags = choose(rows, names, 40, seed=1)
+    assert len(tags) == 40
+    kinds = Counter(tag for found in tags.values() for tag in found)
+    assert kinds[WRONG] == 3  # all that there are
+    assert kinds[FLIPS] >= 12
+    assert kinds[PLAIN] >= 10
+    assert list(tags) == [name for name in names if name in tags]
+    assert tags == choose(rows, names, 40, seed=1)
+    assert set(tags) != set(choose(rows, names, 40, seed=2))
+    # The draw goes by id, so the order of the corpus does not matter.
+    assert set(tags) == set(choose(rows, names[::-1], 40, seed=1))
+
+
+def test_without_rows_everything_is_plain() -> None:
+    assert choose({}, ["a", "b"], 1).popitem()[1] == (PLAIN,)
+
+
+# ---------------------------------------------------------------- numbers the page decides by
+
+
+def page_probabilities(entry: dict[str, Any], weights: Any, is_flat: bool = False) -> np.ndarray:
+    """The page's arithmetic: softmax(offset + Σ w z / Σ w)."""
+    said = [list(z) for z in entry["unit_logits"]]
+    if is_flat and "rest" in entry:
+        said[-1] = entry["rest"]["flat"]
+    weights = np.asarray(weights, dtype=float)
+    logits = np.array(entry["offset"]) + weights @ np.array(said) / weights.sum()
+    return np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+
+
+def test_entries_decide_as_the_model_does() -> None:
+    model = classifier("bigru+additive")
+    reading = read(model, batch_of())
+    entries = describe(model, reading, explain(model, reading), {"document 1": ("x",)})
+    assert [entry["id"] for entry in entries] == list(reading.names)
+    assert entries[1]["tags"] == ["x"]
+    for row, entry in enumerate(entries):
+        n = len(entry["units"])
+        whole = decide(model, reading, identity(reading))[row, 0].softmax(-1).numpy()
+        assert page_probabilities(entry, entry["attention"]) == pytest.approx(whole, abs=1e-8)
+        assert entry["probabilities"] == pytest.approx(whole, abs=1e-8)
+        assert entry["units"] == list(reading.texts[row])
+        for unit in range(n if n > 1 else 0):
+            gone = torch.zeros(len(entries), 1, reading.mask.shape[1], dtype=torch.bool)
+            gone[row, 0, unit] = True
+            expected = decide(model, reading, erase(gone))[row, 0].softmax(-1).numpy()
+            weights = [0 if i == unit else w for i, w in enumerate(entry["attention"])]
+            assert page_probabilities(entry, weights) == pytest.approx(expected, abs=1e-8)
+
+
+def test_long_documents_are_folded_without_changing_a_decision() -> None:
+    model = classifier("none+additive")
+    reading = read(model, batch_of(((SHOWN_UNITS + 50,), (3,))))
+    long, short = describe(model, reading, explain(model, reading, ("attention", "random")))
+    assert "rest" not in short
+    assert len(long["units"]) == SHOWN_UNITS + 1
+    assert long["units"][-1] == "… 50 more"
+    assert long["rest"]["count"] == 50
+    assert sum(long["attention"]) == pytest.approx(1, abs=1e-8)
+    assert sum(long["rest"]["members"]) == pytest.approx(1, abs=1e-3)
+    whole = reading.logits[0].softmax(-1).numpy()
+    assert page_probabilities(long, long["attention"]) == pytest.approx(whole, abs=1e-8)
+    flat = decide(model, reading, uniform(reading))[0, 0].softmax(-1).numpy()
+    even = [1] * SHOWN_UNITS + [50]
+    assert page_probabilities(long, even, is_flat=True) == pytest.approx(flat, abs=1e-8)
+    top = int(reading.attention[0].argmax())
+    assert top in long["positions"]
+
+
+def test_the_most_attended_units_are_shown_wherever_they_stand() -> None:
+    attention = np.full(SHOWN_UNITS + 100, 1e-4)
+    attention[-3] = 0.5
+    assert len(attention) - 3 in shown_units(attention)
+    assert len(shown_units(attention)) == SHOWN_UNITS
+    assert shown_units(np.ones(5)).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_weights_too_small_for_a_double_keep_their_scores() -> None:
+    model = classifier("none+dot", sharpness=60.0)
+    reading = read(model, batch_of())
+    found = describe(model, reading, {})
+    tiny = [bool((reading.attention[i][reading.mask[i]] < 1e-290).any()) for i in range(4)]
+    assert any(tiny)
+    assert ["scores" in entry for entry in found] == tiny
+
+
+def test_another_head_brings_its_answers_along() -> None:
+    model = NonLinear(classifier("bigru+additive"), torch.nn.Tanh())
+    reading = read(model, batch_of())
+    entry = describe(model, reading, {"attention": reading.attention})[2]
+    assert "unit_logits" not in entry
+    n = len(entry["units"])
+    assert np.shape(entry["erasures"]) == (n, 3)
+    assert np.shape(entry["cumulative"]) == (n + 1, 3)
+    first = int(reading.attention[2].argmax())
+    assert entry["erasures"][first] == pytest.approx(entry["cumulative"][1], abs=1e-6)
+    assert entry["cumulative"][0] == pytest.approx(entry["probabilities"], abs=1e-5)

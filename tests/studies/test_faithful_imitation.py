@@ -1,0 +1,112 @@
+"""The trained adversary: decide alike, attend elsewhere."""
+
+from math import log
+
+import numpy as np
+import pytest
+import torch
+
+from heedful.corpora import EncodedCorpus, encode, planted
+from heedful.errors import InputError
+from heedful.models import Penalties, build, parse, read
+from heedful.studies.faithful.distances import distances
+from heedful.studies.faithful.imitation import imitate, objective, remember
+from heedful.training import TrainConfig, fit
+from tests.tiny import batch_of, classifier
+
+FAST = TrainConfig(epochs=3, learning_rate=1e-2, batch_size=16, patience=2)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> EncodedCorpus:
+    return encode(planted(2, "short", 2, {"train": 120, "dev": 40, "test": 40}))
+
+
+@pytest.fixture(scope="module")
+def first(corpus: EncodedCorpus):
+    recipe = parse("bilstm+additive", embedding_dim=12, width=12, one_logit=True)
+    model = build(recipe.model, corpus.vocabulary, corpus.classes)
+    fit(model, corpus, TrainConfig(epochs=3, learning_rate=1e-2, batch_size=16))
+    return model.eval()
+
+
+def test_the_objective_is_its_definition_worked_out_by_hand() -> None:
+    model, batch = classifier("bilstm+additive", classes=2), batch_of(((2,), (3,)))
+    passed = model(batch)
+    probability = torch.tensor([[0.7, 0.3], [0.2, 0.8]], dtype=torch.float64)
+    attention = torch.tensor([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]], dtype=torch.float64)
+    found = objective(passed, probability, attention, 0.5).detach()
+    own = passed.attended.scores.softmax(-1).detach().numpy()
+    output = passed.logits.softmax(-1).detach().numpy()
+    for row, length in enumerate((2, 3)):
+        p, q = own[row, :length], attention[row, :length].numpy()
+        m = (p + q) / 2
+        jsd = (p * np.log(p / m)).sum() / 2 + (q * np.log(q / m)).sum() / 2
+        tvd = abs(output[row, 1] - float(probability[row, 1]))
+        assert float(found[row]) == pytest.approx(tvd - 0.5 * jsd, rel=1e-9)
+    by_kl = objective(passed, probability, attention, 0.5, "kl").detach()
+    p, q = own[1], attention[1].numpy()
+    tvd = abs(output[1, 1] - 0.8)
+    assert float(by_kl[1]) == pytest.approx(tvd - 0.5 * (p * np.log(p / q)).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("divergence", ["jsd", "kl"])
+def test_gradients_are_finite_with_padding_and_without_weight(divergence: str) -> None:
+    model, batch = classifier("bilstm+additive", classes=2), batch_of(((1,), (4,)))
+    attention = torch.tensor([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0]]).double()
+    probability = torch.full((2, 2), 0.5).double()
+    objective(model(batch), probability, attention, 1.0, divergence).sum().backward()
+    assert all(bool(torch.isfinite(p.grad).all()) for p in model.parameters() if p.grad is not None)
+
+
+def test_what_is_remembered_is_the_reading(corpus: EncodedCorpus, first) -> None:
+    memory = remember(first, [corpus.splits["dev"]])
+    (rows,) = distances([first], first, corpus.splits["dev"])
+    assert set(memory.attention) == set(rows["instance"])
+    assert rows["jsd"].max() < 1e-12
+    assert rows["tvd"].max() < 1e-12
+    batch = first.batch(["a dull film", "good"])
+    reading = read(first, batch)
+    name = corpus.splits["dev"].names[0]
+    probability, attention = memory.of([name], 60, "cpu")
+    assert attention.shape == (1, 60)
+    assert float(attention.sum()) == pytest.approx(1)
+    assert float(probability.sum()) == pytest.approx(1)
+    assert reading.attention.shape[0] == 2
+
+
+def test_a_stronger_adversary_attends_farther_away(corpus: EncodedCorpus, first) -> None:
+    near, far = (imitate(first, corpus, strength, FAST, seed=9) for strength in (0.0, 1.0))
+    test = corpus.splits["test"]
+    one, two = distances([near.model, far.model], first, test)
+    assert one.equals(distances([near.model], first, test)[0])  # each as if it were alone
+    assert two["jsd"].mean() > one["jsd"].mean()
+    assert one["jsd"].between(0, log(2)).all()
+    assert far.loss < near.loss
+    assert near.epochs <= 3
+
+
+def test_the_same_seed_gives_the_same_adversary(corpus: EncodedCorpus, first) -> None:
+    one, two = (imitate(first, corpus, 0.1, FAST, seed=4) for _ in range(2))
+    weights = zip(one.model.parameters(), two.model.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in weights)
+
+
+def test_an_adversary_of_a_tied_model_is_tied_too(corpus: EncodedCorpus, first) -> None:
+    free = imitate(first, corpus, 0.1, FAST, seed=4)
+    tied = imitate(first, corpus, 0.1, FAST, Penalties(tying=30.0), seed=4)
+    batch = first.batch(["the film was good and the food was dull"])
+
+    def apart(model) -> float:
+        inputs = model.embed(batch)
+        states = model.from_inputs(inputs, batch).word_states
+        return float((states - inputs).detach().norm())
+
+    assert apart(tied.model) < apart(free.model)
+
+
+def test_bad_strengths_and_divergences_are_refused(corpus: EncodedCorpus, first) -> None:
+    with pytest.raises(InputError, match="from 0 up"):
+        imitate(first, corpus, -1.0, FAST)
+    with pytest.raises(InputError, match="divergence"):
+        imitate(first, corpus, 0.1, FAST, divergence="euclid")

@@ -1,0 +1,171 @@
+"""Remedies trained side by side are those trained alone."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from heedful.corpora import EncodedCorpus, encode, planted
+from heedful.errors import InputError
+from heedful.models import Penalties, build, parse
+from heedful.runs.randomness import seeded
+from heedful.studies.faithful.drift import Drift
+from heedful.studies.faithful.imitation import imitate
+from heedful.studies.faithful.remedy_stack import (
+    RemedyStack,
+    _RemedyRun,
+    fit_remedies,
+    imitate_together,
+)
+from heedful.training import TrainConfig, fit, objectives
+from tests.tiny import DIM, WORDS, batch_of
+
+CONFIG = TrainConfig(
+    epochs=2, learning_rate=1e-2, batch_size=16, optimiser="amsgrad", weight_decay=1e-5,
+    decay="all but attention", patience=0, select="f1", order_seed=5,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def corpus() -> EncodedCorpus:
+    return encode(planted(2, "short", 6, {"train": 60, "dev": 24, "test": 20}))
+
+
+def fresh(corpus: EncodedCorpus, recipe: str, seed: int = 0, **settings: object):
+    sizes = {"embedding_dim": 6, "width": 6, "marks": True, "one_logit": True} | settings
+    config = parse(recipe, **sizes).model
+    return build(config, corpus.vocabulary, corpus.classes, seed).double()
+
+
+SHAPES = [
+    ("bilstm+additive", {}),
+    ("bilstm+scaled-dot+concat", {}),
+    ("bilstm*2+additive+residual", {}),
+    ("bilstm+scaled-dot", {"instance_query": True}),
+    ("bilstm+additive", {"marks": False, "one_logit": False}),
+    ("none+additive", {"marks": False}),
+]
+
+
+@pytest.mark.parametrize(("recipe", "settings"), SHAPES)
+def test_a_stacked_pass_is_that_of_each_model(recipe: str, settings: dict[str, object]) -> None:
+    sizes = {"embedding_dim": DIM, "width": DIM, "marks": True, "one_logit": True} | settings
+    config = parse(recipe, **sizes).model
+    models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(3)]
+    batch = batch_of()
+    expected = [model(batch) for model in models]
+    seen = RemedyStack(models, "cpu").seen(batch.ids, batch.mask)
+    for row, passed in enumerate(expected):
+        torch.testing.assert_close(seen.logits[row], passed.logits)
+        mask = batch.mask
+        torch.testing.assert_close(seen.values[row][mask], passed.attended.values[mask])
+        torch.testing.assert_close(seen.states[row][mask], passed.word_states[mask])
+
+
+@pytest.mark.parametrize(("recipe", "settings"), SHAPES[:3])
+def test_stacked_training_is_training_alone(
+    corpus: EncodedCorpus, recipe: str, settings: dict[str, object]
+) -> None:
+    strengths = (0.0, 3.0) if "concat" not in recipe else (0.0, 0.0)
+    seeds = (0, 1)
+    together = [fresh(corpus, recipe, seed, **settings) for seed in seeds]
+    penalties = [Penalties(tying=strength) for strength in strengths]
+    drifts = fit_remedies(together, corpus, CONFIG, penalties, seeds=seeds)
+    for model, seed, penalty, drift in zip(together, seeds, penalties, drifts, strict=True):
+        alone, observer = fresh(corpus, recipe, seed, **settings), Drift()
+        fit(alone, corpus, CONFIG, penalty, seed=seed, observers=[observer])
+        for (name, ours), theirs in zip(model.named_parameters(), alone.parameters(), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-8, msg=name)
+        assert drift[-1]["embedding"] == pytest.approx(observer.entries[-1]["embedding"])
+        assert drift[-1]["apart"] == pytest.approx(observer.entries[-1]["apart"], nan_ok=True)
+
+
+@pytest.mark.parametrize("over", ["documents", "words"])
+def test_masked_words_add_what_one_model_adds(corpus: EncodedCorpus, over: str) -> None:
+    config = parse("bilstm+additive+mlm:1", embedding_dim=DIM, width=DIM, marks=True).model
+    models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(2)]
+    penalties = [Penalties(masked_words=e, masked_over=over) for e in (0.5, 2.0)]
+    batch = batch_of()
+    run = _RemedyRun(models, corpus, CONFIG, penalties, (0, 1), "cpu")
+    with seeded(3):
+        seen, added = run._penalised(batch)
+    with seeded(3):
+        corrupted, chosen = objectives.corrupt(batch.ids, batch.mask, len(WORDS))
+    assert seen.logits.shape[:2] == (2, len(batch))
+    for row, model in enumerate(models):
+        states = model(replace(batch, ids=corrupted)).word_states
+        guessed = objectives.guesses(model, states, batch.ids, chosen, over)
+        expected = penalties[row].masked_words * float(guessed.detach())
+        assert float(added[row].detach()) == pytest.approx(expected, rel=1e-9)
+
+
+def test_hidden_words_teach_a_stacked_model_what_they_teach_one_alone(
+    corpus: EncodedCorpus,
+) -> None:
+    config = parse("bilstm+additive+mlm:1", embedding_dim=DIM, width=DIM, marks=True).model
+    penalty, batch = Penalties(masked_words=0.7), batch_of()
+    alone = build(config, WORDS, ("no", "yes"), 1).double()
+    models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(2)]
+    run = _RemedyRun(models, corpus, CONFIG, [penalty] * 2, (0, 1), "cpu")
+    with seeded(3):
+        run._penalised(batch)[1].sum().backward()
+    with seeded(3):
+        objectives.with_penalties(alone, batch, penalty).added.backward()
+    expected = {name: weight.grad for name, weight in alone.named_parameters()}
+    assert expected["level.encoder.marks"] is not None
+    for name, weight in run.stack.named_parameters():
+        if expected[name] is not None:
+            torch.testing.assert_close(weight.grad[1], expected[name], msg=name)
+
+
+def test_masked_words_leave_stacked_tables_frozen(corpus: EncodedCorpus) -> None:
+    models = [fresh(corpus, "bilstm+additive+mlm:1", seed) for seed in range(2)]
+    before = [model.embedding.weight.clone() for model in models]
+    fit_remedies(models, corpus, CONFIG, [Penalties(masked_words=1.0)] * 2, seeds=(0, 1))
+    for model, table in zip(models, before, strict=True):
+        assert torch.equal(model.embedding.weight, table)
+
+
+def test_stacked_adversaries_are_those_trained_alone(corpus: EncodedCorpus) -> None:
+    first = fresh(corpus, "bilstm+additive").float()
+    fit(first, corpus, CONFIG)
+    config = replace(CONFIG, order_seed=None)
+    (found,) = imitate_together([first], corpus, (0.0, 0.5), config, seeds=[3])
+    assert found[1].loss < found[0].loss
+    alone = imitate(first, corpus, 0.5, config, seed=3)
+    # Their batches come in another order; both push attention away from where it was.
+    assert found[1].loss == pytest.approx(alone.loss, abs=0.15)
+    assert not torch.equal(found[0].model.head.weight, found[1].model.head.weight)
+
+
+def test_adversaries_of_several_models_are_those_of_each(corpus: EncodedCorpus) -> None:
+    firsts = [fresh(corpus, "bilstm+additive", seed) for seed in range(2)]
+    strengths = (0.0, 0.5)
+    for divergence in ("jsd", "kl"):
+        together = imitate_together(
+            firsts, corpus, strengths, CONFIG, divergence=divergence, seeds=[8, 9]
+        )
+        for first, seed, found in zip(firsts, (8, 9), together, strict=True):
+            (alone,) = imitate_together(
+                [first], corpus, strengths, CONFIG, divergence=divergence, seeds=[seed]
+            )
+            for one, other in zip(found, alone, strict=True):
+                assert one.loss == pytest.approx(other.loss, abs=1e-6)
+                for name, weight in one.model.state_dict().items():
+                    torch.testing.assert_close(weight, other.model.state_dict()[name], msg=name)
+
+
+def test_what_cannot_be_stacked_is_refused(corpus: EncodedCorpus) -> None:
+    one = fresh(corpus, "bilstm+additive")
+    with pytest.raises(InputError, match="λ must be a number from 0 up, got -1"):
+        imitate_together([one], corpus, (0.0, -1.0), CONFIG, seeds=[0])
+    other = fresh(corpus, "bilstm+additive+concat")
+    with pytest.raises(InputError, match="same join"):
+        RemedyStack([one, other], "cpu")
+    with pytest.raises(InputError, match="cannot be stacked"):
+        RemedyStack([fresh(corpus, "conv+additive")], "cpu")
+    config, wide = replace(CONFIG, balanced=True), fresh(corpus, "bilstm+additive", width=8)
+    with pytest.raises(InputError, match="one by one"):
+        fit_remedies([one], corpus, config, [Penalties()], seeds=(0,))
+    with pytest.raises(InputError, match="set width"):
+        fit_remedies([wide], corpus, CONFIG, [Penalties(tying=1.0)], seeds=(0,))
