@@ -137,6 +137,11 @@ def seeds_of(plan: Plan, corpus: str, model: str) -> tuple[int, ...]:
     return plan.seeds[:FEW] if is_costly or is_shown else plan.seeds
 
 
+def fewer(plan: Plan, corpus: str) -> tuple[int, ...]:
+    """The seeds of what is trained beside the grid."""
+    return plan.seeds[:FEW] if corpus == "imdb" else plan.seeds
+
+
 def members(
     plan: Plan, corpus: str, model: str, scales: Sequence[str], seeds: Sequence[int] | None = None
 ) -> list[Member]:
@@ -183,8 +188,7 @@ def train_only(plan: Plan, corpus: str) -> Step[Tables]:
     Nothing in training reads as unknown, so models learn as in the grid: what differs is how dev
     and test are read, and nothing else.
     """
-    seeds = plan.seeds[:FEW] if corpus == "imdb" else plan.seeds
-    chosen = members(plan, corpus, "dp", ("10",), seeds)
+    chosen = members(plan, corpus, "dp", ("10",), fewer(plan, corpus))
     return word_steps.scored(
         text(plan, corpus), "dp,train-words", chosen, training(plan, "dp"), (), least=1
     )
@@ -203,8 +207,7 @@ POOLS: dict[str, dict[str, dict[str, float]]] = {
 def redrawn(plan: Plan, corpus: str, model: str) -> Step[Tables]:
     """X-5: large λ of a model, every seed on a split of its own."""
     whole = text(plan, "imdb-whole" if corpus == "imdb" else corpus)
-    seeds = plan.seeds[:FEW] if corpus == "imdb" else plan.seeds
-    chosen = members(plan, corpus, model, LARGE_SCALES, seeds)
+    chosen = members(plan, corpus, model, LARGE_SCALES, fewer(plan, corpus))
     config, pools = training(plan, model), POOLS[corpus]
     return word_steps.scored(whole, f"{model},redrawn", chosen, config, (), pools=pools)
 
@@ -223,10 +226,9 @@ SMALLEST = SCALES[0]
 
 def started(plan: Plan, corpus: str) -> Step[Tables]:
     """X-6: DP at λ = 0.001 from several starting scales."""
-    seeds = plan.seeds[:FEW] if corpus == "imdb" else plan.seeds
     starts = [
         Member(name, recipe(plan, corpus, "dp", SMALLEST, **start), seed)
-        for seed in seeds
+        for seed in fewer(plan, corpus)
         for name, start in STARTS.items()
     ]
     return word_steps.scored(text(plan, corpus), "dp,starts", starts, training(plan, "dp"), ())
@@ -246,6 +248,11 @@ def published_epoch(epoch: pd.Series[Any], rate: float = SLOW) -> pd.Series[Any]
     return epoch * (RATE / rate)
 
 
+def path_seeds(plan: Plan, corpus: str, model: str = "dp") -> tuple[int, ...]:
+    """The seeds of a watched run."""
+    return plan.seeds if corpus == "sst" else seeds_of(plan, corpus, model)
+
+
 def path(plan: Plan, corpus: str, model: str = "dp") -> Step[Tables]:
     """SGD on synthetic data (or, for DP, on SST), watched."""
     is_made = corpus in MADE
@@ -254,10 +261,9 @@ def path(plan: Plan, corpus: str, model: str = "dp") -> Step[Tables]:
         settings |= {"penalty": {"mu": 1e-3}, "wide start": {"embedding_start": 1.0}}
     if model == "dp-a":
         settings |= {"penalty": {"mu": 1e-3}}
-    seeds = plan.seeds if corpus == "sst" else seeds_of(plan, corpus, model)
     watched = [
         Member(name, recipe(plan, corpus, model, "10", **more), seed)
-        for seed in seeds
+        for seed in path_seeds(plan, corpus, model)
         for name, more in settings.items()
     ]
     epochs = EPOCHS["three" if corpus == "three" else model] if is_made else 25
