@@ -19,6 +19,7 @@ from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.studies.polarity import printed as paper
 from heedful.studies.polarity import steps
+from heedful.studies.polarity.word_steps import Tables
 
 Make = Callable[[Views], Made]
 FAR = 3.0
@@ -84,7 +85,7 @@ def accuracy_grid(views: Views) -> Made:
                 values = 100 * runs.loc[runs["setting"] == scale, "accuracy"]
                 keys = {"corpus": view.corpus, "model": model, "λ": scale}
                 spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-                found.append(row(keys, accuracy=over_seeds(values)) | {"s.d.": spread})
+                found.append(row(keys, accuracy=over_seeds(values, 0, 100)) | {"s.d.": spread})
         return found
 
     ours = views.table(of)
@@ -154,11 +155,15 @@ def token_counts(views: Views) -> Made:
     return Made(table, sentence="Classes from occurrences in training texts; γ = ±1 is included.")
 
 
+def _grid(view: View, model: str) -> Tables:
+    return view.of(steps.grid, model)
+
+
 def scatter(
     model: str,
     scales: Sequence[str],
     columns: Mapping[str, str],
-    grid: Callable[..., Any] = steps.grid,
+    trained: Callable[[View, str], Tables] = _grid,
 ) -> Make:
     """Scores of every classed word of the first seed against its frequency rank."""
 
@@ -166,7 +171,7 @@ def scatter(
         def of(view: View) -> list[dict[str, Any]]:
             found = []
             for scale in scales:
-                table = view.of(grid, model)["words"]
+                table = trained(view, model)["words"]
                 table = table[(table["setting"] == scale) & (table["seed"] == view.seeds[0])]
                 table = steps.with_classes(view, table)
                 table = in_order(view, table)
@@ -293,7 +298,7 @@ def penalty(views: Views) -> Made:
             columns = [c for c in table if str(c).startswith("attention/")]
             measured = {str(c): over_seeds(table[c]) for c in columns}
             measured |= {"V·W": over_seeds(table["V·W last"])}
-            measured |= {"accuracy": over_seeds(100 * table["accuracy"])}
+            measured |= {"accuracy": over_seeds(100 * table["accuracy"], 0, 100)}
             found.append(row({"corpus": view.corpus, "penalty": name}, **measured))
         return found
 
