@@ -6,7 +6,7 @@ table, one figure, two claims.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +71,7 @@ def _tables(view: View, recipe: str, audit: str) -> list[pd.DataFrame]:
 
 
 def _table(views: Views) -> Made:
-    def of(view: View) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for recipe in RECIPES:
             erased = _tables(view, recipe, "erasure")
             changed = _tables(view, recipe, "substitution")
@@ -85,8 +84,7 @@ def _table(views: Views) -> Made:
                 f"removed by {ranking}": average(erased, "fraction", {"ranking": ranking})
                 for ranking in RANKINGS
             }
-            found.append(row({"corpus": view.corpus, "model": recipe}, **measured))
-        return found
+            yield row({"corpus": view.corpus, "model": recipe}, **measured)
 
     table = views.table(of)
     return Made(table, sentence=_said(table))
@@ -104,15 +102,13 @@ def _said(table: pd.DataFrame) -> str:
 def _figure(views: Views) -> Made:
     from heedful.report.panels import boxes
 
-    def of(view: View) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for recipe in RECIPES:
             tables = _tables(view, recipe, "erasure")
             for ranking in RANKINGS:
                 values = per_instance(tables, "fraction", {"ranking": ranking})
                 keys = {"corpus": view.corpus, "model": recipe, "ranking": ranking}
-                found.append(keys | five_numbers(values.to_numpy()))
-        return found
+                yield keys | five_numbers(values.to_numpy())
 
     table = views.table(of)
     draw = partial(boxes, x="model", hue="ranking", panel="corpus", label="fraction removed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -179,25 +180,21 @@ def _entropy(views: Views) -> Made:
 def _counts_predict(views: Views) -> Made:
     """Count tables and expectation maximisation as predictors of attention."""
 
-    def one(view: View) -> list[dict[str, Any]]:
+    def one(view: View) -> Iterator[dict[str, Any]]:
         found = view.of(steps.compared)
-        rows = []
         for name in ("counts", "em", "proxy", "logistic"):
             if not found.has(f"top:attention~{name}"):
                 continue
             attention = found.curve(f"top:attention~{name}")
             gained = attention - found.curve(f"chance:{name}")
-            rows.append(
-                row(
-                    {"corpus": view.corpus, "predictor": name},
-                    **{
-                        "A(α,·)": attention.at(0).estimate(),
-                        "A(α,·) beyond chance": gained.at(0).estimate(),
-                        "A(·,βuf)": measures.highest(found, f"{name}~uniform").estimate(),
-                    },
-                )
+            yield row(
+                {"corpus": view.corpus, "predictor": name},
+                **{
+                    "A(α,·)": attention.at(0).estimate(),
+                    "A(α,·) beyond chance": gained.at(0).estimate(),
+                    "A(·,βuf)": measures.highest(found, f"{name}~uniform").estimate(),
+                },
             )
-        return rows
 
     table = views.table(one)
     gained = 100 * table.set_index("predictor")["A(α,·) beyond chance"]

@@ -6,7 +6,7 @@ has shorter sequences and narrower models; the contrasts are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -257,13 +257,11 @@ def _figure_6(views: Views) -> Made:
 def _figure_7(views: Views) -> Made:
     from heedful.report.panels import lines
 
-    def of(view: View) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for step, part in view[gamma(view.plan)].groupby("step"):
             for place in PLACES:
                 keys = {"training step": step, "state": place}
-                found.append(row(keys, **{"log-odds": over_seeds(part[place])}))
-        return found
+                yield row(keys, **{"log-odds": over_seeds(part[place])})
 
     table = views.table(of)
     draw = partial(lines, x="training step", y="log-odds", hue="state")
@@ -295,8 +293,7 @@ def overtaken(means: pd.DataFrame) -> str:
 def _table_e2(views: Views) -> Made:
     last = sizes(views.plan).training.steps
 
-    def of(view: View) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for role in ("control", "reordered"):
             run, flat = view.on(role).of(curves), view.on(role).of(uniform)
             final = run.groupby("seed")["accuracy"].last()
@@ -307,8 +304,7 @@ def _table_e2(views: Views) -> Made:
                 "uniform: loss": over_seeds(flat["loss"]),
             }
             keys = {"task": tasks(view.plan)[role].name, "seeds": len(final)}
-            found.append(row(keys, **measured))
-        return found
+            yield row(keys, **measured)
 
     table = views.table(of)
     said = [f"{one['task']}: {one['learnt']:.0%} of seeds learnt" for _, one in table.iterrows()]

@@ -16,9 +16,9 @@ from heedful.reproduction.view import View
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies.faithful.appendix import control_needs
 from heedful.studies.faithful.figures import ATTACKED, adversary_needs
-from heedful.studies.faithful.measures import gap, information_gain, instances, larger_drops
+from heedful.studies.faithful.measures import gap, information_gain, larger_drops
 from heedful.studies.faithful.models import DEEP, EDITS, EVIDENCE, MAIN, TUNED, Setting, searched
-from heedful.studies.faithful.steps import chosen, imitated, measured, minus, per_seed
+from heedful.studies.faithful.steps import chosen, imitated, instances, measured, minus, per_seed
 from heedful.studies.faithful.tables import informed, models, steps_of
 
 CLUSTERINGS = 3

@@ -16,7 +16,7 @@ from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import classification_scores, over_seeds
 from heedful.studies.faithful.models import DEEP, EDITS, MAIN, SMOKE, VARIANTS, Setting
-from heedful.studies.faithful.steps import adversaries, imitated, measured
+from heedful.studies.faithful.steps import adversaries, imitated, instances, measured
 from heedful.studies.faithful.tables import each_model, models, steps_of
 
 ATTACKED = (*MAIN, "diabetes")
@@ -51,18 +51,15 @@ def adversary_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
 def _curves(views: Views) -> Made:
     from heedful.studies.faithful.panels import dotted
 
-    def of(view: View) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            found = []
-            for strength, seeds in curve_of(view, asked.variant).groupby("λ"):
-                keys = {"corpus": view.corpus, "model": asked.variant, "λ": strength}
-                means = {n: over_seeds(seeds[n].to_list(), 0, most) for n, most in MOST.items()}
-                found.append(row(keys, **means, collapsed=int(seeds["collapsed"].sum())))
-            return found
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        found = []
+        for strength, seeds in curve_of(view, asked.variant).groupby("λ"):
+            keys = {"corpus": view.corpus, "model": asked.variant, "λ": strength}
+            means = {n: over_seeds(seeds[n].to_list(), 0, most) for n, most in MOST.items()}
+            found.append(row(keys, **means, collapsed=int(seeds["collapsed"].sum())))
+        return found
 
-        return each_model(view, models(attentions=("+",)), one)
-
-    table = views.table(of)
+    table = each_model(views, models(attentions=("+",)), one)
     draw = partial(dotted, x="JSD", y="TVD", hue="model", panel="corpus", mark="collapsed")
     collapsed, every = int(table["collapsed"].sum()), len(table) * len(views.seeds)
     return Made(
@@ -148,24 +145,21 @@ def _sentence(chooser: Chooser, shown: tuple[str, ...], views: Views) -> Made:
 def _leakage(views: Views) -> Made:
     from heedful.report.panels import lines
 
-    def of(view: View) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            parts = [view.of(measured, asked, s)["distance"] for s in view.seeds]
-            by = [part.set_index("distance") for part in parts]
-            shares = pd.DataFrame([seed["alike"] / seed["units"] for seed in by])
-            words = pd.concat(parts).groupby("distance", sort=False)["units"].sum()
-            return [
-                row(
-                    {"corpus": view.corpus, "model": asked.variant, "distance": str(distance)},
-                    **{"words that decide alike": over_seeds(shares[distance], 0, 1)},
-                    words=int(count),
-                )
-                for distance, count in words.items()
-            ]
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        parts = [view.of(measured, asked, s)["distance"] for s in view.seeds]
+        by = [part.set_index("distance") for part in parts]
+        shares = pd.DataFrame([seed["alike"] / seed["units"] for seed in by])
+        words = pd.concat(parts).groupby("distance", sort=False)["units"].sum()
+        return [
+            row(
+                {"corpus": view.corpus, "model": asked.variant, "distance": str(distance)},
+                **{"words that decide alike": over_seeds(shares[distance], 0, 1)},
+                words=int(count),
+            )
+            for distance, count in words.items()
+        ]
 
-        return each_model(view, models(attentions=("+",)), one)
-
-    table = views.table(of)
+    table = each_model(views, models(attentions=("+",)), one)
     draw = partial(lines, x="distance", y="words that decide alike", hue="model", panel="corpus")
     said = "Share of words that alone would decide as the text, by distance to the top word."
     return Made(table, draw, said)
@@ -174,30 +168,27 @@ def _leakage(views: Views) -> Made:
 def _lengths(views: Views) -> Made:
     from heedful.report.panels import lines
 
-    def of(view: View) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            found = [view.of(measured, asked, s)["instances"] for s in view.seeds]
-            parts = [table.set_index("instance") for table in found]
-            bins = pd.qcut(parts[0]["units"], BINS, duplicates="drop")
-            changes = {
-                f"changed by {edit}": pd.DataFrame(
-                    [part.groupby(bins, observed=True)[f"{edit}_changes"].mean() for part in parts]
-                )
-                for edit in EDITS
-            }
-            keys = {"corpus": view.corpus, "model": asked.variant}
-            return [
-                row(
-                    keys | {"words": float(part["units"].mean())},
-                    **{name: over_seeds(seeds[length], 0, 1) for name, seeds in changes.items()},
-                    documents=len(part),
-                )
-                for length, part in parts[0].groupby(bins, observed=True)
-            ]
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        found = instances(view, asked)
+        parts = [table.set_index("instance") for table in found]
+        bins = pd.qcut(parts[0]["units"], BINS, duplicates="drop")
+        changes = {
+            f"changed by {edit}": pd.DataFrame(
+                [part.groupby(bins, observed=True)[f"{edit}_changes"].mean() for part in parts]
+            )
+            for edit in EDITS
+        }
+        keys = {"corpus": view.corpus, "model": asked.variant}
+        return [
+            row(
+                keys | {"words": float(part["units"].mean())},
+                **{name: over_seeds(seeds[length], 0, 1) for name, seeds in changes.items()},
+                documents=len(part),
+            )
+            for length, part in parts[0].groupby(bins, observed=True)
+        ]
 
-        return each_model(view, models(attentions=("+",)), one)
-
-    table = views.table(of)
+    table = each_model(views, models(attentions=("+",)), one)
     draw = partial(lines, x="words", y="changed by permuted", hue="model", panel="corpus", log=True)
     return Made(table, draw, "Decisions that shuffled attention changes, by length of the text.")
 

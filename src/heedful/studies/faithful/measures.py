@@ -27,18 +27,13 @@ from heedful.studies.faithful.models import (
     VARIANTS,
     Setting,
 )
-from heedful.studies.faithful.steps import measured, minus, per_seed
+from heedful.studies.faithful.steps import instances, minus, per_seed
 from heedful.studies.faithful.tables import information_minus, informed
 
 UNSURE = 0.6
 """Below this probability of its own decision a model is unsure (FAI-12)."""
 FEW = 30
 """Decisions below which a mean of them is not judged: its interval would hold anything."""
-
-
-def instances(view: View, setting: Setting) -> list[pd.DataFrame]:
-    """The per-document rows of every seed."""
-    return [view.of(measured, setting, seed)["instances"] for seed in view.seeds]
 
 
 def small_changes(view: View) -> Parts:

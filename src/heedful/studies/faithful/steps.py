@@ -273,6 +273,11 @@ def per_seed(view: View, setting: Setting, name: str) -> list[float]:
     return [value_of(view.of(measured, setting, seed), name) for seed in view.seeds]
 
 
+def instances(view: View, setting: Setting) -> list[pd.DataFrame]:
+    """The per-document rows of every seed."""
+    return [view.of(measured, setting, seed)["instances"] for seed in view.seeds]
+
+
 def value_of(tables: Tables, name: str) -> float:
     """A number of one model by its name, or in points by what was asked.
 

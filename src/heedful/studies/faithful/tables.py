@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,14 +41,21 @@ def steps_of(settings: Iterable[Setting]) -> Callable[[Plan, str], Any]:
     return needs
 
 
-def each_model(
-    view: View, settings: Iterable[Setting], rows: Callable[[Setting], list[dict[str, Any]]]
-) -> list[dict[str, Any]]:
+RowsOf = Callable[[View, Setting], list[dict[str, Any]]]
+"""The rows of one model on one corpus."""
+
+
+def rows_of_models(view: View, settings: Iterable[Setting], rows: RowsOf) -> list[dict[str, Any]]:
     """The rows of a corpus's models; one that is not there is noted and leaves the others."""
     view.of(text)  # a corpus that is not here is said once, not for every model
     named = {f"{view.corpus}, {one.name}": one for one in settings}
-    found = view.results.each(named, lambda name: rows(named[name]))
+    found = view.results.each(named, lambda name: rows(view, named[name]))
     return [one for part in found.values() for one in part]
+
+
+def each_model(views: Views, settings: Iterable[Setting], rows: RowsOf) -> pd.DataFrame:
+    """One table of the models on every corpus."""
+    return views.table(lambda view: rows_of_models(view, settings, rows))
 
 
 def models(
@@ -108,14 +115,11 @@ def _shown(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def _score_table(variants: Sequence[str], views: Views) -> Made:
-    def of(view: View) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            keys = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
-            return [row(keys, **scores(view, asked))]
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        keys = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
+        return [row(keys, **scores(view, asked))]
 
-        return each_model(view, models(variants), one)
-
-    ours = views.table(of)
+    ours = each_model(views, models(variants), one)
     keys = list(paper.KEYS)
     published = paper.SCORES[paper.SCORES["model"].isin(variants)]
     table = beside(ours, published, keys) if len(published) else ours
@@ -171,19 +175,16 @@ def _information(views: Views) -> Made:
         "shuffled pairs": "shuffled", "by word, shuffled": "shuffled_by_word",
     }  # fmt: skip
 
-    def of(view: View) -> list[dict[str, Any]]:
-        def on(sample: str, asked: Setting) -> list[dict[str, Any]]:
-            got = [informed(view, asked, seed, sample) for seed in view.seeds]
-            values = {n: over_seeds([one[c] for one in got]) for n, c in columns.items()}
-            keys = {"corpus": view.corpus, "sample": sample, "model": asked.variant}
-            pairs, types = int(got[0]["pairs"]), int(got[0]["types"])
-            return [row(keys, **values, pairs=pairs, types=types)]
+    def on(sample: str, view: View, asked: Setting) -> list[dict[str, Any]]:
+        got = [informed(view, asked, seed, sample) for seed in view.seeds]
+        values = {n: over_seeds([one[c] for one in got]) for n, c in columns.items()}
+        keys = {"corpus": view.corpus, "sample": sample, "model": asked.variant}
+        pairs, types = int(got[0]["pairs"]), int(got[0]["types"])
+        return [row(keys, **values, pairs=pairs, types=types)]
 
-        return [
-            one
-            for sample in ("MF", "RS")
-            for one in each_model(view, models(attentions=("+",)), partial(on, sample))
-        ]
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        for sample in ("MF", "RS"):
+            yield from rows_of_models(view, models(attentions=("+",)), partial(on, sample))
 
     ours = views.table(of)
     return Made(
@@ -228,15 +229,12 @@ def _confidence(views: Views) -> Made:
     names = {"confidence": "confidence", "pooled tokens": "confidence, pooled",
              "tokens that decide alike": "agreeing"}  # fmt: skip
 
-    def of(view: View) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            keys = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
-            values = {n: over_seeds(per_seed(view, asked, name), 0, 1) for n, name in names.items()}
-            return [row(keys, **values)]
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        keys = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
+        values = {n: over_seeds(per_seed(view, asked, name), 0, 1) for n, name in names.items()}
+        return [row(keys, **values)]
 
-        return each_model(view, models(), one)
-
-    ours = views.table(of)
+    ours = each_model(views, models(), one)
     return Made(
         beside(ours, paper.CONFIDENCE, list(paper.KEYS)),
         sentence="Mean probability that a word alone gives to the (right) decision.",
@@ -285,14 +283,11 @@ def _corpora(views: Views) -> Made:
 
 
 def _depth(views: Views) -> Made:
-    def of(view: View) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            keys = {"corpus": view.corpus, "layers": float(asked.layers), "model": asked.variant}
-            return [row(keys, **scores(view, asked))]
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        keys = {"corpus": view.corpus, "layers": float(asked.layers), "model": asked.variant}
+        return [row(keys, **scores(view, asked))]
 
-        return each_model(view, DEPTHS, one)
-
-    ours = views.table(of)
+    ours = each_model(views, DEPTHS, one)
     keys = ["corpus", "layers", "model"]
     table = beside(ours, paper.DEPTH, keys)
     base = ours[ours["model"] == "base"].groupby("layers")["permuted"].mean()

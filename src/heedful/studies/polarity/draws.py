@@ -6,7 +6,7 @@ and one start; here each is drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -107,17 +107,15 @@ def needs_starts(plan: Plan, corpus: str) -> list[Step[Any]]:
 def starts(views: Views) -> Made:
     """X-6: accuracy of DP at λ = 0.001 by the starting scale of its word vectors."""
 
-    def of(view: View) -> list[dict[str, Any]]:
+    def of(view: View) -> Iterator[dict[str, Any]]:
         runs = view.of(steps.started)["runs"]
         printed = _printed(view.corpus, "dp").get(steps.SMALLEST)
-        found = []
         for name in steps.STARTS:
             values = 100 * runs.loc[runs["setting"] == name, "accuracy"]
             accuracy = over_seeds(values, 0, 100)
             one = row({"corpus": view.corpus, "start": name}, accuracy=accuracy)
             away = None if printed is None else accuracy.value - printed
-            found.append(one | {"paper": printed, "minus paper": away})
-        return found
+            yield one | {"paper": printed, "minus paper": away}
 
     table = views.table(of)
     told = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -77,16 +77,14 @@ def datasets(views: Views) -> Made:
 def accuracy_grid(views: Views) -> Made:
     """M-T2 beside the paper's 112 numbers."""
 
-    def of(view: View) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for model in steps.MODELS:
             runs = view.of(steps.grid, model)["runs"]
             for scale in steps.SCALES:
                 values = 100 * runs.loc[runs["setting"] == scale, "accuracy"]
                 keys = {"corpus": view.corpus, "model": model, "λ": scale}
                 spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-                found.append(row(keys, accuracy=over_seeds(values, 0, 100)) | {"s.d.": spread})
-        return found
+                yield row(keys, accuracy=over_seeds(values, 0, 100)) | {"s.d.": spread}
 
     ours = views.table(of)
     printed = paper.accuracies()
@@ -137,17 +135,15 @@ def _grid_figure(table: pd.DataFrame) -> Any:
 def token_counts(views: Views) -> Made:
     """S-T1: how many words each class has, with a sample."""
 
-    def of(view: View) -> list[dict[str, Any]]:
+    def of(view: View) -> Iterator[dict[str, Any]]:
         table = view.of(steps.words)
         names = [*steps.class_names(view), "neutral"]
-        found = []
         for name in names:
             members = table[table["kind"] == name]
             sample = members["word"].iloc[:: max(len(members) // 10, 1)].head(10)
             said = " ".join(sample) or "none: the class has no word"
             keys = {"corpus": view.corpus, "class": name}
-            found.append(keys | {"words": len(members), "sample": said})
-        return found
+            yield keys | {"words": len(members), "sample": said}
 
     ours = views.table(of)
     printed = paper.CLASSES[paper.CLASSES["corpus"].isin(ours["corpus"])]
@@ -168,8 +164,7 @@ def scatter(
     """Scores of every classed word of the first seed against its frequency rank."""
 
     def make(views: Views) -> Made:
-        def of(view: View) -> list[dict[str, Any]]:
-            found = []
+        def of(view: View) -> Iterator[dict[str, Any]]:
             for scale in scales:
                 table = trained(view, model)["words"]
                 table = table[(table["setting"] == scale) & (table["seed"] == view.seeds[0])]
@@ -180,12 +175,10 @@ def scatter(
                         continue
                     place = f"{view.corpus}, λ={scale}" if len(scales) > 1 else view.corpus
                     panel = f"{place}: {title}"
-                    found += [
-                        {"panel": panel, "token index": r[0], "score": r[1], "class": r[2],
-                         "word": r[3]}
-                        for r in table[["id", column, "kind", "word"]].itertuples(index=False)
-                    ]  # fmt: skip
-            return found
+                    shown = table[["id", column, "kind", "word"]]
+                    for index, score, kind, word in shown.itertuples(index=False):
+                        keys = {"panel": panel, "token index": index, "score": score}
+                        yield keys | {"class": kind, "word": word}
 
         table = views.table(of)
         return Made(table, points, class_means(table))
@@ -242,24 +235,22 @@ def components(views: Views) -> Made:
 def weights(views: Views) -> Made:
     """M-F5: average attention weights of words in test texts; words beyond the whiskers by name."""
 
-    def of(view: View) -> list[dict[str, Any]]:
+    def of(view: View) -> Iterator[dict[str, Any]]:
         table = view.of(steps.grid, "dp")["weights"]
         table = table[table["seed"] == view.seeds[0]].rename(columns={"word": "id"})
         table = steps.with_classes(view, table)
-        found: list[dict[str, Any]] = []
         for name in (*steps.class_names(view)[::-1], "neutral"):
             members = table[table["kind"] == name]
             box = five_numbers(members["weight"].to_numpy())
             keys = {"corpus": view.corpus, "class": name}
-            found.append(keys | box)
+            yield keys | box
             if box["low"] is None or box["high"] is None:
                 continue
             beyond = (members["weight"] < box["low"]) | (members["weight"] > box["high"])
-            found += [
+            yield from (
                 keys | {"outlier": weight, "word": word}
                 for weight, word in members.loc[beyond, ["weight", "word"]].itertuples(index=False)
-            ]
-        return found
+            )
 
     table = views.table(of)
     medians = [f"{r['class']} {r['median']:.3f}" for _, r in table.iterrows() if r["n"] > 0]
@@ -289,18 +280,16 @@ def _short(name: str) -> str:
 def penalty(views: Views) -> Made:
     """M-X: class means of attention scores and accuracy at λ = 100 with and without penalty."""
 
-    def of(view: View) -> list[dict[str, Any]]:
+    def of(view: View) -> Iterator[dict[str, Any]]:
         without = view.of(steps.grid, "dp")["runs"]
         runs = {"without": without[without["setting"] == "100"]}
         runs["with"] = view.of(steps.penalised)["runs"]
-        found = []
         for name, table in runs.items():
             columns = [c for c in table if str(c).startswith("attention/")]
             measured = {str(c): over_seeds(table[c]) for c in columns}
             measured |= {"V·W": over_seeds(table["V·W last"])}
             measured |= {"accuracy": over_seeds(100 * table["accuracy"], 0, 100)}
-            found.append(row({"corpus": view.corpus, "penalty": name}, **measured))
-        return found
+            yield row({"corpus": view.corpus, "penalty": name}, **measured)
 
     table = views.table(of)
     return Made(table, sentence="λ = 100, μ = 1e-4: means over seeds with Student's intervals.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -64,7 +64,7 @@ def curves(
     """
 
     def make(views: Views) -> Made:
-        def of(view: View) -> list[dict[str, Any]]:
+        def of(view: View) -> Iterator[dict[str, Any]]:
             table = view.of(steps.path, model)["path"]
             chosen = table["quantity"].str.split("/").str[0].isin(prefixes)
             table = table[chosen & table["setting"].isin(settings)]
@@ -72,15 +72,13 @@ def curves(
             seeds = table.groupby(by_moment, sort=False)["value"].agg(["mean", "min", "max"])
             seeds = seeds.reset_index()
             seeds["epoch"] = steps.published_epoch(seeds["epoch"], rate)
-            found = []
             for r in seeds.to_dict("records"):
                 kind, _, name = str(r["quantity"]).partition("/")
                 if only and name not in only:
                     continue
                 keys = {"corpus": view.corpus, "setting": r["setting"], "kind": kind}
                 keys |= {"quantity": name or kind, "epoch": r["epoch"], "value": r["mean"]}
-                found.append(keys | {"value low": r["min"], "value high": r["max"]})
-            return found
+                yield keys | {"value low": r["min"], "value high": r["max"]}
 
         table = views.table(of)
         draw = partial(
@@ -135,14 +133,12 @@ def imbalance(views: Views) -> Made:
         optimiser, start = series[name]
         return last_of(view.of(steps.balanced, optimiser), start)["V·W"]
 
-    def of(view: View) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for name in series:
             measured = {"V·W": over_seeds(last(view, name))}
             if view.corpus != EVEN and EVEN in view.plan.corpora:
                 measured["minus 1:1"] = over_seeds(last(view, name) - last(EVEN, name))
-            found.append(row({"ratio": steps.RATIOS[view.corpus], "series": name}, **measured))
-        return found
+            yield row({"ratio": steps.RATIOS[view.corpus], "series": name}, **measured)
 
     ours = views.table(of)
     printed = paper.IMBALANCE.assign(series=next(iter(series)))
@@ -175,14 +171,13 @@ _ENDS = ("minus 1:1", "minus 1:1 low", "minus 1:1 high")
 def terms(views: Views) -> Made:
     """Ours: each term of the flow over training, by class of word."""
 
-    def of(view: View) -> list[dict[str, Any]]:
+    def of(view: View) -> Iterator[dict[str, Any]]:
         table = view.of(steps.path)["terms"]
         table = table[(table["setting"] == "plain")]
         by_moment = ["term", "class", "epoch"]
         found = (
             table.groupby(by_moment, sort=False)["mean"].agg(["mean", "min", "max"]).reset_index()
         )
-        rows = []
         for r in found.to_dict("records"):
             keys = {
                 "corpus": view.corpus,
@@ -190,8 +185,7 @@ def terms(views: Views) -> Made:
                 "class": r["class"],
             }
             rates = {"rate": r["mean"], "rate low": r["min"], "rate high": r["max"]}
-            rows.append(keys | {"epoch": r["epoch"]} | rates)
-        return rows
+            yield keys | {"epoch": r["epoch"]} | rates
 
     table = views.table(of)
     draw = partial(panels.lines, x="epoch", y="rate", hue="class", panel="panel", share=False)

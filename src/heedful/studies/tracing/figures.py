@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -63,8 +64,7 @@ def scatter(views: Views) -> Made:
 def heads(views: Views) -> Made:
     """F6: each head's share on tagged words beside chance, first seed, and the paper's values."""
 
-    def one(view: View) -> list[dict[str, Any]]:
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for seed in view.seeds:
             table = view.of(steps.heads, seed)
             names = [str(name) for name in table["instance"]]
@@ -77,11 +77,9 @@ def heads(views: Views) -> Made:
                 columns |= {str(head + 1): share for head, share in enumerate(held)}
                 for column, values in columns.items():
                     share = draws.average(values, names).estimate()
-                    found.append(
-                        {"panel": view.corpus, "seed": seed, "kind": kind, "column": column,
-                         "share": share.value, "low": share.low, "high": share.high, "n": share.n}
-                    )  # fmt: skip
-        return found
+                    keys = {"panel": view.corpus, "seed": seed, "kind": kind, "column": column}
+                    ends = {"low": share.low, "high": share.high, "n": share.n}
+                    yield keys | {"share": share.value} | ends
 
     ours = views.table(one)
     told = printed.HEADS.melt(["corpus", "kind"], var_name="column", value_name="share")
@@ -117,8 +115,7 @@ def _above(table: pd.DataFrame, plan: Plan) -> str:
 def entropies(views: Views) -> Made:
     """X2: how evenly each layer spreads, and how the largest share changes on the way down."""
 
-    def one(view: View) -> list[dict[str, Any]]:
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for seed in view.seeds:
             texts = view.of(steps.texts, seed)
             names = [str(name) for name in texts["instance"]]
@@ -126,12 +123,9 @@ def entropies(views: Views) -> Made:
             for layer, column in enumerate(layers, 1):
                 spread = draws.average(texts[column], names).estimate()
                 gains = texts[[c for c in texts if str(c).startswith(f"gain {layer}.")]].mean()
-                found.append(
-                    {"corpus": view.corpus, "seed": seed, "layer": layer, "entropy": spread.value,
+                yield {"corpus": view.corpus, "seed": seed, "layer": layer, "entropy": spread.value,
                      "entropy low": spread.low, "entropy high": spread.high,
-                     "largest gain": gains.max(), "smallest gain": gains.min()}
-                )  # fmt: skip
-        return found
+                     "largest gain": gains.max(), "smallest gain": gains.min()}  # fmt: skip
 
     table = views.table(one)
     top = table[table["layer"] == table.groupby("corpus")["layer"].transform("max")]
@@ -149,18 +143,16 @@ def _in_steps(table: pd.DataFrame, x: str, **columns: Any) -> Any:
 def sorted_heads(views: Views) -> Made:
     """X3: the shares of heads in order, every seed, since heads have no numbers to compare by."""
 
-    def one(view: View) -> list[dict[str, Any]]:
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for kind in KINDS:
             keys, panel = {"corpus": view.corpus, "kind": kind}, f"{view.corpus}, {kind}"
             for seed in view.seeds:
                 shares = head_shares.shares(view.of(steps.heads, seed), kind)
                 ordered = sorted(np.nanmean(shares, axis=0), reverse=True)
-                found += [
+                yield from (
                     keys | {"seed": seed, "rank": rank, "share": share, "panel": panel}
                     for rank, share in enumerate(ordered, 1)
-                ]
-        return found
+                )
 
     table = views.table(one)
     draw = partial(_in_steps, x="rank", y="share", panel="panel", share=False)

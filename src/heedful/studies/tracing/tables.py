@@ -104,8 +104,7 @@ def _fits(view: View, seed: int) -> Iterator[tuple[str, str, Fit, float]]:
 def regressions(views: Views) -> Made:
     """R1: every regression of every seed; shown are means over seeds beside the paper's."""
 
-    def one(view: View) -> list[dict[str, Any]]:
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for seed in view.seeds:
             for score, kind, fit, turn in _fits(view, seed):
                 square, line = fit.term(SQUARE), fit.term(LINEAR)
@@ -118,8 +117,7 @@ def regressions(views: Views) -> Made:
                 }
                 terms = {"b2": square.b, "SE": square.se, "t": square.t, "p": square.p}
                 also = {"b1": line.b, "t of b1": line.t, "R²": fit.r2, "vertex": turn}
-                found.append(keys | terms | also)
-        return found
+                yield keys | terms | also
 
     table = views.table(one)
     shown = _over_seeds(table)
@@ -153,8 +151,7 @@ def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
 def correlations(views: Views) -> Made:
     """R2: LAT and gradient over tokens and words, plain and given 1/N."""
 
-    def one(view: View) -> list[dict[str, Any]]:
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for level, of in (("tokens", token_correlation), ("words", word_correlation)):
             for kind, is_ranked, is_partial in (
                 ("Pearson", False, False),
@@ -164,8 +161,7 @@ def correlations(views: Views) -> Made:
                 way = {"is_ranked": is_ranked, "is_partial": is_partial}
                 estimate = view.over_seeds(partial(of, view, **way))
                 keys = {"corpus": view.corpus, "over": level, "correlation": kind}
-                found.append(row(keys, rho=estimate))
-        return found
+                yield row(keys, rho=estimate)
 
     ours = views.table(one)
     paper = printed.CORRELATION.set_index("corpus")["rho"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -48,13 +48,11 @@ def _joined(seeds: Sequence[Tables]) -> pd.DataFrame:
 def accuracies(views: Views) -> Made:
     """T1a: test accuracy of every variant beside the paper's table."""
 
-    def one(view: View) -> list[dict[str, Any]]:
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for variant in models.variants_of(view.plan, view.corpus):
             share = 100 * _training(view, variant)["accuracy"]
             keys = {"corpus": view.corpus, "model": f"Transformer, {variant}"}
-            found.append(row(keys, accuracy=over_seeds(share)) | {"SD over runs": share.std()})
-        return found
+            yield row(keys, accuracy=over_seeds(share)) | {"SD over runs": share.std()}
 
     ours = views.table(one)
     paper = pd.DataFrame(
@@ -71,8 +69,7 @@ def accuracies(views: Views) -> Made:
 def concordances(views: Views) -> Made:
     """T1b: CCC per narrative, averaged; windows and whole narratives, beside the paper's table."""
 
-    def one(view: View) -> list[dict[str, Any]]:
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for reads in (models.WINDOWED, models.WHOLE):
             table = models.narrative_ccc(view, reads)
             mean = over_seeds(table.mean())
@@ -80,8 +77,7 @@ def concordances(views: Views) -> Made:
             # runs first would make it smaller.
             spread = {"SD_runs": table.mean().std(), "SD_eg": table.std(ddof=0).mean()}
             keys = {"corpus": view.corpus, "model": f"Transformer over each {reads.rstrip('s')}"}
-            found.append(row(keys, CCC=mean) | spread)
-        return found
+            yield row(keys, CCC=mean) | spread
 
     ours = views.table(one)
     paper = pd.DataFrame(

@@ -5,7 +5,7 @@ The rows of several seeds are averaged per document; intervals are over document
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,17 +55,13 @@ class Steps(NamedTuple):
 def corpora(steps: Steps, views: Views) -> Made:
     """Documents, their lengths in pieces, and how many were cut."""
 
-    def of(view: View) -> list[dict[str, Any]]:
+    def of(view: View) -> Iterator[dict[str, Any]]:
         found = view.of(steps.text)
-        rows = []
         for split, encoded in found.splits.items():
             cut = sum(n for note, n in found.notes.items() if note.startswith(f"{split}: cut"))
-            rows.append(
-                {"corpus": view.corpus, "split": split, "documents": len(encoded),
+            yield {"corpus": view.corpus, "split": split, "documents": len(encoded),
                  "classes": len(found.classes), "pieces": float(encoded.lengths.mean()),
-                 "longest": int(encoded.lengths.max()), "cut": cut}
-            )  # fmt: skip
-        return rows
+                 "longest": int(encoded.lengths.max()), "cut": cut}  # fmt: skip
 
     table = views.table(of)
     total = int(table["documents"].sum())
@@ -75,9 +71,8 @@ def corpora(steps: Steps, views: Views) -> Made:
 def verdicts(steps: Steps, views: Views) -> Made:
     """Accuracy on all test documents; the verdict of every seed, and the tests behind it."""
 
-    def of(view: View) -> list[dict[str, Any]]:
+    def of(view: View) -> Iterator[dict[str, Any]]:
         strength = float(view.of(steps.chosen)["strength"])
-        rows = []
         for model in MODELS:
             tables = _tables(steps, view, model)
             tested = [
@@ -92,8 +87,7 @@ def verdicts(steps: Steps, views: Views) -> Made:
                 for place, test in enumerate(judged[0].tests)
             }
             words = ", ".join(verdict.word for verdict in judged)
-            rows.append(row(keys, accuracy=average(right, "right"), verdicts=words, **tests))
-        return rows
+            yield row(keys, accuracy=average(right, "right"), verdicts=words, **tests)
 
     table = views.table(of)
     said = [f"{r['corpus']}, {r['model']}: {r['accuracy']:.1%}, {r['verdicts']}"
@@ -105,8 +99,7 @@ def ranking(steps: Steps, views: Views) -> Made:
     """The place of every method, with its distance from a random order."""
     found: dict[tuple[str, str], Ranking] = {}
 
-    def of(view: View) -> list[dict[str, Any]]:
-        rows = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for model in MODELS:
             found[view.corpus, model] = _ranking(_tables(steps, view, model))
             for place in found[view.corpus, model].places:
@@ -117,8 +110,7 @@ def ranking(steps: Steps, views: Views) -> Made:
                 }
                 keys |= {"place": place.place, "standing": place.standing, "best": place.is_best}
                 measured = {FAITHFULNESS: place.faithfulness, "beyond random": place.beyond_random}
-                rows.append(row(keys, **measured, **place.beside))
-        return rows
+                yield row(keys, **measured, **place.beside)
 
     table = views.table(of)
     said = [f"{corpus}, {model}: {one.sentence}" for (corpus, model), one in found.items()]
@@ -129,13 +121,11 @@ def ranking(steps: Steps, views: Views) -> Made:
 def ranked(steps: Steps, views: Views) -> Made:
     """Faithfulness of each method, the plain and the tied model beside each other."""
 
-    def of(view: View) -> list[dict[str, Any]]:
-        rows = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for model in MODELS:
             for place in _ranking(_tables(steps, view, model)).places:
                 keys = {"corpus": view.corpus, "model": model, "method": place.method}
-                rows.append(row(keys, **{FAITHFULNESS: place.faithfulness}))
-        return rows
+                yield row(keys, **{FAITHFULNESS: place.faithfulness})
 
     table = views.table(of)
     said = "The decision's loss without a method's words, less its loss with these alone."
@@ -151,8 +141,7 @@ def _bars(table: pd.DataFrame) -> Figure:
 def sweep(steps: Steps, views: Views) -> Made:
     """Accuracy, and decisions changed by flat and by shuffled attention, for every strength."""
 
-    def of(view: View) -> list[dict[str, Any]]:
-        rows = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for strength in steps.strengths(view.plan):
             tables = [view.of(steps.swept, strength, seed)["substitution"] for seed in view.seeds]
             measured = {
@@ -161,10 +150,7 @@ def sweep(steps: Steps, views: Views) -> Made:
                 "changed by shuffled": average(tables, "permuted_changes"),
             }
             for name, estimate in measured.items():
-                rows.append(
-                    row({"corpus": view.corpus, "δ": strength, "measure": name}, share=estimate)
-                )
-        return rows
+                yield row({"corpus": view.corpus, "δ": strength, "measure": name}, share=estimate)
 
     def kept(view: View) -> str:
         return f"{view.corpus}: δ = {view.of(steps.chosen)['strength']:g}"
