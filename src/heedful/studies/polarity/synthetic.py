@@ -137,7 +137,7 @@ def imbalance(views: Views) -> Made:
         for name in series:
             measured = {"V·W": over_seeds(last(view, name))}
             if view.corpus != EVEN and EVEN in view.plan.corpora:
-                measured["minus 1:1"] = over_seeds(last(view, name) - last(EVEN, name))
+                measured["minus 1:1"] = over_seeds(last(view, name) - last(view.on(EVEN), name))
             yield row({"ratio": steps.RATIOS[view.corpus], "series": name}, **measured)
 
     ours = views.table(of)

@@ -7,28 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from heedful.audits import AUDITS, Finding, judge
 from heedful.audits.ranking import FAITHFULNESS, Ranking, rank
-from heedful.corpora import EncodedCorpus
 from heedful.reproduction.ledger import Measured, NotMeasurable
 from heedful.reproduction.measures import average, contrast
-from heedful.reproduction.results import Step
-from heedful.reproduction.study import Made, Plan
+from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.runs.randomness import key
 from heedful.statistics import over_seeds
+from heedful.studies.transformers import steps
+from heedful.studies.transformers.steps import MODELS, PLAIN, TIED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MODELS = ("plain", "tied")
-PLAIN, TIED = MODELS
 METHOD = "leave-one-out"
 RANKED = ("input-erasure", "violation", "randomisation")
 """Audits that a ranking of explanations rests on."""
@@ -42,21 +40,11 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 Rows = Mapping[str, pd.DataFrame]
 
 
-class Steps(NamedTuple):
-    """Where the study's numbers come from."""
-
-    text: Callable[[Plan, str], Step[EncodedCorpus]]
-    swept: Callable[[Plan, str, float, int], Step[Rows]]
-    chosen: Callable[[Plan, str], Step[dict[str, Any]]]
-    audited: Callable[[Plan, str, str, int], Step[Rows]]
-    strengths: Callable[[Plan], tuple[float, ...]]
-
-
-def corpora(steps: Steps, views: Views) -> Made:
+def corpora(views: Views) -> Made:
     """Documents, their lengths in pieces, and how many were cut."""
 
     def of(view: View) -> Iterator[dict[str, Any]]:
-        found = view.of(steps.text)
+        found = view.of(steps.pieces)
         for split, encoded in found.splits.items():
             cut = sum(n for note, n in found.notes.items() if note.startswith(f"{split}: cut"))
             yield {"corpus": view.corpus, "split": split, "documents": len(encoded),
@@ -68,13 +56,13 @@ def corpora(steps: Steps, views: Views) -> Made:
     return Made(table, sentence=f"{total:,} documents, {table['cut'].sum():,} of them cut.")
 
 
-def verdicts(steps: Steps, views: Views) -> Made:
+def verdicts(views: Views) -> Made:
     """Accuracy on all test documents; the verdict of every seed, and the tests behind it."""
 
     def of(view: View) -> Iterator[dict[str, Any]]:
         strength = float(view.of(steps.chosen)["strength"])
         for model in MODELS:
-            tables = _tables(steps, view, model)
+            tables = _tables(view, model)
             tested = [
                 view.of(steps.swept, strength if model == TIED else 0.0, seed)
                 for seed in view.seeds
@@ -95,13 +83,13 @@ def verdicts(steps: Steps, views: Views) -> Made:
     return Made(table, sentence="; ".join(said) + ".")
 
 
-def ranking(steps: Steps, views: Views) -> Made:
+def ranking(views: Views) -> Made:
     """The place of every method, with its distance from a random order."""
     found: dict[tuple[str, str], Ranking] = {}
 
     def of(view: View) -> Iterator[dict[str, Any]]:
         for model in MODELS:
-            found[view.corpus, model] = _ranking(_tables(steps, view, model))
+            found[view.corpus, model] = _ranking(_tables(view, model))
             for place in found[view.corpus, model].places:
                 keys: dict[str, Any] = {
                     "corpus": view.corpus,
@@ -118,12 +106,12 @@ def ranking(steps: Steps, views: Views) -> Made:
     return Made(table, sentence=" ".join(said), shown=shown)
 
 
-def ranked(steps: Steps, views: Views) -> Made:
+def ranked(views: Views) -> Made:
     """Faithfulness of each method, the plain and the tied model beside each other."""
 
     def of(view: View) -> Iterator[dict[str, Any]]:
         for model in MODELS:
-            for place in _ranking(_tables(steps, view, model)).places:
+            for place in _ranking(_tables(view, model)).places:
                 keys = {"corpus": view.corpus, "model": model, "method": place.method}
                 yield row(keys, **{FAITHFULNESS: place.faithfulness})
 
@@ -138,7 +126,7 @@ def _bars(table: pd.DataFrame) -> Figure:
     return bars(table, x="method", y=FAITHFULNESS, hue="model", panel="corpus")
 
 
-def sweep(steps: Steps, views: Views) -> Made:
+def sweep(views: Views) -> Made:
     """Accuracy, and decisions changed by flat and by shuffled attention, for every strength."""
 
     def of(view: View) -> Iterator[dict[str, Any]]:
@@ -173,21 +161,21 @@ def _from_zero(draw: Callable[..., Figure], table: pd.DataFrame) -> Figure:
     return figure
 
 
-def beyond_random(steps: Steps, method: str, view: View) -> Measured:
-    """The method's faithfulness minus that of a random order, in the plain model."""
-    place = _ranking(_tables(steps, view, PLAIN)).of(method)
+def beyond_random(view: View) -> Measured:
+    """The faithfulness of `METHOD` minus that of a random order, in the plain model."""
+    place = _ranking(_tables(view, PLAIN)).of(METHOD)
     if place is None or place.beyond_random is None:
-        return NotMeasurable(f"{method} was not tried")
+        return NotMeasurable(f"{METHOD} was not tried")
     return place.beyond_random
 
 
-def beyond_attention(steps: Steps, view: View) -> Measured:
+def beyond_attention(view: View) -> Measured:
     """The best other method's faithfulness minus attention's, paired, in the plain model.
 
     Which is best is decided on one half of the documents, and measured on the other: the best of
     many by the same documents would look better than it is. Below 0 where attention is the best.
     """
-    tables = _tables(steps, view, PLAIN)
+    tables = _tables(view, PLAIN)
     worth = [_worth(table["input-erasure"]) for table in tables]
     deciding, measuring = zip(*map(_halves, worth), strict=True)
     known = pd.concat(deciding).groupby("method")["worth"].mean()
@@ -205,21 +193,21 @@ def _halves(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table[is_first], table[~is_first]
 
 
-def reliance_gained(steps: Steps, view: View) -> Measured:
+def reliance_gained(view: View) -> Measured:
     """Decisions changed by shuffled attention: the tied model's minus the plain one's."""
-    plain, tied = ([one["substitution"] for one in _tables(steps, view, model)] for model in MODELS)
+    plain, tied = ([one["substitution"] for one in _tables(view, model)] for model in MODELS)
     return contrast(tied, plain, "permuted_changes")
 
 
-def faithfulness_gained(steps: Steps, view: View) -> Measured:
+def faithfulness_gained(view: View) -> Measured:
     """Attention's faithfulness: in the tied model minus in the plain one."""
     plain, tied = (
-        [_worth(one["input-erasure"]) for one in _tables(steps, view, model)] for model in MODELS
+        [_worth(one["input-erasure"]) for one in _tables(view, model)] for model in MODELS
     )
     return contrast(tied, plain, "worth", {"method": "attention"}, {"method": "attention"})
 
 
-def _tables(steps: Steps, view: View, model: str) -> list[Rows]:
+def _tables(view: View, model: str) -> list[Rows]:
     return [view.of(steps.audited, model, seed) for seed in view.seeds]
 
 
