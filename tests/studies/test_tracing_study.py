@@ -16,7 +16,7 @@ from heedful.reproduction.results import Results, Skipped
 from heedful.reproduction.view import View, Views
 from heedful.statistics.estimates import Estimate
 from heedful.studies import reproduce, study_of
-from heedful.studies.tracing import models, study
+from heedful.studies.tracing import corpora, models, study
 from heedful.studies.tracing import steps as tracing_steps
 from heedful.studies.tracing.appendix import variants
 from heedful.studies.tracing.checks import same_under_recipes
@@ -34,8 +34,8 @@ STUDY = study.STUDY
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     for split, size in {"train": 60, "dev": 20, "test": 120}.items():
-        monkeypatch.setitem(models.PLANTED, split, size)
-    monkeypatch.setitem(models.TALES, "smoke", {"train": 4, "dev": 2, "test": 6})
+        monkeypatch.setitem(corpora.PLANTED, split, size)
+    monkeypatch.setitem(corpora.TALES, "smoke", {"train": 4, "dev": 2, "test": 6})
     small = {"embedding_dim": 16, "layers": 2, "heads": 3, "head_dim": 4, "feed_forward": 8}
     monkeypatch.setattr(models, "SMALL", models.SMALL | small)
     train = TrainConfig(epochs=1, batch_size=20, learning_rate=1e-2)

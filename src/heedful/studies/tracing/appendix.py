@@ -21,7 +21,7 @@ from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, over_seeds
 from heedful.statistics.association import correlation
 from heedful.statistics.draws import Draws
-from heedful.studies.tracing import models, steps
+from heedful.studies.tracing import corpora, models, steps
 from heedful.studies.tracing.measures import accuracies, bends, rated
 
 OTHERS = {
@@ -160,7 +160,7 @@ def _of_variants(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
 EXTRAS = (
     Artifact(
         "X-V", "The square term under other recipes", "section 6", "table", variants, _of_variants,
-        models.TEXTS, "not checked",
+        corpora.TEXTS, "not checked",
     ),
     Artifact(
         "X-T", "LAT and other ways down", "section 6", "table", ways_down, steps.RATED,
@@ -171,10 +171,10 @@ EXTRAS = (
     ),
     Artifact(
         "X-H", "Attention of heads and layers as it is", "repository", "drawing", raw_heads,
-        models.needs_flow, models.TEXTS,
+        models.needs_flow, corpora.TEXTS,
     ),
     Artifact(
         "X-L", "A sentence coloured for LaTeX", "repository", "table", coloured, models.needs_flow,
-        models.TEXTS,
+        corpora.TEXTS,
     ),
 )  # fmt: skip

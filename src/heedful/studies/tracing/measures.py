@@ -27,9 +27,8 @@ from heedful.statistics.association import correlated, correlation
 from heedful.statistics.draws import Draws
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.regression import LINEAR, SQUARE, quadratic, resampled
-from heedful.studies.tracing import models, printed, steps
+from heedful.studies.tracing import corpora, models, printed, steps
 from heedful.studies.tracing.texts import RANKED, TOGETHER, sums_of
-from heedful.studies.tracing.word_steps import matches_of
 
 VECTORS = 300
 """Dimensions of the published word vectors."""
@@ -45,7 +44,7 @@ SHARED = 4
 def rated(view: View, seed: int, variant: str = models.PUBLISHED) -> pd.DataFrame:
     """Word averages of rated words seen more than once."""
     try:
-        matches = matches_of(view.of(steps.ratings))
+        matches = steps.matches_of(view.of(steps.ratings))
         return lexicon.rated(view.of(steps.words, seed, variant), matches)
     except InputError as error:
         raise Skipped(str(error)) from error
@@ -75,9 +74,9 @@ def among_published(view: View) -> Measured:
 
 def _with_vectors(view: View, found: Parts) -> Measured:
     """What was found, or why it cannot decide: other vectors make another model."""
-    vectors = view.of(models.text).vectors
+    vectors = view.of(corpora.text).vectors
     said = ", ".join(f"{name} {value}" for name, value in found.items())
-    if view.corpus in steps.MADE:
+    if view.corpus in corpora.MADE:
         return NotMeasurable(f"speaks of SST-5 alone; on planted reviews: {said}")
     if vectors is not None and vectors.shape[1] == VECTORS:
         return found
@@ -298,7 +297,7 @@ def heads_specialise(view: View) -> Parts:
 
 def partner(plan: Plan, corpus: str) -> str:
     """The corpus of sentences whose words are compared with those of narratives."""
-    return "sst" if corpus == models.SEND else plan.pick("planted", "sst")
+    return "sst" if corpus == corpora.SEND else plan.pick("planted", "sst")
 
 
 def shared_words(view: View, other: View, seed: int, least: int = SHARED) -> pd.DataFrame:

@@ -231,7 +231,7 @@ def followed(text: Step[NarrativeCorpus], model: Step[Learnt]) -> Step[Tables]:
         row = {name: [value] for name, value in found.training.items()}
         return tables | {"training": pd.DataFrame(row)}
 
-    return Step(_beside(model, "followed"), compute, {"split": "test"}, TABLES, (text, model))
+    return Step(beside(model, "followed"), compute, {"split": "test"}, TABLES, (text, model))
 
 
 def traced_windows(text: Step[NarrativeCorpus], model: Step[Learnt]) -> Step[Tables]:
@@ -240,7 +240,7 @@ def traced_windows(text: Step[NarrativeCorpus], model: Step[Learnt]) -> Step[Tab
     def compute(results: Results) -> Tables:
         return window_tables(results[model].model, results[text].splits["test"], results.device)
 
-    return Step(_beside(model, "traces"), compute, {"split": "test"}, TABLES, (text, model))
+    return Step(beside(model, "traces"), compute, {"split": "test"}, TABLES, (text, model))
 
 
 def flow_of(
@@ -270,6 +270,6 @@ def _corpus(text: Step[Any]) -> list[str]:
     return text.name.split("/")[:-1]
 
 
-def _beside(model: Step[Learnt], last: str) -> str:
-    """The name of a step that lies in the model's folder."""
-    return "/".join([*model.name.split("/")[:-1], last])
+def beside(step: Step[Any], last: str) -> str:
+    """The name of a step that lies in the folder of another."""
+    return "/".join([*step.name.split("/")[:-1], last])

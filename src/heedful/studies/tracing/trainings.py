@@ -16,7 +16,7 @@ from heedful.reproduction.study import Artifact, Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
-from heedful.studies.tracing import models
+from heedful.studies.tracing import corpora, models
 from heedful.studies.tracing.trace_steps import Tables
 
 COUNTS = {"SST-5 model": 3_993_222, "SEND model": 4_715_362}
@@ -96,7 +96,7 @@ def counts(views: Views) -> Made:
     first = views.seeds[0]
 
     def one(view: View) -> list[dict[str, Any]]:
-        if view.corpus in models.STORIES:
+        if view.corpus in corpora.STORIES:
             found = view.of(models.followed, models.WINDOWED, first)
             name, width = "SEND model", models.narrator_config(view.plan).embedding_dim
         else:
@@ -114,7 +114,7 @@ def efforts(views: Views) -> Made:
     """S2: epochs, epoch of the best dev score, wall time."""
 
     def one(view: View) -> list[dict[str, Any]]:
-        if view.corpus in models.STORIES:
+        if view.corpus in corpora.STORIES:
             tables = {
                 reads: _joined([view.of(models.followed, reads, s) for s in view.seeds])
                 for reads in (models.WINDOWED, models.WHOLE)
@@ -180,11 +180,11 @@ def story_figure(views: Views) -> Made:
 TRAININGS = (
     Artifact(
         "T1a", "Accuracy on SST-5", "Table 1, top", "table", accuracies, models.needs_variants,
-        models.TEXTS, "47.5 (0.2)",
+        corpora.TEXTS, "47.5 (0.2)",
     ),
     Artifact(
         "T1b", "Concordance on rated narratives", "Table 1, bottom", "table", concordances,
-        models.needs_followed, models.STORIES, ".54 (.02, .36)",
+        models.needs_followed, corpora.STORIES, ".54 (.02, .36)",
     ),
     Artifact(
         "F1", "The two models", "Fig. 1", "drawing",
@@ -196,7 +196,7 @@ TRAININGS = (
     ),
     Artifact(
         "F3", "Attention traced through one sentence", "Fig. 3", "drawing", flow_figure,
-        models.needs_flow, models.TEXTS, "even top layer; heads that gather on one word",
+        models.needs_flow, corpora.TEXTS, "even top layer; heads that gather on one word",
     ),
     Artifact(
         "S1", "Trained parameters", "supplement", "table", counts, models.needs_efforts,
@@ -208,6 +208,6 @@ TRAININGS = (
     ),
     Artifact(
         "X-N", "A narrative followed over time", "repository", "figure", story_figure,
-        models.needs_followed, models.STORIES, "narrative 165_4, CCC .734",
+        models.needs_followed, corpora.STORIES, "narrative 165_4, CCC .734",
     ),
 )  # fmt: skip
