@@ -106,6 +106,15 @@ class Plan:
         named = self.corpora if corpora is None else corpora
         return replace(self, corpora=tuple(name for name in self.corpora if name in named))
 
+    def steps(self, parts: Iterable[Artifact | Claim]) -> list[Step[Any]]:
+        """The steps that artifacts and claims ask for, in their order."""
+        return [
+            step
+            for part in parts
+            for corpus in self.only(part.corpora).corpora
+            for step in part.needs(self, corpus)
+        ]
+
     def pick(self, smoke: T, paper: T) -> T:
         """The value of this scale."""
         return smoke if self.scale == "smoke" else paper

@@ -148,7 +148,7 @@ def erased_step(
         # By name: the order of batches depends on lengths, which nobody should have to know.
         return pd.concat(tables, ignore_index=True).sort_values("instance", ignore_index=True)
 
-    name = named(*model.name.split("/")[:-1], "erased")
+    name = model.beside("erased")
     return Step(name, compute, {"seed": seed, "split": split}, SMALL, (text, model))
 
 

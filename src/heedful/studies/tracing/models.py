@@ -15,7 +15,7 @@ from heedful.reproduction.view import View
 from heedful.runs import TABLES
 from heedful.studies.tracing import trace_steps as traced
 from heedful.studies.tracing.corpora import DIM, STORIES, text, told
-from heedful.studies.tracing.trace_steps import Learnt, Learnts, Member, Tables, beside
+from heedful.studies.tracing.trace_steps import Learnt, Learnts, Member, Tables
 from heedful.training import TrainConfig
 from heedful.training.presets import PRESETS, TRACING_VARIANTS
 
@@ -100,7 +100,7 @@ def decisions(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
     def compute(results: Results) -> Tables:
         return {name: results[seen][name] for name in ("documents", "training")}
 
-    return Step(beside(seen, "decisions"), compute, {}, TABLES, (seen,))
+    return Step(seen.beside("decisions"), compute, {}, TABLES, (seen,))
 
 
 def followed(plan: Plan, corpus: str, reads: str, seed: int) -> Step[Tables]:

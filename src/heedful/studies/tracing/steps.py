@@ -24,7 +24,6 @@ from heedful.studies.tracing import models
 from heedful.studies.tracing.corpora import MADE, STORIES, TEXTS, either
 from heedful.studies.tracing.models import PUBLISHED, UNTRAINED
 from heedful.studies.tracing.texts import RANKED, TOGETHER, summaries
-from heedful.studies.tracing.trace_steps import beside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +85,7 @@ def words(plan: Plan, corpus: str, seed: int, variant: str = PUBLISHED) -> Step[
         return _in_32_bits(table.drop(columns=spreads), but=("lat", "gradient", "inverse length"))
 
     inputs = {"scores": list(SCORES), "left out": [FILLER]}
-    return Step(beside(traces, "words"), compute, inputs, TABLE, (traces,))
+    return Step(traces.beside("words"), compute, inputs, TABLE, (traces,))
 
 
 def token_scores(tokens: pd.DataFrame) -> dict[str, Tokens]:
@@ -112,7 +111,7 @@ def heads(plan: Plan, corpus: str, seed: int) -> Step[pd.DataFrame]:
         tokens = _kept(results[traces]["tokens"])
         return head_shares.masses(tokens, _tags(results, tokens, rated))
 
-    name = beside(traces, "heads")
+    name = traces.beside("heads")
     return Step(name, compute, _tag_inputs(rated), TABLE, (traces, *rated))
 
 
@@ -129,7 +128,7 @@ def texts(plan: Plan, corpus: str, seed: int) -> Step[pd.DataFrame]:
         exact = [str(c) for c in table if str(c).startswith((TOGETHER, RANKED, "lost"))]
         return _in_32_bits(table, but=exact)
 
-    name = beside(traces, "texts")
+    name = traces.beside("texts")
     return Step(name, compute, _tag_inputs(rated), TABLE, (traces, *rated))
 
 

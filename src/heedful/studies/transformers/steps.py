@@ -156,7 +156,7 @@ def weighed(plan: Plan, name: str, strength: float, seed: int) -> Step[dict[str,
         found = on_dev(opened, results[text], seed, results.device, positive)
         return asdict(found.at(strength))
 
-    return Step(_beside(model, "dev"), compute, {"strength": strength}, JSON, (model, text))
+    return Step(model.beside("dev"), compute, {"strength": strength}, JSON, (model, text))
 
 
 def chosen(plan: Plan, name: str) -> Step[dict[str, Any]]:
@@ -228,7 +228,7 @@ def examined(
     inputs: dict[str, Any] = {"audits": list(audits), "documents": documents, "fewer": dict(fewer)}
     inputs |= {"methods": None if methods is None else list(methods), "seed": seed}
     needs: tuple[Step[Any], ...] = (text, model) if chooses is None else (text, chooses, *among)
-    return Step(_beside(model, tag), compute, inputs, TABLES, needs)
+    return Step(model.beside(tag), compute, inputs, TABLES, needs)
 
 
 def _rows(
@@ -265,7 +265,3 @@ def _readings(
     few = subset(split, sampled(split, most, 0))
     for batch in batches(few, BATCH, max_tokens=BATCH_TOKENS):
         yield read(model, batch.to(device))
-
-
-def _beside(step: Step[Any], name: str) -> str:
-    return named(*step.name.split("/")[:-1], name)
