@@ -14,10 +14,10 @@ from heedful.errors import InputError
 from heedful.reproduction.results import Results, kind
 from heedful.reproduction.view import Views
 from heedful.studies import reproduce, study_of
-from heedful.studies.erasure import models, study
+from heedful.studies.erasure import corpora, models, study
+from heedful.studies.erasure.corpora import sentence_counts, without_empty
 from heedful.studies.erasure.examination import Erased
 from heedful.studies.erasure.printed import TABLE_2, TABLE_3
-from heedful.studies.erasure.steps import sentence_counts, without_empty
 from heedful.studies.erasure.tables import CELLS, beside_published
 from heedful.training import TrainConfig
 
@@ -29,7 +29,7 @@ STUDY = study.STUDY
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     for split, size in {"train": 60, "dev": 20, "test": 40}.items():
-        monkeypatch.setitem(models.SMOKE_SIZES, split, size)
+        monkeypatch.setitem(corpora.SMOKE_SIZES, split, size)
     train = TrainConfig(epochs=1, batch_size=16, learning_rate=1e-2)
     monkeypatch.setattr(models, "SMOKE_TRAIN", train)
 

@@ -12,8 +12,9 @@ from heedful.reproduction.view import View, Views, alone
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.measures import estimates, mean
-from heedful.studies.erasure.models import FAMILIES, MODELS, WITH_ENCODER, needs
+from heedful.studies.erasure.models import FAMILIES, MODELS, WITH_ENCODER
 from heedful.studies.erasure.several_claims import gaps, ratio
+from heedful.studies.erasure.steps import needs
 
 
 def accuracy(view: View, model: str) -> Draws:

@@ -22,7 +22,7 @@ from heedful.statistics import draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.examination import Erased, coarsened
 from heedful.studies.erasure.measures import estimates, mean, odds, rows_of, share_of_models
-from heedful.studies.erasure.models import MODELS, WITH_ENCODER, needs
+from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.several_claims import (
     LATE,
     ORDERED,
@@ -40,6 +40,7 @@ from heedful.studies.erasure.single_claims import (
     mirrors,
     top_beats_random,
 )
+from heedful.studies.erasure.steps import needs
 
 FEWEST = 8
 """Sentences from which on steps of 1/n are no longer coarse (ours)."""

@@ -14,7 +14,7 @@ from heedful.reproduction.view import View
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.examination import Erased
-from heedful.studies.erasure.models import erased
+from heedful.studies.erasure.steps import erased
 
 PerDocument = Callable[..., np.ndarray]
 """One number per document from a model's rows and what else it needs; nan leaves one out."""

@@ -30,14 +30,9 @@ from heedful.studies.erasure.measures import (
     odds,
     share_of_models,
 )
-from heedful.studies.erasure.models import (
-    FAMILIES,
-    MODELS,
-    WITH_ENCODER,
-    WITHOUT,
-    needs,
-)
+from heedful.studies.erasure.models import FAMILIES, MODELS, WITH_ENCODER, WITHOUT
 from heedful.studies.erasure.printed import PUBLISHED, by_corpus
+from heedful.studies.erasure.steps import needs
 
 PAIRS = (("attention", "random"), ("gradient", "attention"), ("product", "attention"))
 """Of ERA-8: the first is claimed to flip earlier."""

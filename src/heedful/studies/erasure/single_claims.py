@@ -12,6 +12,7 @@ from heedful.reproduction.view import View, Views, alone
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
 from heedful.statistics.shares import discordance
+from heedful.studies.erasure.corpora import RATING, TOPIC
 from heedful.studies.erasure.examination import Erased
 from heedful.studies.erasure.measures import (
     drawn,
@@ -23,8 +24,9 @@ from heedful.studies.erasure.measures import (
     rows_of,
     share_of_models,
 )
-from heedful.studies.erasure.models import ENCODERS, MODELS, RATING, TOPIC, needs
+from heedful.studies.erasure.models import ENCODERS, MODELS
 from heedful.studies.erasure.printed import by_corpus
+from heedful.studies.erasure.steps import needs
 
 NEAR = (0.35, 0.45)
 """Δα “near 0.4” (ERA-3)."""

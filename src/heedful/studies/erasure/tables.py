@@ -12,9 +12,10 @@ from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, proportion
+from heedful.studies.erasure.corpora import counts
 from heedful.studies.erasure.examination import OURS, RANDOM_ORDERS, RANKINGS, Erased
 from heedful.studies.erasure.measures import mean, odds, rows_of
-from heedful.studies.erasure.models import MODELS, WITH_ENCODER, counts
+from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.printed import (
     LEAST_RATIO,
     MORE_THAN_HALF,
