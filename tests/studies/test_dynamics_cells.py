@@ -14,7 +14,7 @@ from heedful.reproduction.results import Results, Skipped
 from heedful.reproduction.view import Views
 from heedful.statistics import Estimate
 from heedful.statistics.intervals import deviation
-from heedful.studies.dynamics import figures, measures, steps, tables
+from heedful.studies.dynamics import corpora, figures, measures, steps, tables
 from heedful.studies.dynamics import printed as numbers
 from heedful.studies.dynamics.cells import briefly, half_up, span, written
 from heedful.studies.dynamics.claims import CLAIMS
@@ -243,11 +243,11 @@ def test_absent_corpora_say_where_they_come_from_and_keep_their_keys(
         results.finish([wanted])
         with pytest.raises(Skipped, match=f"data absent: .*{word}"):
             results[wanted]
-    at_hand = steps.text(PLAN, "yelp")
+    at_hand = corpora.text(PLAN, "yelp")
     assert replace(at_hand, absent="").key == at_hand.key
     (tmp_path / "yelp_full").mkdir()
     (tmp_path / "yelp_full" / "train.csv").touch()
-    assert steps.text(STUDY.plan("paper", data_root=tmp_path), "yelp").absent == ""
+    assert corpora.text(STUDY.plan("paper", data_root=tmp_path), "yelp").absent == ""
 
 
 def test_sizes_that_differ_are_told() -> None:

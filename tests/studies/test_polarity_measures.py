@@ -13,7 +13,7 @@ from heedful.reproduction.results import Results
 from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
-from heedful.studies.polarity import artefacts, checks, draws, measures, steps
+from heedful.studies.polarity import appendix, checks, measures, steps
 from heedful.studies.polarity import flow_measures as flows
 from heedful.studies.polarity.claims import CLAIMS
 from heedful.studies.polarity.study import STUDY
@@ -84,7 +84,7 @@ def test_within_a_scale_the_gap_can_follow_the_product_where_pooled_ranks_do_not
     given = results(scores=grid(value))
     pooled = measures.pooled_alignment(View(given, PLAN, "sst"))
     assert pooled.value < -0.5
-    made = checks.gaps(Views(given, PLAN))
+    made = appendix.gaps(Views(given, PLAN))
     assert made.table is not None
     each = made.table[made.table["λ"] != "all"]
     assert list(each["rank correlation"]) == pytest.approx([1.0] * len(steps.SCALES))
@@ -168,7 +168,7 @@ def test_words_unseen_in_training_are_equal_within_a_point() -> None:
                 return {"runs": other} if "train-words" in step.name else super().__getitem__(step)
 
         given = cast(Results, Both(scores=grid(value)))
-        found = artefacts.unseen_words(View(given, PLAN, "sst"))
+        found = checks.unseen_words(View(given, PLAN, "sst"))
         assert (found.n, found.undefined) == (3, 0)
         assert found.value == pytest.approx(points + 0.1)
         return judge(found, next(c for c in CLAIMS if c.id == "POL-A3").side).word
@@ -191,7 +191,7 @@ def test_the_strength_is_the_one_that_dev_prefers() -> None:
             return {"runs": rows}
 
     given = cast(Results, Strengths())
-    assert checks.preferred(View(given, PLAN, "sst"), "dp-l") == 1e-4
+    assert appendix.preferred(View(given, PLAN, "sst"), "dp-l") == 1e-4
 
 
 def split_runs(shift: float, spread: float) -> Results:
@@ -200,7 +200,7 @@ def split_runs(shift: float, spread: float) -> Results:
     class Redrawn(Given):
         def __getitem__(self, step: Any) -> object:
             model = step.name.split("/")[1].split(",")[0]
-            printed = dict(draws._printed("20news-2", model))
+            printed = dict(appendix._printed("20news-2", model))
             rows = [
                 {"setting": scale, "seed": seed}
                 | {"accuracy": (printed[scale] + shift + spread * (seed - 4.5)) / 100}
@@ -214,9 +214,11 @@ def split_runs(shift: float, spread: float) -> Results:
 
 def test_a_printed_number_inside_what_one_more_split_gives_can_be_the_splits_doing() -> None:
     plan = Plan(STUDY, "paper", tuple(range(10)), ("20news-2",))
-    away = draws.from_the_paper(View(split_runs(-1.5, 0.5), plan, "20news-2"), ["DP", "AD"])
+    away = appendix.from_the_paper(View(split_runs(-1.5, 0.5), plan, "20news-2"), ["DP", "AD"])
     assert away.mean() == pytest.approx(-1.5)
-    wide, narrow = (draws.splits(Views(split_runs(-1.5, spread), plan)) for spread in (0.5, 0.01))
+    wide, narrow = (
+        appendix.splits(Views(split_runs(-1.5, spread), plan)) for spread in (0.5, 0.01)
+    )
     assert wide.table is not None
     assert narrow.table is not None
     assert wide.table["paper is inside"].all()

@@ -15,7 +15,7 @@ from heedful.reproduction.study import Artifact, Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics.draws import minus
-from heedful.studies.dynamics import measures, steps
+from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics.cells import span, written
 from heedful.studies.dynamics.printed import COLUMNS
 from heedful.studies.dynamics.tables import ROWS, needs
@@ -257,7 +257,7 @@ def _two_seeds(views: Views) -> Made:
     )
 
 
-def _artefacts(views: Views) -> Made:
+def _checked_columns(views: Views) -> Made:
     """The main columns as published, chosen honestly, with ties split and without marks."""
 
     def one(view: View) -> list[dict[str, Any]]:
@@ -310,9 +310,9 @@ FIGURES = (
     Artifact("X5", "Agreements over seeds", "section 4", "table", _seeds, needs(), ROWS,
              "Amazon moved from 76.8 to 53 on a retrain"),
     Artifact("X6", "Checkpoints chosen honestly, ties, marks", "traps 4 and 8", "table",
-             _artefacts, needs(), ROWS, "not reported"),
+             _checked_columns, needs(), ROWS, "not reported"),
     Artifact("X7", "Both signs of Δ", "trap 2", "table", _signs, needs(), ROWS,
              "the release has the wrong one"),
     Artifact("X8", "Attention of two seeds", "A.9", "table", _two_seeds, needs(),
-             (*steps.SIX, "sms"), "text: on SMS two seeds hardly agree"),
+             (*corpora.SIX, "sms"), "text: on SMS two seeds hardly agree"),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from heedful.reproduction.study import Artifact, Made, Plan
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
-from heedful.studies.dynamics import measures, steps
+from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics import printed as paper
 from heedful.studies.dynamics.cells import NEVER, briefly, span, written
 from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared
@@ -23,7 +23,7 @@ from heedful.studies.dynamics.translation import TRANSLATED
 if TYPE_CHECKING:
     from heedful.reproduction.results import Step
 
-ROWS = (*steps.SIX, *TRANSLATED)
+ROWS = (*corpora.SIX, *TRANSLATED)
 """Corpora of the main tables."""
 BRACKETS = "In brackets the paper's."
 _ALL = (*COLUMNS, "Â", "ξ(α,βuf)", "ξ(βuf,βpx)", "ξ(Δ,βuf)", "ξ(α,β)", "ξ*")
@@ -276,13 +276,13 @@ TABLES = (
           performance="bleu"),
     Artifact("T9", "Corpora", "Table 9", "table", _sizes,
              lambda plan, corpus: [steps.sizes(plan, corpus)],
-             (*steps.TEXTS, *TRANSLATED)),
+             (*corpora.TEXTS, *TRANSLATED)),
     Artifact("T10", "Attention on a frozen random probe", "Table 10", "table",
              partial(_of_pairs, printed=paper.FROZEN, named=_FROZEN, said=_frozen_said, scale=100,
                      digits=0, deviations=_SEED),
-             needs(), steps.SIX, "8 to 19 against 18 to 65"),
+             needs(), corpora.SIX, "8 to 19 against 18 to 65"),
     Artifact("T11", "Proxy and logistic regression", "Table 11", "table",
              partial(_of_pairs, printed=paper.LOGISTIC, named=_LOGISTIC, said=_logistic_said,
                      scale=1, digits=2),
-             needs(), steps.SIX, "regression higher in six of six, by .01 to .07"),
+             needs(), corpora.SIX, "regression higher in six of six, by .01 to .07"),
 )  # fmt: skip

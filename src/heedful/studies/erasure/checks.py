@@ -1,4 +1,4 @@
-"""Artefact checks of the erasure study, ERA-A1 to ERA-A6: is the published effect what it seems?"""
+"""Checks of the erasure study, ERA-A1 to ERA-A6: is the published effect what it seems?"""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ _PICKED = {
     for name, side in {**_TIED, "F1": above(-3)}.items()
 }
 
-ARTEFACTS = (
+CHECKS = (
     Claim("FAI-A1", "The drops are no artefact of F1 of class 1 or of a shifted bias.", "trap 1",
           "FAI-2 and FAI-3 by accuracy, F1 of class 0, mean F1, and mean F1 under uniform "
           "attention with the bias fitted again",

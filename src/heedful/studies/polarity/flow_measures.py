@@ -11,7 +11,7 @@ from heedful.reproduction.ledger import Parts, Side, above, at_least, at_most, b
 from heedful.reproduction.measures import exact
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds, proportion
-from heedful.studies.polarity import steps
+from heedful.studies.polarity import corpora, steps
 from heedful.studies.polarity.word_steps import Tables
 
 POLARITY_TERMS, ATTENTION_TERMS = ("B", "C"), ("E", "F")
@@ -175,7 +175,7 @@ def imbalance_decides(views: Views) -> Parts:
     """POL-20: V·W after long SGD on each unbalanced set, W starting as on texts."""
     start = next(iter(steps.HEADS))
     found = {c: last_of(views.on(c).of(steps.balanced), start)["V·W"] for c in views.corpora}
-    return Parts({steps.RATIOS[corpus]: over_seeds(values) for corpus, values in found.items()})
+    return Parts({corpora.RATIOS[corpus]: over_seeds(values) for corpus, values in found.items()})
 
 
 def formulas(view: View) -> Parts:

@@ -15,8 +15,8 @@ from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
+from heedful.studies.polarity import corpora, steps
 from heedful.studies.polarity import printed as paper
-from heedful.studies.polarity import steps
 from heedful.studies.polarity.figures import Make, class_means, in_order, points
 from heedful.studies.polarity.flow_measures import last_of, sign_shares
 
@@ -138,7 +138,7 @@ def imbalance(views: Views) -> Made:
             measured = {"V·W": over_seeds(last(view, name))}
             if view.corpus != EVEN and EVEN in view.plan.corpora:
                 measured["minus 1:1"] = over_seeds(last(view, name) - last(view.on(EVEN), name))
-            yield row({"ratio": steps.RATIOS[view.corpus], "series": name}, **measured)
+            yield row({"ratio": corpora.RATIOS[view.corpus], "series": name}, **measured)
 
     ours = views.table(of)
     printed = paper.IMBALANCE.assign(series=next(iter(series)))
