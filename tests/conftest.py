@@ -50,6 +50,12 @@ def _spared() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages whose charts are frames: half of an audit's time is drawing, which others test."""
+    monkeypatch.setattr("heedful.report.page.draw", lambda finding: '<svg role="img"></svg>')
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay: the collector need not look at them again after every few objects."""
     gc.collect()
