@@ -1,4 +1,4 @@
-"""What the server of `forked` imports beside heedful: all that a training and an audit load late."""
+"""What the server of `forked` imports beside heedful: what training and auditing load late."""
 
 import torch
 
