@@ -10,6 +10,7 @@ collector leaves alone what was there before the first test.
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -22,6 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))  # picture.py drives
 import pytest
 import torch
 
+HERE = Path(__file__).parent
+LONGEST = {HERE / f"test_{name}.py" for name in ("bench", "calibrate", "polarity", "wheel")}
+"""Files with tests of ten seconds and more."""
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
@@ -77,7 +81,16 @@ def has_browser() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips what needs the real corpora, with the reason, when there is no data root."""
+    """Files with long tests come first, so that workers end together.
+
+    What needs the real corpora is skipped, with the reason, when there is no data root.
+    """
+    long = Counter(
+        item.path
+        for item in items
+        if item.get_closest_marker("slow") or item.get_closest_marker("browser")
+    )
+    items.sort(key=lambda item: (item.path not in LONGEST, -long[item.path]))
     if os.environ.get("HEEDFUL_DATA"):
         return
     skip = pytest.mark.skip(reason="HEEDFUL_DATA is not set: the real corpora are not here")

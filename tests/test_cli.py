@@ -156,6 +156,7 @@ def test_explain_colours_words_and_prints_json(audited: Path) -> None:
     assert sum(found["importance"]["attention"]) == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sketched")
 def test_an_existing_run_is_audited_on_new_data_without_training(
     audited: Path, place: Path
@@ -237,6 +238,7 @@ def test_a_folder_that_cannot_be_written_is_named(place: Path, tmp_path: Path) -
     assert str(tmp_path / "file" / "run") in said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sketched")
 def test_odd_documents_are_kept_and_counted(place: Path, tmp_path: Path) -> None:
     odd = reviews(120)
@@ -311,6 +313,7 @@ def test_corpora_lists_what_is_here_and_where_the_rest_comes_from() -> None:
     assert "planted" in heedful("corpora")
 
 
+@pytest.mark.slow
 def test_prepare_makes_files_that_training_starts_from(tmp_path: Path, place: Path) -> None:
     heedful("prepare", "planted:2:short", "--out", tmp_path)
     done = heedful("train", "none+additive", "--corpus", tmp_path / "planted-2-short",
@@ -318,6 +321,7 @@ def test_prepare_makes_files_that_training_starts_from(tmp_path: Path, place: Pa
     assert json.loads(done)["test"]["accuracy"] > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sketched")
 def test_a_run_opens_its_own_documents_again_whatever_the_seed(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
@@ -346,6 +350,7 @@ def test_the_recipes_of_the_readme_train_at_their_default_sizes(
         assert load(out).recipe == recipe
 
 
+@pytest.mark.slow
 def test_what_a_model_reads_by_survives_training_and_loading(tmp_path: Path) -> None:
     (tmp_path / "cut.toml").write_text(TINY + "[words]\nmax_tokens = 9\n")
     out = tmp_path / "run"

@@ -60,10 +60,12 @@ def judged(done: tuple[Results, Plan], id: str) -> Judgement:
     return judge(claim.measure(results, plan, claim.corpora[0]), claim.side)
 
 
+@pytest.mark.slow
 def test_every_step_could_be_computed(done: tuple[Results, Plan]) -> None:
     assert done[0].skipped == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
 def test_every_claim_is_judged(done: tuple[Results, Plan], claim: object) -> None:
     found = judged(done, claim.id)  # type: ignore[attr-defined]
@@ -71,10 +73,12 @@ def test_every_claim_is_judged(done: tuple[Results, Plan], claim: object) -> Non
     assert found.reason
 
 
+@pytest.mark.slow
 def test_the_proxy_learns_nothing_of_one_fixed_set(done: tuple[Results, Plan]) -> None:
     assert judged(done, "DYN-13").word == "confirmed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("artifact", tasks.ARTIFACTS, ids=lambda artifact: artifact.id)
 def test_every_artifact_is_made_and_drawn(done: tuple[Results, Plan], artifact: object) -> None:
     results, plan = done
@@ -86,6 +90,7 @@ def test_every_artifact_is_made_and_drawn(done: tuple[Results, Plan], artifact: 
         assert made.draw(made.table).axes
 
 
+@pytest.mark.slow
 def test_curves_hold_every_seed_at_every_evaluation(done: tuple[Results, Plan]) -> None:
     results, plan = done
     table = results[tasks.curves(plan, "fixed set")]

@@ -220,6 +220,7 @@ def edits(kind: str, site: str) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_edits_equal_a_whole_forward_pass_with_them(kind: str, site: str) -> None:

@@ -161,6 +161,7 @@ def test_compared_recipes_are_trained_together_and_others_apart() -> None:
     assert [name for name, _ in members["full-norm"]] == [f"full-norm,{k}" for k in range(5)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_tiny_run_on_texts_has_all_columns(tmp_path: Path) -> None:
     only = [
@@ -223,6 +224,7 @@ def test_a_tiny_run_on_texts_has_all_columns(tmp_path: Path) -> None:
     assert all(one["stand_in_for"] == "SST-5" for one in claims.values())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_three_machines_share_the_work_through_steps(tmp_path: Path) -> None:
     """Prepare here, train there without texts or lexicon, draw here without models or tokens."""
@@ -267,6 +269,7 @@ def test_three_machines_share_the_work_through_steps(tmp_path: Path) -> None:
         assert one.read_text() == two.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_narratives_are_tagged_by_ratings_and_fillers_left_out(tmp_path: Path) -> None:
     only = ["F6", "E1", "TRA-12", "TRA-17"]

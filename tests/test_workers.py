@@ -76,6 +76,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "subprocess", SimpleNamespace(Popen=Worker))
 
 
+@pytest.mark.slow
 def test_every_step_is_done_once_by_some_worker(module: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     left = compute_together(module, 2, out=out)
@@ -106,6 +107,7 @@ def test_a_folder_in_use_and_no_jobs_are_refused(module: str, tmp_path: Path) ->
         compute_together(module, 2, out=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forked")
 def test_a_bug_in_a_worker_is_not_swallowed(module: str, tmp_path: Path) -> None:
     broken = STUDY.replace('{"size": 3}', "1 / 0")
@@ -144,6 +146,7 @@ HEAVY = STUDY.replace(
 ).replace("import os, time", "import os, time, torch")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("times", [1, 99])
 def test_a_step_without_room_waits_until_it_is_alone(
