@@ -138,6 +138,7 @@ def test_asking_again_computes_nothing(audited: Path) -> None:
     assert json.loads((audited / "run.json").read_text())["steps"]["audit"]["at"] == at
 
 
+@pytest.mark.slow
 def test_the_page_is_written_again_from_the_findings(audited: Path) -> None:
     page = audited / "report.html"
     first = page.read_bytes()

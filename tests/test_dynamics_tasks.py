@@ -107,6 +107,7 @@ def test_runs_that_never_learn_are_inf() -> None:
     assert copying.reached(table, "seed", 0.95, by=5).tolist() == [np.inf, np.inf]
 
 
+@pytest.mark.slow
 def test_a_search_that_finds_too_few_heads_leaves_their_kinds_out(tmp_path: Path) -> None:
     results = Results(tmp_path)
     training = SeedsConfig(10, 8, 1e-2, 10, 8, "fixed")

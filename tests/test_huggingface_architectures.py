@@ -330,6 +330,7 @@ def row(kind: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+@pytest.mark.slow
 def test_the_table_in_the_docs_is_what_the_tests_found() -> None:
     assert sorted(KINDS) == sorted(SUPPORTED)
     names = ("model type", "attention", "backend", "decision read at", "parity: eager; own backend",

@@ -169,6 +169,7 @@ def test_the_best_attention_of_a_linear_model_is_certified(results: Results) -> 
         translating._best_attention(nonlinear, results[TEXT].splits["dev"], "cpu")
 
 
+@pytest.mark.slow
 def test_words_alone_predict_every_followed_position(results: Results) -> None:
     found = results[translating.pair_predictors(TEXT, ProxyConfig(8, 2, 16, 1e-2))]
     run = results[translating.followed_pairs(TEXT, "attention", CONFIG, 20, TRAINING, True)]
