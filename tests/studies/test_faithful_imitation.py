@@ -75,6 +75,7 @@ def test_what_is_remembered_is_the_reading(corpus: EncodedCorpus, first) -> None
     assert reading.attention.shape[0] == 2
 
 
+@pytest.mark.slow
 def test_a_stronger_adversary_attends_farther_away(corpus: EncodedCorpus, first) -> None:
     near, far = (imitate(first, corpus, strength, FAST, seed=9) for strength in (0.0, 1.0))
     test = corpus.splits["test"]
@@ -86,12 +87,14 @@ def test_a_stronger_adversary_attends_farther_away(corpus: EncodedCorpus, first)
     assert near.epochs <= 3
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_adversary(corpus: EncodedCorpus, first) -> None:
     one, two = (imitate(first, corpus, 0.1, FAST, seed=4) for _ in range(2))
     weights = zip(one.model.parameters(), two.model.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in weights)
 
 
+@pytest.mark.slow
 def test_an_adversary_of_a_tied_model_is_tied_too(corpus: EncodedCorpus, first) -> None:
     free = imitate(first, corpus, 0.1, FAST, seed=4)
     tied = imitate(first, corpus, 0.1, FAST, Penalties(tying=30.0), seed=4)

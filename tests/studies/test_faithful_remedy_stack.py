@@ -62,6 +62,7 @@ def test_a_stacked_pass_is_that_of_each_model(recipe: str, settings: dict[str, o
         torch.testing.assert_close(seen.states[row][mask], passed.word_states[mask])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "settings"), SHAPES[:3])
 def test_stacked_training_is_training_alone(
     corpus: EncodedCorpus, recipe: str, settings: dict[str, object]
@@ -126,6 +127,7 @@ def test_masked_words_leave_stacked_tables_frozen(corpus: EncodedCorpus) -> None
         assert torch.equal(model.embedding.weight, table)
 
 
+@pytest.mark.slow
 def test_stacked_adversaries_are_those_trained_alone(corpus: EncodedCorpus) -> None:
     first = fresh(corpus, "bilstm+additive").float()
     fit(first, corpus, CONFIG)
@@ -138,6 +140,7 @@ def test_stacked_adversaries_are_those_trained_alone(corpus: EncodedCorpus) -> N
     assert not torch.equal(found[0].model.head.weight, found[1].model.head.weight)
 
 
+@pytest.mark.slow
 def test_adversaries_of_several_models_are_those_of_each(corpus: EncodedCorpus) -> None:
     firsts = [fresh(corpus, "bilstm+additive", seed) for seed in range(2)]
     strengths = (0.0, 0.5)

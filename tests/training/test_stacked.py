@@ -39,6 +39,7 @@ def difference(one: AttentionClassifier, two: AttentionClassifier) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "config", "sizes"),
     [
