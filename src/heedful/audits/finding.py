@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Shaped
 
-from heedful.importance import Importance
-from heedful.models.reading import Reading
-from heedful.models.verbs import AttentiveModel
 from heedful.statistics.estimates import Estimate
+
+if TYPE_CHECKING:
+    from heedful.importance import Importance
+    from heedful.models.reading import Reading
+    from heedful.models.verbs import AttentiveModel
+
+RowsOf: TypeAlias = "Callable[[AttentiveModel, Reading, Importance, int], pd.DataFrame]"
+"""The rows of one batch: `rows(model, reading, importance, seed)`."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Audit(NamedTuple):
     the rows of the whole corpus, or none of them, and never sees the model.
     """
 
-    rows: Callable[[AttentiveModel, Reading, Importance, int], pd.DataFrame]
+    rows: RowsOf
     summarise: Callable[[pd.DataFrame], Finding]
     title: str
     needs: Sequence[str] = ()
