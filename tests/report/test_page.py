@@ -16,9 +16,18 @@ import torch
 from heedful.audits.finding import Finding, Measure
 from heedful.errors import InputError
 from heedful.importance import explain
+from heedful.jobs.instances import (
+    DISAGREES,
+    FLIPS,
+    PLAIN,
+    SHOWN_UNITS,
+    WRONG,
+    choose,
+    describe,
+    shown_units,
+)
 from heedful.models import decide, erase, identity, read, uniform
-from heedful.report import choose, describe, render
-from heedful.report.instances import DISAGREES, FLIPS, PLAIN, SHOWN_UNITS, WRONG, shown_units
+from heedful.report import render
 from heedful.report.page import embedded
 from heedful.report.scales import SCALES, scales_of
 from heedful.runs import RunFolder, write_json

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float64
 
-from heedful.audits.finding import Finding, Measure
+from heedful.audits.finding import Audit, Finding, Measure
 from heedful.audits.rankings import GREEDY_UNITS, area, first_flip, greedy_order
 from heedful.audits.tables import Wide, counted, per_ranking, percent, wide
 from heedful.importance import Importance
@@ -19,8 +19,6 @@ from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, curve, ranked
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps, mean, proportion
-
-QUESTION = "How much of a text must be erased, most important first, before the decision changes?"
 
 
 def rows(
@@ -117,12 +115,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
     measures += [Measure("units removed", e, m) for m, e in _means_of_flipped(removed).items()]
     measures += _shares(rows, removed, flipped)
     measures += _comparisons(removed, all_instances)
-    return Finding(
-        audit="erasure",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(removed, headline),
         measures=tuple(measures),
-        chart="erasure",
         drawn=_drawn(whole, flipped),
         notes=_notes(rows, removed, all_instances),
     )
@@ -254,11 +249,19 @@ def _notes(rows: pd.DataFrame, removed: Wide, all_instances: int) -> tuple[str, 
 
 
 def _nothing(all_instances: int) -> Finding:
-    return Finding(
-        audit="erasure",
-        question=QUESTION,
+    return AUDIT.finding(
         answer="Nothing could be measured: no document has more than one unit.",
-        measures=(),
-        chart="erasure",
         notes=counted(all_instances, all_instances, "have one unit and are left out."),
     )
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="erasure",
+    title="Erasing down a ranking",
+    question="How much of a text must be erased, most important first, before the "
+    "decision changes?",
+    place=2,
+    chart="erasure",
+)

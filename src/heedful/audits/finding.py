@@ -13,6 +13,7 @@ from jaxtyping import Shaped
 from heedful.statistics.estimates import Estimate
 
 if TYPE_CHECKING:
+    from heedful.audits.border import Border
     from heedful.importance import Importance
     from heedful.models.reading import Reading
     from heedful.models.verbs import AttentiveModel
@@ -94,7 +95,7 @@ class Finding:
 
 
 class Audit(NamedTuple):
-    """Two functions: per-instance rows of one batch, and the summary of all rows.
+    """Two functions, per-instance rows of one batch and the summary of all rows; and their label.
 
     `rows(model, reading, importance, seed)` gives a tidy frame whose column `instance` holds the
     instance id; a batch that has nothing to say gives a frame without rows. `summarise(rows)` gets
@@ -103,11 +104,34 @@ class Audit(NamedTuple):
 
     rows: RowsOf
     summarise: Callable[[pd.DataFrame], Finding]
+    name: str
     title: str
+    question: str
+    """What the test asks, in one sentence a practitioner understands."""
+    place: int
+    """Where it stands on the page, from 1."""
+    chart: str = "measures"
+    """Name of the chart that shows it; `report` draws it."""
     needs: Sequence[str] = ()
     """What the corpus must have for the audit to apply: `labels`, `evidence`."""
     most: int = 0
     """Documents beyond which a slow audit learns little, drawn by key; 0 takes all."""
+    is_slow: bool = False
+    """Whether models in great number are asked about few documents only."""
+    is_per_ranking: bool = False
+    """Whether the documents are read again for every ranking: cost grows with the methods."""
+    border: Border | None = None
+    """Where its measure supports the verdict and where it contradicts; none stays out of it."""
+
+    def finding(
+        self,
+        answer: str,
+        measures: tuple[Measure, ...] = (),
+        drawn: Mapping[str, Any] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Finding:
+        """What it found: an answer to its question, drawn as its chart."""
+        return Finding(self.name, self.question, answer, measures, self.chart, drawn or {}, notes)
 
 
 def frame(instance: Sequence[str], **columns: Shaped[np.ndarray, "instance ..."]) -> pd.DataFrame:

@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.border import Border
+from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import counted, histogram, percent
 from heedful.importance import Importance
 from heedful.models.edits import Permute, uniform
@@ -25,7 +26,6 @@ from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap, mean, proportion
 from heedful.statistics.scores import score_differences, score_estimates
 
-QUESTION = "Would the model decide the same with its attention flattened or shuffled?"
 DRAWS = 100
 CHUNK = 20
 """Permutations weighed at once; fixed, because each chunk has its own key."""
@@ -125,7 +125,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows: F1 and accuracy where labels are known, changes everywhere."""
     if not len(rows):
         nothing = "Nothing could be measured: there are no documents."
-        return Finding("substitution", QUESTION, nothing, (), "substitution")
+        return AUDIT.finding(nothing)
     names = [str(name) for name in rows["instance"]]
     decision = rows["decision"].to_numpy()
     changed = {
@@ -162,12 +162,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
             )
             for source in ("exact", "sampled")
         ]
-    return Finding(
-        audit="substitution",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(changed, can_flip, scored),
         measures=tuple(measures),
-        chart="substitution",
         drawn=_drawn(rows, changed, scored),
         notes=_notes(rows),
     )
@@ -315,3 +312,25 @@ def _notes(rows: pd.DataFrame) -> tuple[str, ...]:
             "change is a lower bound.",
         )
     return notes
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="substitution",
+    title="Uniform and shuffled attention",
+    question="Would the model decide the same with its attention flattened or shuffled?",
+    place=1,
+    chart="substitution",
+    border=Border(
+        "reliance",
+        "substitution",
+        "decisions changed, against chance",
+        "permuted",
+        "The decision depends on where attention lies",
+        contradicts=0.25,
+        supports=0.75,
+        sentence="Shuffling attention changes {value} as many decisions as drawing them anew "
+        "would.",
+    ),
+)

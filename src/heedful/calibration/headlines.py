@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import torch
 
 from heedful.audits import AUDITS, adversary, input_erasure
 from heedful.audits.examination import Portion, examine, readings
-from heedful.audits.finding import Finding, RowsOf
+from heedful.audits.finding import Audit, Finding, RowsOf
 from heedful.audits.randomisation import KEPT
 from heedful.audits.ranking import FAITHFULNESS
 from heedful.audits.verdict import BORDERS
@@ -55,10 +55,8 @@ OF_EXPLANATIONS: dict[str, Headline] = {
 }
 """Audits that set explanations side by side, asked about attention; no verdict rests on them."""
 MEASURES = OF_ATTENTION | OF_EXPLANATIONS
-SLOW = {"adversary": 64, "randomisation": 64}
-"""Audits that get only the so many shortest documents of each model."""
-LEFT_OUT = {"alignment": "it is for translators; of a classifier it would repeat `evidence`"}
-"""Audits that no constructed model is given, and why."""
+FEW = 64
+"""Slow audits get only the so many shortest documents of each model."""
 
 
 def measure(setting: Setting, documents: int, device: torch.device | str = "cpu") -> dict[str, Any]:
@@ -66,8 +64,7 @@ def measure(setting: Setting, documents: int, device: torch.device | str = "cpu"
     started = time.process_time()
     known = construct(setting, documents)
     model = known.model.to(device)
-    names = [name for name in AUDITS if name not in {*LEFT_OUT, "violation", "randomisation"}]
-    findings = _findings(model, known.corpus, setting.seed, device, names)
+    findings = _findings(model, known.corpus, setting.seed, device, OF_ATTENTION)
     accuracy, evidence = _deciding(model, known.corpus, device)
     return {
         "name": setting.name,
@@ -90,8 +87,8 @@ def measure_explanations(
     """The estimates of the audits that set explanations side by side, on the same model."""
     started = time.process_time()
     known = construct(setting, documents)
-    names = dict.fromkeys(headline.audit for headline in OF_EXPLANATIONS.values())
-    findings = _findings(known.model.to(device), known.corpus, setting.seed, device, names)
+    model = known.model.to(device)
+    findings = _findings(model, known.corpus, setting.seed, device, OF_EXPLANATIONS)
     return {
         "estimates": _estimates(findings, OF_EXPLANATIONS),
         "cpu_seconds": round(time.process_time() - started, 3),
@@ -126,38 +123,35 @@ def _findings(
     corpus: EncodedCorpus,
     seed: int,
     device: torch.device | str,
-    audits: Collection[str],
+    headlines: Mapping[str, Headline],
 ) -> dict[str, Finding]:
-    """The findings of some audits."""
+    """The findings of the audits that the headlines speak for."""
+    audits = {headline.audit: AUDITS[headline.audit] for headline in headlines.values()}
     documents = corpus.splits["test"]
     shortest = np.argsort(documents.lengths, kind="stable")
     tables = examine(
         model,
         documents,
-        {name: _rows(name) for name in audits},
+        {name: _rows(audit) for name, audit in audits.items()},
         METHODS,
         seed=seed,
         device=device,
-        among={name: shortest[: SLOW[name]] for name in audits if name in SLOW},
+        among={name: shortest[:FEW] for name, audit in audits.items() if audit.is_slow},
         at_once=READ,
     )
     if "substitution" in tables:
         tables["substitution"]["label"] = -1  # F1 under each attention is not needed here
-    return {name: AUDITS[name].summarise(table) for name, table in tables.items()}
+    return {name: audits[name].summarise(table) for name, table in tables.items()}
 
 
-BY_TWO = ("input-erasure", "violation", "randomisation")
-"""Audits that read the documents again for every ranking."""
-
-
-def _rows(audit: str) -> RowsOf:
+def _rows(audit: Audit) -> RowsOf:
     """What an audit does with a batch, without the parts that cost much and are not needed here."""
     cheaper: dict[str, RowsOf] = {
         "input-erasure": partial(input_erasure.rows, modes=("removed",)),
         "adversary": partial(adversary.rows, searched=0.0),
     }
-    rows = cheaper.get(audit, AUDITS[audit].rows)
-    if audit not in BY_TWO:
+    rows = cheaper.get(audit.name, audit.rows)
+    if not audit.is_per_ranking:
         return rows
     return lambda model, reading, importance, seed: rows(
         model, reading, {name: importance[name] for name in ("random", "attention")}, seed
