@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from heedful.audits.finding import Audit, Finding, Measure, frame
-from heedful.audits.tables import counted
+from heedful.audits.tables import of_several_units
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
@@ -50,11 +50,8 @@ def rows(
 
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows: the mean of each measure for each pair of methods."""
-    of = int(rows["instance"].nunique()) if len(rows) else 0
-    rows = rows[rows["units"] > 1] if of else rows
-    kept = int(rows["instance"].nunique()) if len(rows) else 0
-    notes = counted(of - kept, of, "have one unit and are left out.")
-    if not kept:
+    rows, notes = of_several_units(rows)
+    if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
         return AUDIT.finding(nothing, notes=notes)
     found: dict[tuple[str, str], list[Estimate]] = {}

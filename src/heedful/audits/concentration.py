@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from heedful.audits.finding import Audit, Finding, Measure, frame
-from heedful.audits.tables import counted, histogram, percent
+from heedful.audits.tables import histogram, of_several_units, percent
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
@@ -53,9 +53,7 @@ def outside_in_words(share: Estimate) -> str:
 
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows; a document of one unit has nothing to concentrate on."""
-    of = len(rows)
-    rows = rows[rows["units"] > 1] if of else rows
-    notes = counted(of - len(rows), of, "have one unit and are left out.")
+    rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
         return AUDIT.finding(nothing, notes=notes)

@@ -11,8 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.audits.border import Border
-from heedful.audits.finding import Audit, Finding, Measure, frame
+from heedful.audits.finding import Audit, Border, Finding, Measure, frame
 from heedful.audits.tables import histogram, of_several_units
 from heedful.importance import Importance
 from heedful.models.reading import Reading

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,11 @@ from jaxtyping import Shaped
 from heedful.statistics.estimates import Estimate
 
 if TYPE_CHECKING:
-    from heedful.audits.border import Border
     from heedful.importance import Importance
     from heedful.models.reading import Reading
     from heedful.models.verbs import AttentiveModel
 
+Outcome = Literal["supports", "mixed", "contradicts", "unknown"]
 RowsOf: TypeAlias = "Callable[[AttentiveModel, Reading, Importance, int], pd.DataFrame]"
 """The rows of one batch: `rows(model, reading, importance, seed)`."""
 
@@ -92,6 +93,32 @@ class Finding:
             drawn=stored["drawn"],
             notes=tuple(stored["notes"]),
         )
+
+
+@dataclass(frozen=True)
+class Border:
+    """Where a measure stops contradicting the claim and where it starts supporting it."""
+
+    key: str
+    """What the calibration calls it."""
+    audit: str
+    measure: str
+    method: str
+    name: str
+    contradicts: float
+    supports: float
+    sentence: str
+    """What the measure says, with {value} in it."""
+    is_veto: bool = False
+    """Whether it can only speak against: where a text says things twice, no deletion costs much."""
+
+    def outcome(self, estimate: Estimate | None) -> Outcome:
+        """Supports or contradicts when the whole interval lies on that side; else mixed."""
+        if estimate is None or math.isnan(estimate.value) or math.isnan(estimate.low):
+            return "unknown"
+        if estimate.side(self.supports) == "above":
+            return "supports"
+        return "contradicts" if estimate.side(self.contradicts) == "below" else "mixed"
 
 
 class Audit(NamedTuple):

@@ -13,8 +13,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from heedful.audits.border import Border
-from heedful.audits.finding import Audit, Finding, Measure, frame
+from heedful.audits.finding import Audit, Border, Finding, Measure, frame
 from heedful.audits.tables import histogram, of_several_units, percent
 from heedful.importance import Importance
 from heedful.models.huggingface.pieces import FIRST

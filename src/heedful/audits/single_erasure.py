@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.audits.finding import Audit, Finding, Measure
-from heedful.audits.tables import counted, histogram, per_ranking, percent, wide
+from heedful.audits.tables import histogram, of_several_units, per_ranking, percent, wide
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, ranked, without_each
@@ -126,13 +126,7 @@ def contingency(rows: pd.DataFrame, ranking: str, legacy_random: bool = False) -
 
 def summarise(rows: pd.DataFrame, legacy_random: bool = False) -> Finding:
     """The finding over all rows; `legacy_random` takes the published rule for the random unit."""
-    all_instances = int(rows["instance"].nunique()) if len(rows) else 0
-    rows = rows[rows["units"] > 1] if len(rows) else rows
-    left_out = counted(
-        all_instances - (int(rows["instance"].nunique()) if len(rows) else 0),
-        all_instances,
-        "have one unit and are left out.",
-    )
+    rows, left_out = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
         return AUDIT.finding(nothing, notes=left_out)

@@ -15,8 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from heedful.audits.border import Border, Outcome
-from heedful.audits.finding import Finding
+from heedful.audits.finding import Border, Finding, Outcome
 from heedful.audits.ranking import Ranking, rank
 from heedful.audits.registry import AUDITS
 from heedful.runs.atomic import read_json
