@@ -169,6 +169,15 @@ def summarise(rows: pd.DataFrame) -> Finding:
     )
 
 
+def decisions(rows: pd.DataFrame) -> dict[str, Int[np.ndarray, "draw instance"]]:
+    """What was decided under the trained, the uniform and each permuted attention."""
+    return {
+        "trained": rows["decision"].to_numpy(dtype=np.int64)[None],
+        "uniform": rows["uniform"].to_numpy(dtype=np.int64)[None],
+        "permuted": np.stack(list(rows["permuted"])).astype(np.int64).T,
+    }
+
+
 def against_chance(
     changes: Float64[np.ndarray, "instance"],
     decision: Int[np.ndarray, "instance"],
@@ -234,13 +243,8 @@ def _scores(rows: pd.DataFrame, names: list[str]) -> dict[str, dict[str, Estimat
     if not (gold >= 0).any():
         return {}
     classes = [str(name) for name in rows["classes"].iloc[0]]
-    permuted = np.stack(list(rows["permuted"])).astype(np.int64).T
-    predicted = {
-        "trained": rows["decision"].to_numpy(dtype=np.int64)[None],
-        "uniform": rows["uniform"].to_numpy(dtype=np.int64)[None],
-        "permuted": permuted,
-        "permuted, one draw": permuted[:1],
-    }
+    predicted = decisions(rows)
+    predicted["permuted, one draw"] = predicted["permuted"][:1]
     found = {
         edit: score_estimates(drawn, gold, classes, names) for edit, drawn in predicted.items()
     }

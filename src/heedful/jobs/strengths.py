@@ -311,11 +311,9 @@ def on_dev(
     return Decisions(
         tuple(str(name) for name in rows["instance"]),
         rows["label"].to_numpy(dtype=np.int64),
-        rows["decision"].to_numpy(dtype=np.int64)[None],
-        rows["uniform"].to_numpy(dtype=np.int64)[None],
-        np.stack(list(rows["permuted"])).T,
-        len(model.classes),
-        of_class,
+        **substitution.decisions(rows),
+        classes=len(model.classes),
+        of_class=of_class,
     )
 
 

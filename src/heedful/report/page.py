@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from heedful.audits.finding import Finding
 from heedful.errors import InputError
 from heedful.report.charts import draw, draw_training
 from heedful.report.drawing import standalone
+from heedful.report.html import asset
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
 from heedful.report.watch_charts import TITLE, draw_watched
@@ -68,7 +68,7 @@ def render(run_folder: Path | str) -> Path:
         has_evidence=any(entry.get("evidence") for entry in shown["instances"]),
         version=record.get("versions", {}).get("heedful", ""),
         date=str(record.get("created", ""))[:10],
-        style=Markup(_read("page.css")),
+        style=Markup(asset("page.css")),
         script=Markup(script),
         script_hash=_hash(script),
     )
@@ -283,7 +283,7 @@ def _template() -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["code"] = _with_code
     environment.filters["plain"] = lambda x: f"{x:.3g}" if isinstance(x, float) else x
-    return environment.from_string(_read("page.html.j2"))
+    return environment.from_string(asset("page.html.j2"))
 
 
 def _with_code(text: str) -> Markup:
@@ -293,17 +293,13 @@ def _with_code(text: str) -> Markup:
 
 def _script() -> str:
     """All scripts as one, with names of their own."""
-    return '(() => {\n"use strict";\n' + "\n".join(map(_read, SCRIPTS)) + "})();\n"
+    return '(() => {\n"use strict";\n' + "\n".join(map(asset, SCRIPTS)) + "})();\n"
 
 
 def _hash(script: str) -> str:
     """What the page's policy admits: this script and no other."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _read(name: str) -> str:
-    return (files("heedful.report") / "templates" / name).read_text("utf-8")
 
 
 def _encodable(text: str) -> str:

@@ -212,17 +212,12 @@ def _signed(rows: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
 def _scored(split: str, rows: pd.DataFrame, shift: float) -> dict[str, float]:
     """Scores under each attention, by `split edit score`; permuted ones are means over draws."""
     gold = rows["label"].to_numpy(dtype=np.int64)
-    permuted = np.stack(list(rows["permuted"])).astype(np.int64).T
-    edits = {
-        "trained": rows["decision"].to_numpy(dtype=np.int64)[None],
-        "uniform": rows["uniform"].to_numpy(dtype=np.int64)[None],
-        "refitted": (_signed(rows) + shift > 0).astype(np.int64)[None],
-        "permuted": permuted,
-        "one draw": permuted[:1],
-    }
+    edits = substitution.decisions(rows)
+    edits["refitted"] = (_signed(rows) + shift > 0).astype(np.int64)[None]
+    edits["one draw"] = edits["permuted"][:1]
     found = {}
-    for edit, decided in edits.items():
-        scores = classification_scores(decided, gold, 2)
+    for edit in ("trained", "uniform", "refitted", "permuted", "one draw"):
+        scores = classification_scores(edits[edit], gold, 2)
         values = scores.accuracy, scores.macro_f1, scores.f1[..., 1], scores.f1[..., 0]
         for score, value in zip(SCORES, values, strict=True):
             found[f"{split} {edit} {score}"] = float(value.mean())
