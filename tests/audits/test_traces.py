@@ -17,7 +17,7 @@ from heedful.jobs.instance_layers import describe_flow, packed_flow
 from heedful.models import TransformerConfig, build, lat, rollout, trace
 from heedful.models.tracing import layers_of
 from heedful.report.drawing import standalone
-from heedful.report.flow_diagram import architecture, draw, raw, schematic
+from heedful.studies.tracing.flow_diagram import architecture, draw, raw, schematic
 from heedful.studies.tracing.trace_steps import flow_of
 
 HEADS, LAYERS = 2, 3
