@@ -31,7 +31,7 @@ test-elsewhere: .venv/developing
 	$(ELSEWHERE) suite --jobs $(JOBS)
 
 numbers-elsewhere: .venv/developing
-	$(ELSEWHERE) numbers
+	$(ELSEWHERE) numbers --jobs $(JOBS)
 
 mutations: .venv/developing
 	$(ELSEWHERE).mutations $(JOBS)

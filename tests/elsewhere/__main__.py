@@ -23,11 +23,11 @@ def main() -> None:
     """Whole machines run the whole suite, single libraries the quick part; exit code 1 if red."""
     parser = argparse.ArgumentParser(prog="make test-elsewhere")
     parser.add_argument("what", choices=["suite", "numbers"])
-    parser.add_argument("--jobs", default="2", help="tests side by side")
+    parser.add_argument("--jobs", default="2", help="tests or audits side by side")
     parser.add_argument("--only", default="", help="part of a processor's name")
     given = parser.parse_args()
     if given.what == "numbers":
-        print(table_of_moves([*WHOLE, *SINGLE]))
+        print(table_of_moves([*WHOLE, *SINGLE], int(given.jobs)))
         return
     asked = [(processor, ALL) for processor in WHOLE] + [(processor, QUICK) for processor in SINGLE]
     reds = 0
