@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
-def template(name: str) -> Any:
+def template(name: str) -> Template:
     """A page to fill in: all text is escaped, and a value that is missing is an error."""
     from jinja2 import Environment, StrictUndefined
 
