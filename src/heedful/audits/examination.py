@@ -48,8 +48,6 @@ def examine(
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in audits}
     for together in groups.values():
         rows = (among or {}).get(together[0])
-        if rows is not None and not len(rows):
-            continue
         looked_at = documents if rows is None else subset(documents, rows)
         for reading in readings(model, looked_at, device, at_once):
             importance = explain(model, reading, methods, seed)

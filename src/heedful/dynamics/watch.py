@@ -17,10 +17,11 @@ from torch import Tensor
 
 from heedful.corpora.batches import Batch
 from heedful.corpora.encoded import EncodedCorpus
+from heedful.corpora.samples import subset
 from heedful.corpora.splits import draw
 from heedful.dynamics.agreement import agrees, chance, concentration
 from heedful.dynamics.cooccurrence import Side
-from heedful.dynamics.probes import chosen, groups
+from heedful.dynamics.probes import groups
 from heedful.dynamics.proxy import Regression, logistic_sweep
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
@@ -48,7 +49,7 @@ class Watch:
         labelled = [np.flatnonzero(part.labels >= 0) for part in (train, dev)]
         if not all(map(len, labelled)):
             raise InputError(f"Watching needs labelled train and dev documents of {corpus.name}.")
-        train, dev = (chosen(part, rows) for part, rows in zip((train, dev), labelled, strict=True))
+        train, dev = (subset(part, rows) for part, rows in zip((train, dev), labelled, strict=True))
         types = len(corpus.vocabulary)
         bags = [Side(part.ids.astype(np.int64), part.starts, types) for part in (train, dev)]
         self.bag: Regression = logistic_sweep(
@@ -74,7 +75,7 @@ class Watch:
         count = DOCUMENTS if is_linear else DOCUMENTS // 8
         rows = np.array(draw(self.dev.names, count, self.seed))
         parts: list[tuple[np.ndarray, ...]] = []
-        for _, batch in groups(chosen(self.dev, rows)):
+        for _, batch in groups(subset(self.dev, rows)):
             parts.append(self._vectors(model, batch.to(device)))
         attention, probe, bag, lengths = (np.concatenate(part) for part in zip(*parts, strict=True))
         return {
