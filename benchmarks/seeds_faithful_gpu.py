@@ -25,9 +25,9 @@ from benchmarks import timing
 from benchmarks.flow import sentences
 from heedful.corpora import EncodedCorpus, Vocabulary
 from heedful.corpora.vocabulary import SPECIALS
-from heedful.models import AttentionClassifier, Penalties, build, parse
+from heedful.models import AttentionClassifier, Penalties, build, parse, recurrent
 from heedful.studies.faithful.remedy_stack import fit_remedies
-from heedful.training import TrainConfig, fit, recurrent
+from heedful.training import TrainConfig, fit
 from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
 
 DIM = 100

@@ -22,8 +22,8 @@ from heedful.models.translator import (
     code_copying_config,
     copying_config,
 )
+from heedful.models.translator_stack import TranslatorStack
 from heedful.training.seeds import SeedsConfig, fit_alone, fit_seeds
-from heedful.training.translator_stack import TranslatorStack
 
 LIMIT = 4.0
 """A stack of twenty may cost so many times one seed."""

@@ -24,12 +24,12 @@ from heedful.dynamics.probes import (
 from heedful.dynamics.trajectory import kept_checkpoints, load_trajectory, save_trajectory
 from heedful.errors import InputError
 from heedful.models import build, parse
+from heedful.models.classifier_stack import Stack
 from heedful.runs.randomness import numpy_generator
 from heedful.studies.dynamics.frozen_probe import train_frozen
 from heedful.training import TrainConfig, fit, loop
 from heedful.training.config import Schedule
 from heedful.training.presets import PRESETS
-from heedful.training.stack import Stack
 
 CONFIG = TrainConfig(batch_size=16, clip_norm=0.0, patience=0)
 SIZES = {"embedding_dim": 12, "width": 16, "attention_dim": 8, "one_logit": True}

@@ -9,9 +9,9 @@ from heedful.corpora import Vocabulary
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.errors import InputError
 from heedful.models import ModelConfig, build, parse
+from heedful.models.classifier_stack import Stack
 from heedful.models.recipe import LATER, described
 from heedful.training.presets import PRESETS
-from heedful.training.stack import Stack
 
 WORDS = Vocabulary((*SPECIALS, "long", "short", "unread"))
 

@@ -19,12 +19,12 @@ from heedful.dynamics.probes import ProbeLog, ProbeLogs, _read_together, kept_sa
 from heedful.dynamics.trajectory import kept_checkpoints
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, build, parse
+from heedful.models.classifier_stack import Stack
 from heedful.runs.randomness import numpy_generator
 from heedful.training import TrainConfig, fit, scheduled
 from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.config import Schedule
 from heedful.training.scheduled import Documents, fit_scheduled_together
-from heedful.training.stack import Stack
 from heedful.training.stacked import StackMoment
 
 CONFIG = TrainConfig(batch_size=8, learning_rate=1e-2, clip_norm=0.0, patience=0)

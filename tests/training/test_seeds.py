@@ -19,6 +19,7 @@ from heedful.models.translator import (
     code_copying_config,
     copying_config,
 )
+from heedful.models.translator_stack import TranslatorStack
 from heedful.studies.dynamics.heads import (
     Search,
     drawn_sets,
@@ -29,7 +30,6 @@ from heedful.studies.dynamics.heads import (
 )
 from heedful.studies.dynamics.keyword import KeywordConfig, fit_keyword, keyword_classifier
 from heedful.training.seeds import SeedCurves, SeedsConfig, fit_alone, fit_seeds
-from heedful.training.translator_stack import TranslatorStack
 
 TASK = Copying(9, 6, is_reordered=True)
 TRAIN = SeedsConfig(steps=20, batch_size=8, every=10, samples=8)

@@ -9,8 +9,8 @@ from torch import nn
 from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse
+from heedful.models.classifier_stack import Stack
 from heedful.training import TrainConfig, evaluate, fit
-from heedful.training.stack import Stack
 from heedful.training.stacked import StackMoment, evaluate_stack, fit_stacked
 
 CONFIG = TrainConfig(

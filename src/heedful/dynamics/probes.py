@@ -21,12 +21,12 @@ from heedful.corpora.vocabulary import END, START
 from heedful.dynamics.agreement import starts_of
 from heedful.dynamics.trajectory import Trajectory, keep_checkpoint
 from heedful.models.classifier import AttentionClassifier
+from heedful.models.classifier_stack import Stack
 from heedful.models.likelihoods import differentiating
 from heedful.models.log_odds import log_odds
 from heedful.models.verbs import evaluating
 from heedful.runs.atomic import writing
 from heedful.training.loop import Moment
-from heedful.training.stack import Stack
 from heedful.training.stacked import StackMoment
 
 TOKENS_AT_ONCE = 65_536

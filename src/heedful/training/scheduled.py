@@ -24,6 +24,7 @@ from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.corpora.vocabulary import PAD
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
+from heedful.models.classifier_stack import Stack
 from heedful.runs.progress import Ticker, ticking
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.runs.steps import fingerprint
@@ -37,7 +38,6 @@ from heedful.training.config import Schedule, TrainConfig, refuse_unstacked
 from heedful.training.loop import History, optimiser_for
 from heedful.training.refusals import refuse_diverged, refuse_unfit
 from heedful.training.seeds import reduced_precision
-from heedful.training.stack import Stack
 from heedful.training.stacked import StackMoment, StackObserver, clip_each
 
 WRITING = 20

@@ -21,7 +21,7 @@ from torch import Tensor
 from heedful.corpora.tasks import Copying, Sequences
 from heedful.errors import InputError
 from heedful.models.translator import Translator
-from heedful.training.translator_stack import SeedsPass, TranslatorStack, losses
+from heedful.models.translator_stack import SeedsPass, TranslatorStack, losses
 
 LEARNT, FAILED = 0.95, 0.6
 """Token accuracy above which a run has learnt its task, and below which at its end it failed."""

@@ -17,6 +17,7 @@ from torch.nn import functional
 from heedful.corpora.pairs import PAD, EncodedPairs, Pairs, PairSplit, pair_batches
 from heedful.errors import InputError
 from heedful.models.translator import Translator
+from heedful.models.translator_walk import walked, walks
 from heedful.models.verbs import evaluating
 from heedful.runs.atomic import write_text
 from heedful.runs.progress import ticking
@@ -30,7 +31,6 @@ from heedful.training.checkpoints import (
 )
 from heedful.training.loop import History
 from heedful.training.seeds import reduced_precision
-from heedful.training.translator_walk import walked, walks
 
 _START = (0, 50, 100, 500, 1_000, 1_500, 2_000, 4_000, 6_000, 8_000, 10_000)
 _LONG = (*_START, 16_000, 22_000, 28_000, 34_000, 40_000)

@@ -15,6 +15,7 @@ from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
+from heedful.models.classifier_stack import Stack
 from heedful.models.recipe import Penalties
 from heedful.runs.atomic import plain
 from heedful.runs.progress import ticking
@@ -26,7 +27,6 @@ from heedful.training.evaluation import EVALUATION_TOKENS, Metrics
 from heedful.training.loop import History, optimiser_for
 from heedful.training.refusals import refuse_diverged, refuse_empty
 from heedful.training.rows import WordRows, fits
-from heedful.training.stack import Stack
 
 WORDS = "embedding.weight"
 

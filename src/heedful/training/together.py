@@ -26,6 +26,7 @@ from heedful.corpora.batches import collate, groups
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError, unknown
 from heedful.models.transformer import TransformerClassifier
+from heedful.models.transformer_stack import Drops, StackBatch, TransformerStack
 from heedful.runs.atomic import plain, writing
 from heedful.runs.progress import ticking
 from heedful.runs.randomness import numpy_generator, seeded
@@ -37,7 +38,6 @@ from heedful.training.evaluation import Metrics
 from heedful.training.loop import History, optimiser_for
 from heedful.training.refusals import refuse_diverged, refuse_unfit
 from heedful.training.seeds import reduced_precision
-from heedful.training.transformer_stack import Drops, StackBatch, TransformerStack
 
 SLACK = 1.5
 """Batches are padded to each other's size up to this factor; others are a pass of their own."""

@@ -20,10 +20,10 @@ from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.recipe import parse
+from heedful.models.recurrent import lstm
 from heedful.models.saved import build
-from heedful.training.recurrent import lstm
+from heedful.models.translator_stack import looked_up
 from heedful.training.seeds import reduced_precision
-from heedful.training.translator_stack import looked_up
 
 PLACES = ("keyword", "next", "mean", "last")
 """Where γ is taken: at the keyword, at the state after it, over all states, at the last one."""

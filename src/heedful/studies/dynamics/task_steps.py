@@ -13,13 +13,13 @@ import torch
 from heedful.corpora.tasks import Copying
 from heedful.errors import InputError
 from heedful.models.translator import TranslatorConfig, build_translator, copying_config
+from heedful.models.translator_stack import TranslatorStack
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import TABLE
 from heedful.runs.randomness import seeded
 from heedful.studies.dynamics.heads import Search, drawn_sets, search_heads, train_heads
 from heedful.studies.dynamics.keyword import PLACES, KeywordConfig, fit_keyword, keyword_classifier
 from heedful.training.seeds import SeedCurves, SeedsConfig, fit_seeds, reduced_precision
-from heedful.training.translator_stack import TranslatorStack
 
 SURE = 0.99
 """A run in which every seed is above this three times in a row has nothing more to show."""

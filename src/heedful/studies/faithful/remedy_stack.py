@@ -19,6 +19,7 @@ from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.errors import InputError, unknown
 from heedful.models.classifier import AttentionClassifier
+from heedful.models.classifier_stack import Dropped, Stack, StackPass, looked_up, refuse_unlike
 from heedful.models.recipe import Penalties
 from heedful.models.saved import build
 from heedful.runs.randomness import seeded
@@ -33,7 +34,6 @@ from heedful.studies.faithful.imitation import (
 from heedful.training import objectives
 from heedful.training.config import TrainConfig, refuse_unstacked
 from heedful.training.evaluation import EVALUATION_TOKENS
-from heedful.training.stack import Dropped, Stack, StackPass, looked_up, refuse_unlike
 from heedful.training.stacked import StackMoment, _StackRun
 
 ENCODERS = ("none", "lstm", "bilstm")

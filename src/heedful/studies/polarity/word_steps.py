@@ -22,6 +22,7 @@ from heedful.dynamics.flow import dot_product_rate
 from heedful.dynamics.scores import word_scores
 from heedful.dynamics.token_classes import TokenClasses
 from heedful.models import AttentionClassifier, Recipe, build
+from heedful.models.classifier_stack import Stack
 from heedful.models.recipe import described
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import JSON, TABLE, TABLES
@@ -35,7 +36,6 @@ from heedful.studies.polarity.paths import followed
 from heedful.studies.polarity.weights import weight_table
 from heedful.training import TrainConfig
 from heedful.training.evaluation import EVALUATION_TOKENS
-from heedful.training.stack import Stack
 from heedful.training.stacked import StackMoment, fit_stacked
 
 PAIRED = 1_000

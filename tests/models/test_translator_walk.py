@@ -14,9 +14,9 @@ from heedful.corpora.pairs import EncodedPairs, collate_pairs
 from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
+from heedful.models.translator_walk import walked, walks
 from heedful.training import sequences
 from heedful.training.sequences import SequenceConfig, SequenceMoment, fit_translator, mean_loss
-from heedful.training.translator_walk import walked, walks
 
 
 @pytest.fixture(scope="module")

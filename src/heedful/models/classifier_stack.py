@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from heedful.corpora.batches import Batch
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
-from heedful.training.recurrent import lstm
+from heedful.models.recurrent import lstm
 
 ENCODERS = ("none", "affine", "affine-tanh", "lstm", "bilstm")
 FREE = ("scale", "normal_query", "normal_additive_query", "start", "embedding_start", "head_start")
