@@ -19,6 +19,7 @@ from multiprocessing.synchronize import Barrier
 from typing import Any
 
 import torch
+from heedful.studies.faithful.remedy_stack import fit_remedies
 from torch import nn
 
 from benchmarks import timing
@@ -26,7 +27,6 @@ from benchmarks.flow import sentences
 from heedful.corpora import EncodedCorpus, Vocabulary
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.models import AttentionClassifier, Penalties, build, parse, recurrent
-from heedful.studies.faithful.remedy_stack import fit_remedies
 from heedful.training import TrainConfig, fit
 from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
 

@@ -27,7 +27,7 @@ from heedful.models import build, parse
 from heedful.models.classifier_stack import Stack
 from heedful.runs.randomness import numpy_generator
 from heedful.studies.dynamics.frozen_probe import train_frozen
-from heedful.training import TrainConfig, fit, loop
+from heedful.training import TrainConfig, fit, loop, single
 from heedful.training.config import Schedule
 from heedful.training.presets import PRESETS
 
@@ -237,8 +237,8 @@ def test_observers_that_look_at_dev_save_its_evaluation_and_see_the_same(
         return model, kept_checkpoints(folder, "dev"), kept_saliency(folder, "dev")
 
     _, whole, delta = followed(tmp_path / "judged")
-    unread = loop.task_of(_model(corpus))._replace(evaluate=None)
-    monkeypatch.setattr(loop, "task_of", lambda model: unread)
+    unread = single.kind_of(_model(corpus))._replace(evaluate=None)
+    monkeypatch.setattr(single, "kind_of", lambda model: unread)
     model, found, same = followed(tmp_path / "alone", is_judged=False)
     np.testing.assert_array_equal(found.attention, whole.attention)
     np.testing.assert_array_equal(found.probe, whole.probe)

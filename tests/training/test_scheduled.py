@@ -21,11 +21,11 @@ from heedful.errors import InputError
 from heedful.models import AttentionClassifier, build, parse
 from heedful.models.classifier_stack import Stack
 from heedful.runs.randomness import numpy_generator
-from heedful.training import TrainConfig, fit, scheduled
+from heedful.training import TrainConfig, fit, loop, scheduled
 from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.config import Schedule
-from heedful.training.scheduled import Documents, fit_scheduled_together
-from heedful.training.stacked import StackMoment
+from heedful.training.loop import Moment
+from heedful.training.scheduled import Documents, ScheduledTask, fit_scheduled_together
 
 CONFIG = TrainConfig(batch_size=8, learning_rate=1e-2, clip_norm=0.0, patience=0)
 SCHEDULE = Schedule(23, (0, 4, 9, 23))
@@ -180,14 +180,13 @@ def test_no_step_asks_the_device_for_a_number(
     corpus: EncodedCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a GPU the host would wait for each answer; the optimiser has its own way there."""
-    called, learn = Called(), scheduled._Run._learn
+    called, learn = Called(), ScheduledTask.learn
 
-    def noted(self: scheduled._Run, batch: scheduled.Own) -> None:
+    def noted(self: ScheduledTask, batch: Any, epoch: int) -> torch.Tensor:
         with called:
-            self.documents.batch(torch.zeros(3, 8, dtype=torch.long), 4)
-            learn(self, batch)
+            return learn(self, batch, epoch)
 
-    monkeypatch.setattr(scheduled._Run, "_learn", noted)
+    monkeypatch.setattr(ScheduledTask, "learn", noted)
     monkeypatch.setattr(torch.optim.Adam, "step", lambda self: None)
     config = replace(CONFIG, clip_norm=1.0, clip_value=1.0)
     fit_scheduled_together(crew(corpus), corpus, config, seeds=SEEDS, schedule=Schedule(2, (2,)))
@@ -199,11 +198,10 @@ def test_no_step_asks_the_device_for_a_number(
 def test_nothing_of_a_step_or_a_look_stays_on_the_host(corpus: EncodedCorpus) -> None:
     """On a device without memory every operation that takes numbers from two places shows."""
     stack = Stack([member(corpus, "bilstm+additive-relu", seed).float() for seed in SEEDS], "meta")
-    run = scheduled._Run(stack, corpus, CONFIG, list(SEEDS), SCHEDULE, (), None)
-    run.optimiser.step = lambda: None  # type: ignore[method-assign, assignment]
+    task = ScheduledTask(stack, corpus, CONFIG, SEEDS)
     places = Places()
     with places:
-        run._learn(run.documents.batch(torch.zeros(3, 8, dtype=torch.long, device="meta"), 7))
+        task.learn((torch.zeros(3, 8, dtype=torch.long, device="meta"), 7), 0)
     assert places.seen == {("meta",)}
     assert all(weight.grad is not None for weight in stack.weights.values())
     with places, torch.no_grad():
@@ -244,7 +242,7 @@ def test_a_killed_training_ends_with_the_same_numbers(
 
     With the optimiser of a GPU too, which counts its steps beside the weights.
     """
-    monkeypatch.setattr(scheduled, "WRITING", 0)
+    monkeypatch.setattr(loop, "WRITING", 0)
     made = scheduled.optimiser_for
     monkeypatch.setattr(
         scheduled, "optimiser_for",
@@ -262,16 +260,16 @@ def test_a_killed_training_ends_with_the_same_numbers(
         return models, found
 
     whole, expected = train(tmp_path / "whole")
-    learn, taken = scheduled._Run._learn, []
+    learn, taken = ScheduledTask.learn, []
 
-    def dies(self: scheduled._Run, batch: scheduled.Own) -> None:
+    def dies(self: ScheduledTask, batch: Any, epoch: int) -> torch.Tensor:
         if len(taken) == last:
             raise Killed
         taken.append(None)
-        learn(self, batch)
+        return learn(self, batch, epoch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(scheduled._Run, "_learn", dies)
+        patch.setattr(ScheduledTask, "learn", dies)
         with pytest.raises(Killed):
             train(tmp_path / "parts")
     assert (tmp_path / "parts" / CHECKPOINT).is_file()
@@ -288,15 +286,13 @@ def test_checkpoints_go_by_the_clock_and_never_take_long(
     corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved: list[int] = []
-    monkeypatch.setattr(
-        scheduled, "save_checkpoint", lambda path, done, *_: saved.append(done.step)
-    )
+    monkeypatch.setattr(loop, "save_checkpoint", lambda path, done, *_: saved.append(done.step))
     settings: dict[str, Any] = {"seeds": SEEDS, "schedule": SCHEDULE, "folder": tmp_path}
     fit_scheduled_together(crew(corpus), corpus, CONFIG, **settings)
     assert not saved
     # A clock that ticks once a look: a step takes 1, writing takes 1, so 20 steps lie between.
     ticks = iter(range(10_000))
-    monkeypatch.setattr(scheduled, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     often = replace(CONFIG, checkpoint_seconds=3.0)
     fit_scheduled_together(crew(corpus), corpus, often, **settings)
     assert saved == [3, 23]
@@ -364,9 +360,9 @@ def test_what_cannot_be_trained_this_way_is_said(corpus: EncodedCorpus, tmp_path
 def test_a_checkpoint_of_another_training_is_refused(
     corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduled, "WRITING", 0)
+    monkeypatch.setattr(loop, "WRITING", 0)
 
-    def stop(moment: StackMoment) -> None:
+    def stop(moment: Moment) -> None:
         if moment.step == 9:
             raise Killed
 

@@ -11,7 +11,8 @@ from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse
 from heedful.models.classifier_stack import Stack
 from heedful.training import TrainConfig, evaluate, fit
-from heedful.training.stacked import StackMoment, evaluate_stack, fit_stacked
+from heedful.training.loop import Moment
+from heedful.training.stacked import evaluate_stack, fit_stacked
 
 CONFIG = TrainConfig(
     epochs=2, batch_size=20, optimiser="adagrad", learning_rate=0.05, rate_decay=1e-3,
@@ -98,8 +99,8 @@ def test_a_model_that_stops_early_keeps_what_it_had(corpus: EncodedCorpus) -> No
 def test_observers_see_the_models_learn(corpus: EncodedCorpus) -> None:
     seen: list[tuple[int, float]] = []
 
-    def observe(moment: StackMoment) -> None:
-        model = moment.stack.models[1]
+    def observe(moment: Moment) -> None:
+        model = moment.model.models[1]
         seen.append((moment.step, evaluate(model, corpus.splits["dev"]).loss))
 
     models = [member(corpus, "none+scaled-dot@5", seed) for seed in (0, 1)]

@@ -13,7 +13,7 @@ from heedful.errors import InputError
 from heedful.jobs.settings import Settings
 from heedful.jobs.subject import encoded_of
 from heedful.models import TransformerConfig, build
-from heedful.training import TrainConfig, fit, together
+from heedful.training import TrainConfig, fit, loop, together
 from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.together import fit_together
 
@@ -102,18 +102,18 @@ def test_a_killed_training_ends_with_the_same_weights(corpus, tmp_path, monkeypa
     class Killed(Exception):
         pass
 
-    epoch = together._Run.epoch
+    epoch = loop._Run.epoch
 
-    def dies(self):
+    def dies(self, ticker):
         if self.done.epoch == 1:
             raise Killed
-        epoch(self)
+        epoch(self, ticker)
 
-    monkeypatch.setattr(together._Run, "epoch", dies)
+    monkeypatch.setattr(loop._Run, "epoch", dies)
     with pytest.raises(Killed):
         fit_together([built(SMALL, s, corpus) for s in (0, 1)], corpus, config, seeds=[0, 1],
                      folder=tmp_path)  # fmt: skip
-    monkeypatch.setattr(together._Run, "epoch", epoch)
+    monkeypatch.setattr(loop._Run, "epoch", epoch)
     assert (tmp_path / CHECKPOINT).is_file()
     again = [built(SMALL, seed, corpus) for seed in (0, 1)]
     with pytest.raises(InputError, match="other settings"):

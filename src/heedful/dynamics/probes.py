@@ -27,7 +27,6 @@ from heedful.models.log_odds import log_odds
 from heedful.models.verbs import evaluating
 from heedful.runs.atomic import writing
 from heedful.training.loop import Moment
-from heedful.training.stacked import StackMoment
 
 TOKENS_AT_ONCE = 65_536
 """Documents × longest document of a batch."""
@@ -269,12 +268,12 @@ class ProbeLogs:
         for log in self.logs:
             log.folder.mkdir(parents=True, exist_ok=True)
 
-    def __call__(self, moment: StackMoment) -> None:
+    def __call__(self, moment: Moment) -> None:
         """Keeps the moment of every model."""
         for name, encoded in self.splits.items():
-            found = probed_together(moment.stack, encoded, moment.device, moment.step)
+            found = probed_together(moment.model, encoded, moment.device, moment.step)
             for row, (log, one) in enumerate(zip(self.logs, found, strict=True)):
-                with moment.stack.lent(row) as model:
+                with moment.model.lent(row) as model:
                     log.keep(name, one, model, moment.device)
 
 

@@ -36,7 +36,8 @@ from heedful.studies.polarity.paths import followed
 from heedful.studies.polarity.weights import weight_table
 from heedful.training import TrainConfig
 from heedful.training.evaluation import EVALUATION_TOKENS
-from heedful.training.stacked import StackMoment, fit_stacked
+from heedful.training.loop import Moment
+from heedful.training.stacked import fit_stacked
 
 PAIRED = 1_000
 """Words of a class whose pairs are looked at one by one."""
@@ -115,9 +116,9 @@ def scored(
         models = _built(corpus, members)
         drift: list[list[float]] = []
 
-        def observe(moment: StackMoment) -> None:
-            if "dot" in moment.stack.config.attention:
-                drift.append(moment.stack.alignments().detach()[:, -1].tolist())
+        def observe(moment: Moment) -> None:
+            if "dot" in moment.model.config.attention:
+                drift.append(moment.model.alignments().detach()[:, -1].tolist())
 
         histories = fit_stacked(
             models,
@@ -204,10 +205,10 @@ def watched(
                     table = pd.DataFrame(keys | {"id": np.arange(len(corpus.vocabulary))})
                     words.append(table.assign(**scores))
 
-        def observe(moment: StackMoment) -> None:
+        def observe(moment: Moment) -> None:
             epoch = round(moment.epoch)
             if epoch % every == 0 or epoch in (*flows_at, config.epochs):
-                log(epoch, moment.stack.models)
+                log(epoch, moment.model.models)
 
         log(0, models)
         fit_stacked(
