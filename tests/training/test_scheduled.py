@@ -242,7 +242,6 @@ def test_a_killed_training_ends_with_the_same_numbers(
 
     With the optimiser of a GPU too, which counts its steps beside the weights.
     """
-    monkeypatch.setattr(loop, "WRITING", 0)
     made = scheduled.optimiser_for
     monkeypatch.setattr(
         scheduled, "optimiser_for",
@@ -357,11 +356,7 @@ def test_what_cannot_be_trained_this_way_is_said(corpus: EncodedCorpus, tmp_path
         train(replace(CONFIG, optimiser="sgd", learning_rate=float("inf")))
 
 
-def test_a_checkpoint_of_another_training_is_refused(
-    corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "WRITING", 0)
-
+def test_a_checkpoint_of_another_training_is_refused(corpus: EncodedCorpus, tmp_path: Path) -> None:
     def stop(moment: Moment) -> None:
         if moment.step == 9:
             raise Killed

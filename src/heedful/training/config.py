@@ -80,8 +80,8 @@ class TrainConfig:
     evaluate_at: tuple[int, ...] = ()
     """Extra steps at which dev is evaluated and observers are called; every epoch always is."""
     checkpoint_seconds: float = 60.0
-    """Least time between checkpoints inside an epoch; an epoch ends with one, unless it is much
-    shorter than writing it."""
+    """Least time between checkpoints inside an epoch, 0 for one after every step; an epoch ends
+    with one, unless it is much shorter than writing it."""
     warm_up: float = 0.0
     """Share of training in which the learning rate rises evenly from 0."""
     linear_decay: bool = False

@@ -286,7 +286,8 @@ class _Run:
         self._set_rate(self.config.rate(progress))
 
     def _save_in_time(self) -> None:
-        if self._is_time(max(self.config.checkpoint_seconds, WRITING * self.saving)):
+        seconds = self.config.checkpoint_seconds
+        if not seconds or self._is_time(max(seconds, WRITING * self.saving)):
             self._save()
 
     def _is_time(self, seconds: float) -> bool:

@@ -53,6 +53,17 @@ def optimiser_for(
             return torch.optim.SGD(groups, rate)
 
 
+def descend(optimiser: torch.optim.Optimizer, losses: Tensor, clip_norm: float = 0.0) -> None:
+    """One update by the gradient of a loss, or of several models' own: for what is fitted to a few
+    numbers and needs no `train`."""
+    optimiser.zero_grad(set_to_none=True)
+    losses.sum().backward()  # type: ignore[no-untyped-call]
+    if clip_norm:
+        learnt = [weight for group in optimiser.param_groups for weight in group["params"]]
+        nn.utils.clip_grad_norm_(learnt, clip_norm)
+    optimiser.step()
+
+
 def clip_alone(parameters: Iterable[nn.Parameter], config: TrainConfig) -> None:
     """Clips the gradient of one model in place."""
     learnt = list(parameters)

@@ -27,8 +27,8 @@ from heedful.models.classifier_stack import Stack
 from heedful.training.config import Schedule, TrainConfig, refuse_unstacked
 from heedful.training.loop import History, Observer, train
 from heedful.training.optimisers import clip_each, optimiser_for
+from heedful.training.precision import reduced_precision
 from heedful.training.refusals import refuse_unfit
-from heedful.training.seeds import reduced_precision
 
 
 def fit_scheduled_together(

@@ -21,7 +21,7 @@ from heedful.models.verbs import evaluating
 from heedful.training.config import TrainConfig
 from heedful.training.loop import History, Observer, train
 from heedful.training.optimisers import optimiser_for
-from heedful.training.seeds import reduced_precision
+from heedful.training.precision import reduced_precision
 
 _START = (0, 50, 100, 500, 1_000, 1_500, 2_000, 4_000, 6_000, 8_000, 10_000)
 _LONG = (*_START, 16_000, 22_000, 28_000, 34_000, 40_000)

@@ -26,8 +26,8 @@ from heedful.training.config import TrainConfig
 from heedful.training.evaluation import Metrics, metrics_of
 from heedful.training.loop import History, train
 from heedful.training.optimisers import clip_each, optimiser_for
+from heedful.training.precision import reduced_precision
 from heedful.training.refusals import refuse_unfit
-from heedful.training.seeds import reduced_precision
 
 SLACK = 1.5
 """Batches are padded to each other's size up to this factor; others are a pass of their own."""

@@ -22,6 +22,7 @@ from heedful.models.classifier import AttentionClassifier
 from heedful.models.verbs import evaluating
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.training.config import Schedule
+from heedful.training.optimisers import descend
 
 CACHED_BYTES = 24 * 2**30
 """States of more bytes are computed anew for every batch."""
@@ -90,10 +91,8 @@ def train_frozen(
                 said = model.with_zero(model.head(values))
             scores = model.level.attention(values).masked_fill(~mask, -torch.inf)
             logits = (scores.softmax(-1)[..., None] * said).sum(1)
-            loss = functional.cross_entropy(logits, labels[moved(torch.from_numpy(rows), device)])
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            right = labels[moved(torch.from_numpy(rows), device)]
+            descend(optimiser, functional.cross_entropy(logits, right))
             if step in schedule.evaluate_at:
                 observe(step)
 
