@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,9 @@ def audited(folder: Path, processor: Processor, what: str, batch: int = 64) -> d
     """The findings of one audit by a process of its own, under a processor's settings."""
     command = [sys.executable, "-m", "tests.elsewhere.one_audit", str(folder), what, str(batch)]
     root = Path(__file__).parents[2]
-    environment = environment_of(processor) | {"PYTHONPATH": str(root)}
+    environment = environment_of(processor) | {
+        "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])
+    }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr[-3000:])

@@ -333,3 +333,9 @@ def test_pooled_values_without_spread_are_one_for_each_group():
     assert math.isnan(pooled([], []).value)
     some = pooled([1.0, NAN, 0.0, 2.0], ["a", "a", "b", "b"])
     assert (some.value, some.n, some.undefined) == (1.0, 2, 1)
+
+
+def test_an_interval_is_cut_at_what_the_number_can_be():
+    cut = Estimate(0.98, 0.9, 1.01, 50, "bootstrap-t").cut(0, 1)
+    assert (cut.low, cut.high, cut.value) == (0.9, 1, 0.98)
+    assert np.isnan(Estimate(0.98, np.nan, np.nan, 1, "none").cut(0, 1).low)

@@ -71,6 +71,25 @@ def test_each_model_ends_as_it_would_alone(
             assert ours["dev_loss"] == pytest.approx(theirs["dev_loss"], rel=1e-9)
 
 
+@pytest.mark.parametrize("recipe", ["none+scaled-dot", "bilstm+scaled-dot"])
+def test_a_seed_has_an_order_of_its_own_that_all_its_models_share(
+    corpus: EncodedCorpus, recipe: str
+) -> None:
+    config = replace(CONFIG, order_seed=None)
+    last = {}
+    for seed in (3, 4):
+        stacked = [member(corpus, f"{recipe}@{scale}", seed) for scale in (0.5, 10)]
+        fit_stacked(stacked, corpus, config, seeds=[seed, seed])
+        for scale, model in zip((0.5, 10), stacked, strict=True):
+            alone = member(corpus, f"{recipe}@{scale}", seed)
+            fit(alone, corpus, config, seed=seed)
+            assert difference(model, alone) < 1e-9
+        last[seed] = stacked[0]
+    shared = member(corpus, f"{recipe}@0.5", 4)
+    fit(shared, corpus, replace(CONFIG, order_seed=3), seed=4)
+    assert difference(last[4], shared) > 1e-4  # the order of another seed is another training
+
+
 @pytest.mark.parametrize("recipe", ["none+scaled-dot@5", "affine+scaled-dot@5"])
 def test_penalties_may_differ_within_a_stack(corpus: EncodedCorpus, recipe: str) -> None:
     strengths = (0.0, 0.3)

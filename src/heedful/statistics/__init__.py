@@ -27,6 +27,7 @@ from heedful.statistics.intervals import (
     sign_test,
     widened,
 )
+from heedful.statistics.prediction import new_draw
 from heedful.statistics.resampling import resampling_weights
 from heedful.statistics.scores import (
     Scores,
@@ -52,6 +53,7 @@ __all__ = [
     "means",
     "median",
     "moments",
+    "new_draw",
     "over_seeds",
     "paired",
     "pooled",
