@@ -24,7 +24,7 @@ from heedful.dynamics.probes import (
 from heedful.dynamics.trajectory import kept_checkpoints, load_trajectory, save_trajectory
 from heedful.errors import InputError
 from heedful.models import build, parse
-from heedful.models.classifier_stack import Stack
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.runs.randomness import numpy_generator
 from heedful.studies.dynamics.frozen_probe import train_frozen
 from heedful.training import TrainConfig, fit, loop, single
@@ -132,7 +132,7 @@ def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, atol, mo
             model.head.weight *= 20  # so that answers differ
     dev = _some_labels(corpus.splits["dev"])
     expected = [probed(model, dev, step=7) for model in models]
-    found = probed_together(Stack(models, "cpu"), dev, step=7)
+    found = probed_together(ClassifierStack(models, "cpu"), dev, step=7)
     for one, two in zip(found, expected, strict=True):
         # Trajectories are in float32: float64 models agree up to its last bit.
         np.testing.assert_allclose(one.attention, two.attention, atol=atol, rtol=2e-7)

@@ -19,13 +19,14 @@ from heedful.dynamics.probes import ProbeLog, ProbeLogs, _read_together, kept_sa
 from heedful.dynamics.trajectory import kept_checkpoints
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, build, parse
-from heedful.models.classifier_stack import Stack
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.runs.randomness import numpy_generator
 from heedful.training import TrainConfig, fit, loop, scheduled
 from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.config import Schedule
 from heedful.training.loop import Moment
-from heedful.training.scheduled import Documents, ScheduledTask, fit_scheduled_together
+from heedful.training.resident import OwnBatch, ResidentDocuments
+from heedful.training.scheduled import ScheduledTask, fit_scheduled_together
 
 CONFIG = TrainConfig(batch_size=8, learning_rate=1e-2, clip_norm=0.0, patience=0)
 SCHEDULE = Schedule(23, (0, 4, 9, 23))
@@ -96,13 +97,13 @@ def test_every_model_reads_its_own_batches_in_the_order_of_its_seed(
     corpus: EncodedCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, seen = corpus.splits["train"], []
-    batch = Documents.batch
+    batch = ResidentDocuments.batch
 
-    def noted(self: Documents, rows: torch.Tensor, longest: int) -> scheduled.Own:
+    def noted(self: ResidentDocuments, rows: torch.Tensor, longest: int) -> OwnBatch:
         seen.append(batch(self, rows, longest))
         return seen[-1]
 
-    monkeypatch.setattr(Documents, "batch", noted)
+    monkeypatch.setattr(ResidentDocuments, "batch", noted)
     fit_scheduled_together(
         crew(corpus, "none+uniform"), corpus, CONFIG, seeds=SEEDS, schedule=Schedule(8, (8,))
     )
@@ -129,11 +130,11 @@ def test_own_documents_are_read_as_each_model_reads_them(
     models, train = crew(corpus, recipe), corpus.splits["train"]
     rows = np.array([[3, 0, 7], [5, 5, 11], [1, 2, 40]])
     longest = int(train.lengths.max()) + 3
-    own = Documents.of(train, "cpu").batch(torch.from_numpy(rows), longest)
+    own = ResidentDocuments.of(train, "cpu").batch(torch.from_numpy(rows), longest)
     expected = [model(collate(train, row)) for model, row in zip(models, rows, strict=True)]
     sum(passed.logits.square().sum() for passed in expected).backward()
     gradients = [{n: p.grad for n, p in model.named_parameters()} for model in models]
-    stack = Stack(models, "cpu")
+    stack = ClassifierStack(models, "cpu")
     found = stack.passed(own.ids, own.mask)
     found.logits.square().sum().backward()
     for row, passed in enumerate(expected):
@@ -148,7 +149,7 @@ def test_own_documents_are_read_as_each_model_reads_them(
 def test_the_same_documents_with_and_without_a_model_axis_are_read_alike(
     corpus: EncodedCorpus,
 ) -> None:
-    stack = Stack(crew(corpus), "cpu")
+    stack = ClassifierStack(crew(corpus), "cpu")
     batch = collate(corpus.splits["train"], range(9))
     one = stack.forward(batch)
     two = stack.passed(batch.ids.expand(3, -1, -1), batch.mask.expand(3, -1, -1))
@@ -197,7 +198,9 @@ def test_no_step_asks_the_device_for_a_number(
 
 def test_nothing_of_a_step_or_a_look_stays_on_the_host(corpus: EncodedCorpus) -> None:
     """On a device without memory every operation that takes numbers from two places shows."""
-    stack = Stack([member(corpus, "bilstm+additive-relu", seed).float() for seed in SEEDS], "meta")
+    stack = ClassifierStack(
+        [member(corpus, "bilstm+additive-relu", seed).float() for seed in SEEDS], "meta"
+    )
     task = ScheduledTask(stack, corpus, CONFIG, SEEDS)
     places = Places()
     with places:

@@ -8,7 +8,7 @@ import torch
 from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.errors import InputError
 from heedful.models import Penalties, build, parse
-from heedful.models.classifier_stack import Stack
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.runs.randomness import seeded
 from heedful.studies.faithful.drift import Drift
 from heedful.training import TrainConfig, fit, objectives
@@ -49,7 +49,7 @@ def test_a_stacked_pass_is_that_of_each_model(recipe: str, settings: dict[str, o
     models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(3)]
     batch = batch_of()
     expected = [model(batch) for model in models]
-    seen = Stack(models, "cpu").passed(batch.ids, batch.mask)
+    seen = ClassifierStack(models, "cpu").passed(batch.ids, batch.mask)
     for row, passed in enumerate(expected):
         torch.testing.assert_close(seen.logits[row], passed.logits)
         mask = batch.mask
@@ -82,7 +82,7 @@ def test_masked_words_add_what_one_model_adds(corpus: EncodedCorpus, over: str) 
     models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(2)]
     penalties = [Penalties(masked_words=e, masked_over=over) for e in (0.5, 2.0)]
     batch = batch_of()
-    task = StackedTask(Stack(models, "cpu"), corpus, CONFIG, penalties, (0, 1), "cpu")
+    task = StackedTask(ClassifierStack(models, "cpu"), corpus, CONFIG, penalties, (0, 1), "cpu")
     with seeded(3):
         seen, added = task.seen(batch)
     with seeded(3):
@@ -102,7 +102,7 @@ def test_hidden_words_teach_a_stacked_model_what_they_teach_one_alone(
     penalty, batch = Penalties(masked_words=0.7), batch_of()
     alone = build(config, WORDS, ("no", "yes"), 1).double()
     models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(2)]
-    task = StackedTask(Stack(models, "cpu"), corpus, CONFIG, [penalty] * 2, (0, 1), "cpu")
+    task = StackedTask(ClassifierStack(models, "cpu"), corpus, CONFIG, [penalty] * 2, (0, 1), "cpu")
     with seeded(3):
         task.seen(batch).added.sum().backward()
     with seeded(3):
@@ -126,9 +126,9 @@ def test_what_cannot_be_stacked_is_refused(corpus: EncodedCorpus) -> None:
     one = fresh(corpus, "bilstm+additive")
     other = fresh(corpus, "bilstm+additive+concat")
     with pytest.raises(InputError, match="same join"):
-        Stack([one, other], "cpu")
+        ClassifierStack([one, other], "cpu")
     with pytest.raises(InputError, match="cannot be stacked"):
-        Stack([fresh(corpus, "conv+additive")], "cpu")
+        ClassifierStack([fresh(corpus, "conv+additive")], "cpu")
     config, wide = replace(CONFIG, balanced=True), fresh(corpus, "bilstm+additive", width=8)
     with pytest.raises(InputError, match="one by one"):
         fit_stacked([one], corpus, config, [Penalties()], seeds=(0,))

@@ -148,12 +148,12 @@ def test_what_cannot_be_stacked_is_refused_by_name(corpus):
 def test_rows_that_fill_up_change_nothing(corpus, monkeypatch):
     """A batch of two and one of five side by side: the smaller one is padded with rows."""
     stack = together.TransformerStack([built(SMALL, 0, corpus), built(SMALL, 1, corpus)])
-    table = together._Table.of(corpus.splits["train"], torch.device("cpu"))
+    task = together.TransformersTask(stack, corpus, TRAIN, (0, 1), torch.device("cpu"))
     rows = [np.array([3, 4]), np.array([5, 6, 7, 8, 9])]
-    apart = list(table.batches(rows))
+    apart = list(task.parts(rows))
     assert [batch.models for batch in apart] == [(0,), (1,)]
     monkeypatch.setattr(together, "SLACK", 100)
-    (both,) = table.batches(rows)
+    (both,) = task.parts(rows)
     assert both.models == (0, 1)
     assert both.share.sum(1).tolist() == [2, 5]
     assert both.sizes == tuple(size for batch in apart for size in batch.sizes)

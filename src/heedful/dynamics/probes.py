@@ -21,7 +21,7 @@ from heedful.corpora.vocabulary import END, START
 from heedful.dynamics.agreement import starts_of
 from heedful.dynamics.trajectory import Trajectory, keep_checkpoint
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.classifier_stack import Stack
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.models.likelihoods import differentiating
 from heedful.models.log_odds import log_odds
 from heedful.models.verbs import evaluating
@@ -60,7 +60,7 @@ def probed(
 
 
 def probed_together(
-    stack: Stack, encoded: Encoded, device: torch.device | str = "cpu", step: int = 0
+    stack: ClassifierStack, encoded: Encoded, device: torch.device | str = "cpu", step: int = 0
 ) -> list[Trajectory]:
     """`probed` of every model of a stack, all of them in one pass."""
     with torch.no_grad():
@@ -94,7 +94,9 @@ def _read(
         yield _Seen(rows, attention, _told(said, here), is_right, special, lengths)
 
 
-def _read_together(stack: Stack, encoded: Encoded, device: torch.device | str) -> Iterator[_Seen]:
+def _read_together(
+    stack: ClassifierStack, encoded: Encoded, device: torch.device | str
+) -> Iterator[_Seen]:
     for rows, batch in groups(encoded, TOGETHER // max(len(stack), 4)):
         here = batch.to(device)
         passed = stack.forward(here)

@@ -45,7 +45,7 @@ class StackPass(NamedTuple):
     inputs: Float[Tensor, "model batch unit input"]
 
 
-class Stack:
+class ClassifierStack:
     """The parameters of all models, and their forward pass."""
 
     def __init__(self, models: Sequence[AttentionClassifier], device: torch.device | str) -> None:
@@ -133,7 +133,7 @@ class Stack:
         """The same from words: documents that all models read, or with a model axis its own."""
         config = self.config
         table = self.weights["embedding.weight"] if vectors is None else vectors
-        inputs = looked_up(table, ids)
+        inputs = _looked_up(table, ids)
         if dropped is not None and dropped.inputs is not None:
             kept = dropped.inputs[dropped.seed_of_model]
             inputs = inputs * kept / (1 - config.dropout)
@@ -315,7 +315,7 @@ class _LookedUp(torch.autograd.Function):
         return total, None
 
 
-def looked_up(
+def _looked_up(
     table: Float[Tensor, "model word dim"], ids: Int[Tensor, "*model batch unit"]
 ) -> Float[Tensor, "model batch unit dim"]:
     """The vectors of words, in every model."""

@@ -68,12 +68,17 @@ class Task(Protocol):
     """A module, or a stack with the `state_dict`, `load_state_dict` and `parameters` of one."""
     corpus: Any
     config: TrainConfig
-    device: torch.device | str
     optimiser: torch.optim.Optimizer
-    generators: Sequence[torch.Generator]
-    """What models draw from, where they do not draw from the global generator."""
     count: int
     """How many models there are."""
+
+    @property
+    def device(self) -> torch.device | str:
+        """Where they are."""
+
+    @property
+    def generators(self) -> Sequence[torch.Generator]:
+        """What models draw from, where they do not draw from the global generator."""
 
     def batches(self, epoch: int) -> Iterable[tuple[int, Any]]:
         """The batches of an epoch, and how many documents a model reads in each."""

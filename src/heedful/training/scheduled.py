@@ -8,27 +8,27 @@ copied there once, and a step picks every model's batch out by itself: the host 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
 from heedful.corpora.batches import mixed_groups, moved
-from heedful.corpora.encoded import Encoded, EncodedCorpus
-from heedful.corpora.vocabulary import PAD
+from heedful.corpora.encoded import EncodedCorpus
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.classifier_stack import Stack
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.training.config import Schedule, TrainConfig, refuse_unstacked
 from heedful.training.loop import History, Observer, train
 from heedful.training.optimisers import clip_each, optimiser_for
 from heedful.training.precision import reduced_precision
 from heedful.training.refusals import refuse_unfit
+from heedful.training.resident import ResidentDocuments
 
 
 def fit_scheduled_together(
@@ -59,7 +59,7 @@ def fit_scheduled_together(
         "schedule": asdict(schedule),
     }
     config = replace(config, evaluate_at=schedule.evaluate_at)
-    task = ScheduledTask(Stack(models, device), corpus, config, seeds)
+    task = ScheduledTask(ClassifierStack(models, device), corpus, config, seeds)
     histories = train(
         task,
         described,
@@ -74,50 +74,22 @@ def fit_scheduled_together(
     return histories
 
 
-class Own(NamedTuple):
-    """A batch of each model's own, padded to the longest document of all."""
-
-    ids: Int[Tensor, "model batch token"]
-    mask: Bool[Tensor, "model batch token"]
-    labels: Int[Tensor, "model batch"]
-
-
-@dataclass(frozen=True, eq=False)
-class Documents:
-    """All documents of a split on a device, one after the other."""
-
-    ids: Int[Tensor, "flat"]
-    starts: Int[Tensor, "document"]
-    lengths: Int[Tensor, "document"]
-    labels: Int[Tensor, "document"]
-
-    @classmethod
-    def of(cls, encoded: Encoded, device: torch.device | str) -> Documents:
-        """The documents of a split."""
-        arrays = (encoded.ids, encoded.starts[:-1], encoded.lengths, encoded.labels)
-        return cls(*(torch.from_numpy(a.astype(np.int64)).to(device) for a in arrays))
-
-    def batch(self, rows: Int[Tensor, "model batch"], longest: int) -> Own:
-        """Some of them for each model, padded to a length that none exceeds."""
-        lengths = self.lengths[rows][..., None]
-        place = torch.arange(longest, device=rows.device)
-        mask = place < lengths
-        ids = self.ids[self.starts[rows][..., None] + place.minimum(lengths - 1)]
-        return Own(ids.masked_fill(~mask, PAD), mask, self.labels[rows])
-
-
 class ScheduledTask:
     """Stacked classifiers, each on batches of its own, of documents of any length."""
 
     generators: Sequence[torch.Generator] = ()
 
     def __init__(
-        self, stack: Stack, corpus: EncodedCorpus, config: TrainConfig, seeds: Sequence[int]
+        self,
+        stack: ClassifierStack,
+        corpus: EncodedCorpus,
+        config: TrainConfig,
+        seeds: Sequence[int],
     ) -> None:
         self.model, self.corpus, self.config, self.seeds = stack, corpus, config, seeds
         self.device, self.count = stack.scale.device, len(stack)
         self.train = corpus.splits["train"]
-        self.documents = Documents.of(self.train, self.device)
+        self.documents = ResidentDocuments.of(self.train, self.device)
         is_fused = self.device.type == "cuda"
         self.optimiser = optimiser_for(stack.named_parameters(), config, is_fused=is_fused)
 

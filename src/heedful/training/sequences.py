@@ -104,8 +104,12 @@ def fit_translator(
             " pieces; build it for this corpus."
         )
     task = TranslatorTask(model, corpus, config, seed, torch.device(device))
-    described = {"model": asdict(model.config), "train": asdict(config)}
-    described |= {"corpus": corpus.fingerprint, "seed": seed}
+    described = {
+        "model": asdict(model.config),
+        "train": asdict(config),
+        "corpus": corpus.fingerprint,
+        "seed": seed,
+    }
     with reduced_precision(task.device):
         (history,) = train(
             task,

@@ -16,7 +16,7 @@ from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.classifier_stack import Stack, StackPass
+from heedful.models.classifier_stack import ClassifierStack, StackPass
 from heedful.models.recipe import Penalties
 from heedful.training import objectives
 from heedful.training.config import TrainConfig, refuse_unstacked
@@ -49,7 +49,7 @@ def fit_stacked(
     """
     given = [penalties] * len(models) if isinstance(penalties, Penalties) else list(penalties)
     _check(models, corpus, config, given, seeds)
-    task = StackedTask(Stack(models, device), corpus, config, given, seeds, device)
+    task = StackedTask(ClassifierStack(models, device), corpus, config, given, seeds, device)
     return train_stacked(task, observers=observers, show=show)
 
 
@@ -84,14 +84,15 @@ class StackedTask:
 
     def __init__(
         self,
-        stack: Stack,
+        stack: ClassifierStack,
         corpus: EncodedCorpus,
         config: TrainConfig,
         penalties: Sequence[Penalties],
         seeds: Sequence[int],
         device: torch.device | str,
         objective: Callable[[StackPass, Batch], Float[Tensor, "model row"]] = each_cross_entropy,
-        evaluation: Callable[[Stack, Encoded, torch.device | str], Sequence[Any]] | None = None,
+        evaluation: Callable[[ClassifierStack, Encoded, torch.device | str], Sequence[Any]]
+        | None = None,
     ) -> None:
         self.model, self.corpus, self.config, self.seeds = stack, corpus, config, seeds
         self.device, self.count = device, len(stack)
@@ -106,12 +107,12 @@ class StackedTask:
         distinct = list(dict.fromkeys(seeds))
         self.generators = [torch.Generator(device).manual_seed(seed) for seed in distinct]
         self.seed_of_model = torch.tensor([distinct.index(s) for s in seeds], device=device)
-        self.rows = self._rows()
+        self.rows = rows = self._rows()
         self.optimiser = optimiser_for(
-            [(n, w) for n, w in stack.named_parameters() if self.rows is None or n != WORDS], config
+            [(n, w) for n, w in stack.named_parameters() if rows is None or n != WORDS], config
         )
-        if self.rows is not None:
-            self.optimiser.register_step_post_hook(lambda *_: self.rows.update())
+        if rows is not None:
+            self.optimiser.register_step_post_hook(lambda *_: rows.update())
 
     def batches(self, epoch: int) -> Iterable[tuple[int, Batch]]:
         """The training documents in batches."""
@@ -181,7 +182,7 @@ class StackedTask:
 
 
 def evaluate_stack(
-    stack: Stack, encoded: Encoded, device: torch.device | str = "cpu"
+    stack: ClassifierStack, encoded: Encoded, device: torch.device | str = "cpu"
 ) -> list[Metrics]:
     """Loss, accuracy and F1 of every model over a split, without dropout."""
     total = np.zeros(len(stack))

@@ -8,17 +8,16 @@ dropout draws). The documents lie on the device as one table; an epoch's batches
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
-from heedful.corpora.batches import collate, groups
-from heedful.corpora.encoded import Encoded, EncodedCorpus
+from heedful.corpora.batches import collate, groups, moved
+from heedful.corpora.encoded import EncodedCorpus
 from heedful.errors import InputError, unknown
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_stack import Drops, StackBatch, TransformerStack
@@ -28,6 +27,7 @@ from heedful.training.loop import History, train
 from heedful.training.optimisers import clip_each, optimiser_for
 from heedful.training.precision import reduced_precision
 from heedful.training.refusals import refuse_unfit
+from heedful.training.resident import ResidentDocuments
 
 SLACK = 1.5
 """Batches are padded to each other's size up to this factor; others are a pass of their own."""
@@ -81,7 +81,7 @@ class TransformersTask:
         self.device, self.count = device, len(stack)
         self.optimiser = optimiser_for([("weights", stack.weights)], config)
         self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        self.table = _Table.of(corpus.splits["train"], device)
+        self.documents = ResidentDocuments.of(corpus.splits["train"], device)
         rows = groups(corpus.splits["dev"], 256, max_tokens=DEV_TOKENS)
         self.dev_batches = [self._everyones(group) for group in rows]
 
@@ -101,7 +101,7 @@ class TransformersTask:
         drops_until = [model.config.dropout_epochs for model in stack.models]
         is_dropping = [last is None or epoch < last for last in drops_until]
         total = torch.zeros(self.count, dtype=torch.float64, device=self.device)
-        for part in self.table.batches(batch):
+        for part in self.parts(batch):
             drops = Drops(
                 [self.generators[row] for row in part.models],
                 [is_dropping[row] for row in part.models],
@@ -139,39 +139,20 @@ class TransformersTask:
         sizes = ((len(batch), ids.shape[2]),) * self.count
         return StackBatch(tuple(range(self.count)), ids, mask, labels, share, sizes)
 
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """All documents of a split on the device, padded; a batch is some of its rows."""
-
-    ids: Int[Tensor, "document token"]
-    mask: Bool[Tensor, "document token"]
-    labels: Int[Tensor, "document"]
-    lengths: Int[np.ndarray, "document"]
-
-    @classmethod
-    def of(cls, encoded: Encoded, device: torch.device) -> _Table:
-        """The table, and a last row of one token that fills up smaller batches."""
-        whole = collate(encoded, np.arange(len(encoded)))
-        ids = functional.pad(whole.ids, (0, 0, 0, 1))
-        mask = functional.pad(whole.mask, (0, 0, 0, 1))
-        mask[-1, 0] = True
-        labels = functional.pad(whole.labels, (0, 1))
-        return cls(ids.to(device), mask.to(device), labels.to(device), encoded.lengths)
-
-    def batches(self, rows: Sequence[Int[np.ndarray, "batch"]]) -> Iterator[StackBatch]:
+    def parts(self, rows: Sequence[Int[np.ndarray, "batch"]]) -> Iterator[StackBatch]:
         """Each model's own documents, models whose batches are of similar size side by side."""
-        sizes = [(len(own), int(self.lengths[own].max())) for own in rows]
+        lengths = self.corpus.splits["train"].lengths
+        sizes = [(len(own), int(lengths[own].max())) for own in rows]
         area = [size * length for size, length in sizes]
         chosen: list[int] = []
         for row in sorted(range(len(rows)), key=lambda row: area[row]):
             if chosen and area[row] > SLACK * area[chosen[0]]:
-                yield self._batch(rows, sorted(chosen), sizes)
+                yield self._part(rows, sorted(chosen), sizes)
                 chosen = []
             chosen.append(row)
-        yield self._batch(rows, sorted(chosen), sizes)
+        yield self._part(rows, sorted(chosen), sizes)
 
-    def _batch(
+    def _part(
         self,
         every: Sequence[Int[np.ndarray, "batch"]],
         models: list[int],
@@ -179,16 +160,14 @@ class _Table:
     ) -> StackBatch:
         rows, sizes = [every[row] for row in models], tuple(every_size[row] for row in models)
         most, longest = max(size for size, _ in sizes), max(length for _, length in sizes)
-        filler = len(self.lengths)
+        filler = len(self.corpus.splits["train"])
         chosen = np.full((len(rows), most), filler)
         for row, own in enumerate(rows):
             chosen[row, : len(own)] = own
-        at = torch.from_numpy(chosen)
-        if self.ids.is_cuda:
-            at = at.pin_memory().to(self.ids.device, non_blocking=True)
+        at = moved(torch.from_numpy(chosen), self.device)
         share = (at < filler).to(torch.get_default_dtype())
-        ids, mask = self.ids[at, :longest], self.mask[at, :longest]
-        return StackBatch(tuple(models), ids, mask, self.labels[at], share, sizes)
+        ids, mask, labels = self.documents.batch(at, longest)
+        return StackBatch(tuple(models), ids, mask, labels, share, sizes)
 
 
 def _check(

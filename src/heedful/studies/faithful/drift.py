@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful.corpora.batches import Batch, batches
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.classifier_stack import Stack
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.models.verbs import evaluating
 from heedful.training.loop import Moment
 
@@ -43,10 +43,10 @@ class Drift:
 
 
 def _read(
-    model: Stack | AttentionClassifier, batch: Batch
+    model: ClassifierStack | AttentionClassifier, batch: Batch
 ) -> tuple[Float[Tensor, "model batch token dim"], Float[Tensor, "model batch token state"]]:
     """Embeddings and states of every model of a stack, or of the only one."""
-    if isinstance(model, Stack):
+    if isinstance(model, ClassifierStack):
         with torch.no_grad():
             passed = model.forward(batch)
         return passed.inputs, passed.states

@@ -21,7 +21,7 @@ from heedful.corpora.batches import Batch, batches, moved
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError, unknown
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.classifier_stack import Stack, StackPass
+from heedful.models.classifier_stack import ClassifierStack, StackPass
 from heedful.models.recipe import Penalties
 from heedful.models.saved import build
 from heedful.models.verbs import evaluating
@@ -144,7 +144,7 @@ def imitate(
     goal = _Goal.of(models, corpus, strengths, divergence, device)
     drawn = [seed for seed in seeds for _ in strengths]
     given = [penalties] * len(seconds)
-    stack = Stack(seconds, device)
+    stack = ClassifierStack(seconds, device)
     task = StackedTask(stack, corpus, config, given, drawn, device, goal.apart, goal.evaluate)
     histories = train_stacked(task)
     epochs = max(int(history.entries[-1]["epoch"]) for history in histories)
@@ -203,7 +203,9 @@ class _Goal:
             self.strengths[:, None], self.divergence,
         )  # fmt: skip
 
-    def evaluate(self, stack: Stack, dev: Encoded, device: torch.device | str) -> list[Objective]:
+    def evaluate(
+        self, stack: ClassifierStack, dev: Encoded, device: torch.device | str
+    ) -> list[Objective]:
         """The objective of each adversary on dev."""
         total = torch.zeros_like(self.strengths)
         with torch.no_grad():
