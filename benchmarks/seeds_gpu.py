@@ -25,9 +25,9 @@ from heedful.models.translator import (
     copying_config,
 )
 from heedful.models.translator_stack import TranslatorStack, losses
+from heedful.studies.dynamics.seeds import SeedsConfig, fit_seeds
 from heedful.training.optimisers import descend
 from heedful.training.precision import reduced_precision
-from heedful.training.seeds import SeedsConfig, fit_seeds
 
 LIMIT = 4.0
 """A stack of twenty may cost so many times one seed."""

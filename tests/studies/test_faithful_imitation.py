@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from heedful.corpora import EncodedCorpus, encode, planted
+from heedful.corpora.batches import collate
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse, read
 from heedful.studies.faithful.distances import distances
@@ -133,6 +134,13 @@ def test_stacked_adversaries_are_those_trained_alone(few: EncodedCorpus) -> None
     assert found[1].loss < found[0].loss
     ((alone,),) = imitate([first], few, (0.5,), config, seeds=[3])
     assert found[1].loss == pytest.approx(alone.loss, abs=1e-6)
+    # What the model by itself makes of dev is what it was kept for.
+    memory, dev = remember(first, [few.splits["dev"]]), collate(few.splits["dev"], range(24))
+    with torch.no_grad():
+        passed = found[1].model(dev)
+    goal = memory.of(dev.names, dev.ids.shape[1], "cpu")
+    each = distance(passed.logits.double(), passed.attended.scores, passed.mask, *goal, 0.5, "jsd")
+    assert found[1].loss == pytest.approx(float(each.mean()), abs=1e-6)
     assert not torch.equal(found[0].model.head.weight, found[1].model.head.weight)
 
 

@@ -1,4 +1,4 @@
-"""How models learn: one loop, objectives, evaluation, checkpoints."""
+"""How models learn: one loop, the tasks it trains, objectives, evaluation, checkpoints."""
 
 from heedful.training import objectives
 from heedful.training.config import TrainConfig

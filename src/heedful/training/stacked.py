@@ -111,7 +111,7 @@ class StackedTask:
         self.optimiser = optimiser_for(
             [(n, w) for n, w in stack.named_parameters() if rows is None or n != WORDS], config
         )
-        if rows is not None:
+        if rows is not None:  # they are lent to a step, and no parameters of the optimiser's
             self.optimiser.register_step_post_hook(lambda *_: rows.update())
 
     def batches(self, epoch: int) -> Iterable[tuple[int, Batch]]:

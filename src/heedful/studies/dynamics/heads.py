@@ -19,7 +19,7 @@ from heedful.corpora.tasks import Copying
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
 from heedful.models.translator_stack import TranslatorStack
 from heedful.runs.randomness import key, numpy_generator
-from heedful.training.seeds import FAILED, LEARNT, SeedCurves, SeedsConfig, fit_seeds
+from heedful.studies.dynamics.seeds import FAILED, LEARNT, SeedCurves, SeedsConfig, fit_seeds
 
 Stop = Callable[[Float[np.ndarray, "model"]], bool]
 """Sees the accuracies of an evaluation; True ends training."""

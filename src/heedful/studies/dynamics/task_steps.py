@@ -19,9 +19,9 @@ from heedful.runs import TABLE
 from heedful.runs.randomness import seeded
 from heedful.studies.dynamics.heads import Search, drawn_sets, search_heads, train_heads
 from heedful.studies.dynamics.keyword import PLACES, KeywordConfig, fit_keyword, keyword_classifier
+from heedful.studies.dynamics.seeds import SeedCurves, SeedsConfig, fit_seeds
 from heedful.training.optimisers import descend
 from heedful.training.precision import reduced_precision
-from heedful.training.seeds import SeedCurves, SeedsConfig, fit_seeds
 
 SURE = 0.99
 """A run in which every seed is above this three times in a row has nothing more to show."""

@@ -30,7 +30,7 @@ from heedful.studies.dynamics.heads import (
     with_heads,
 )
 from heedful.studies.dynamics.keyword import KeywordConfig, fit_keyword, keyword_classifier
-from heedful.training.seeds import SeedCurves, SeedsConfig, fit_seeds
+from heedful.studies.dynamics.seeds import SeedCurves, SeedsConfig, fit_seeds
 
 TASK = Copying(9, 6, is_reordered=True)
 TRAIN = SeedsConfig(steps=20, batch_size=8, every=10, samples=8)
