@@ -24,12 +24,12 @@ from heedful.dynamics.probes import (
 from heedful.dynamics.trajectory import kept_checkpoints, load_trajectory, save_trajectory
 from heedful.errors import InputError
 from heedful.models import build, parse
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.runs.randomness import numpy_generator
 from heedful.studies.dynamics.frozen_probe import train_frozen
-from heedful.training import TrainConfig, fit, loop
+from heedful.training import TrainConfig, fit, loop, single
 from heedful.training.config import Schedule
 from heedful.training.presets import PRESETS
-from heedful.training.stack import Stack
 
 CONFIG = TrainConfig(batch_size=16, clip_norm=0.0, patience=0)
 SIZES = {"embedding_dim": 12, "width": 16, "attention_dim": 8, "one_logit": True}
@@ -132,7 +132,7 @@ def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, atol, mo
             model.head.weight *= 20  # so that answers differ
     dev = _some_labels(corpus.splits["dev"])
     expected = [probed(model, dev, step=7) for model in models]
-    found = probed_together(Stack(models, "cpu"), dev, step=7)
+    found = probed_together(ClassifierStack(models, "cpu"), dev, step=7)
     for one, two in zip(found, expected, strict=True):
         # Trajectories are in float32: float64 models agree up to its last bit.
         np.testing.assert_allclose(one.attention, two.attention, atol=atol, rtol=2e-7)
@@ -239,8 +239,8 @@ def test_observers_that_look_at_dev_save_its_evaluation_and_see_the_same(
         return model, kept_checkpoints(folder, "dev"), kept_saliency(folder, "dev")
 
     _, whole, delta = followed(tmp_path / "judged")
-    unread = loop.task_of(_model(corpus))._replace(evaluate=None)
-    monkeypatch.setattr(loop, "task_of", lambda model: unread)
+    unread = single.kind_of(_model(corpus))._replace(evaluate=None)
+    monkeypatch.setattr(single, "kind_of", lambda model: unread)
     model, found, same = followed(tmp_path / "alone", is_judged=False)
     np.testing.assert_array_equal(found.attention, whole.attention)
     np.testing.assert_array_equal(found.probe, whole.probe)

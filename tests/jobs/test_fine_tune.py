@@ -207,7 +207,7 @@ def test_heads_are_kept_for_their_own_labels_and_made_anew_for_others(
 
 
 def test_weight_decay_spares_biases_and_norms(corpus: Corpus, encoder: Path) -> None:
-    from heedful.training.loop import optimiser_of
+    from heedful.training.optimisers import optimiser_of
 
     model = start_from(encoder, corpus.classes).model
     decayed, free = optimiser_of(model, FINE_TUNING).param_groups

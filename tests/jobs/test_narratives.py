@@ -32,7 +32,7 @@ from heedful.models import TransformerConfig, build_narrator, lat, load_model, s
 from heedful.models.tracing import layers_of
 from heedful.runs import read_json
 from heedful.training import TrainConfig, fit
-from heedful.training.tasks import evaluate_narratives, follow
+from heedful.training.kinds import evaluate_narratives, follow
 
 SMALL = TransformerConfig(
     embedding_dim=12, layers=2, heads=2, head_dim=8, feed_forward=8, pooling_dims=(8, 4),

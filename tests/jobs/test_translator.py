@@ -20,7 +20,8 @@ from heedful.jobs.translator_texts import Texts
 from heedful.models.saved_translator import load_translator
 from heedful.models.translator import TranslatorConfig
 from heedful.runs import write_text
-from heedful.training.sequences import SequenceConfig, SequenceMoment
+from heedful.training.loop import Moment
+from heedful.training.sequences import SequenceConfig
 
 WORDS = [a + b for a in ("ba", "de", "fi", "go", "ku") for b in ("na", "to", "ri", "se", "mo")]
 SMALL = TranslatorConfig(embedding_dim=24, width=24, layers=1, dropout=0.0)
@@ -172,7 +173,7 @@ def test_asking_again_computes_nothing_and_another_alignment_trains_nothing(
     training = SequenceConfig(epochs=7, batch_size=8, learning_rate=1e-2)
     before = learnt.page.stat().st_mtime_ns
 
-    def untouched(moment: SequenceMoment) -> None:
+    def untouched(moment: Moment) -> None:
         raise AssertionError("trained again")
 
     options = {"model": SMALL, "training": training, "device": "cpu", "observers": [untouched]}
@@ -205,7 +206,7 @@ def test_a_killed_run_ends_with_the_same_numbers(tmp_path: Path) -> None:
     tiny = TranslatorConfig(embedding_dim=8, width=8, layers=2, dropout=0.3, heads=2)
 
     def run(name: str, stop: float = float("inf")) -> TranslatedFiles:
-        def killing(moment: SequenceMoment) -> None:
+        def killing(moment: Moment) -> None:
             if moment.step >= stop:
                 raise Killed
 
@@ -320,7 +321,7 @@ def test_an_interruption_says_whether_anything_was_kept(
 ) -> None:
     source, target, _ = written(tmp_path, drawn(40))
 
-    def stop(moment: SequenceMoment) -> None:
+    def stop(moment: Moment) -> None:
         if moment.step >= 2:
             raise KeyboardInterrupt
 

@@ -17,7 +17,7 @@ from heedful.studies.dynamics import task_claims as claims
 from heedful.studies.dynamics import task_steps, tasks
 from heedful.studies.dynamics.heads import Search
 from heedful.studies.dynamics.keyword import KeywordConfig
-from heedful.training.seeds import SeedsConfig
+from heedful.studies.dynamics.seeds import SeedsConfig
 
 TINY = replace(
     tasks.SIZES["smoke"],

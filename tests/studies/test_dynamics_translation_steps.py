@@ -18,7 +18,8 @@ from heedful.models.saved_translator import translations
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.reproduction.results import Results
 from heedful.studies.dynamics import translation_steps
-from heedful.training.sequences import SequenceConfig, SequenceMoment
+from heedful.training.loop import Moment
+from heedful.training.sequences import SequenceConfig
 
 SIZES = {"train": 48, "dev": 7, "test": 5}
 TRAINING = SequenceConfig(epochs=2, batch_size=8, learning_rate=1e-2, grid=(0, 4, 12))
@@ -79,7 +80,7 @@ def test_a_log_keeps_every_moment_and_the_best_weights(
     pieces = Pieces(corpus.model)
     models = [build_translator(CONFIG, seed) for seed in range(3)]
     for step, model in enumerate(models):  # a new log each time, as after a kill
-        PairLog(tmp_path, splits, pieces)(SequenceMoment(step, model, corpus, "cpu"))
+        PairLog(tmp_path, splits, pieces)(Moment(step, 0.0, model, corpus, "cpu"))
     kept = kept_checkpoints(tmp_path, "dev")
     assert kept.steps.tolist() == [0, 1, 2]
     found = PairLog(tmp_path, splits, pieces).best_saliency(build_translator(CONFIG), "cpu")
@@ -93,7 +94,7 @@ def test_a_log_without_saliency_keeps_the_same_moment_and_no_weights(
     corpus: EncodedPairs, tmp_path: Path
 ) -> None:
     splits, pieces = {"dev": corpus.splits["dev"]}, Pieces(corpus.model)
-    moment = SequenceMoment(0, build_translator(CONFIG), corpus, "cpu")
+    moment = Moment(0, 0.0, build_translator(CONFIG), corpus, "cpu")
     for kept in ("with", "without"):
         (tmp_path / kept).mkdir()
         PairLog(tmp_path / kept, splits, pieces, kept == "with")(moment)

@@ -26,7 +26,7 @@ from heedful.reproduction import stages
 from heedful.reproduction.results import Results, Step
 from heedful.runs import Form, read_json, write_json
 from heedful.studies.dynamics import translation_steps
-from heedful.training import Moment, TrainConfig, fit, scheduled
+from heedful.training import Moment, TrainConfig, fit
 from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.config import Schedule
 from heedful.training.scheduled import fit_scheduled_together
@@ -60,12 +60,6 @@ class Failed(Exception):
 @pytest.fixture(scope="module")
 def corpus() -> EncodedCorpus:
     return encode(planted(2, "short", sizes={"train": 40, "dev": 9, "test": 6}))
-
-
-@pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step leaves a checkpoint, however long it takes to write."""
-    monkeypatch.setattr(scheduled, "WRITING", 0)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse
 from heedful.training import Moment, TrainConfig, evaluate, fit
 from heedful.training.evaluation import Metrics
-from heedful.training.loop import optimiser_of
+from heedful.training.optimisers import optimiser_of
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.errors import InputError
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
+from heedful.training import Moment
 from heedful.training.sequences import (
     GRIDS,
     SequenceConfig,
-    SequenceMoment,
     evaluate_translator,
     fit_translator,
 )
@@ -60,7 +60,7 @@ def test_a_killed_run_ends_with_the_same_weights(
     whole = fresh(corpus)
     expected = fit_translator(whole, corpus, CONFIG, seed=5)
 
-    def killing(moment: SequenceMoment) -> None:
+    def killing(moment: Moment) -> None:
         if moment.step == stop:
             raise Killed
 
@@ -78,7 +78,7 @@ def test_a_killed_run_ends_with_the_same_weights(
 
 @pytest.mark.slow
 def test_another_run_s_checkpoint_is_refused(corpus: EncodedPairs, tmp_path: Path) -> None:
-    def killing(moment: SequenceMoment) -> None:
+    def killing(moment: Moment) -> None:
         if moment.step == 10:
             raise Killed
 

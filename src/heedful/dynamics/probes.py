@@ -22,13 +22,12 @@ from heedful.corpora.vocabulary import END, START
 from heedful.dynamics.agreement import starts_of
 from heedful.dynamics.trajectory import Trajectory, keep_checkpoint
 from heedful.models.classifier import AttentionClassifier
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.models.likelihoods import differentiating
 from heedful.models.log_odds import log_odds
 from heedful.models.verbs import evaluating
 from heedful.runs.atomic import writing
 from heedful.training.loop import Moment
-from heedful.training.stack import Stack
-from heedful.training.stacked import StackMoment
 
 TOKENS_AT_ONCE = 65_536
 """Documents × longest document of a batch."""
@@ -56,7 +55,7 @@ def probed(
 
 
 def probed_together(
-    stack: Stack, encoded: Encoded, device: torch.device | str = "cpu", step: int = 0
+    stack: ClassifierStack, encoded: Encoded, device: torch.device | str = "cpu", step: int = 0
 ) -> list[Trajectory]:
     """`probed` of every model of a stack, all of them in one pass."""
     with torch.no_grad():
@@ -90,7 +89,9 @@ def _read(
         yield _Seen(rows, attention, _told(said, here), is_right, special, lengths)
 
 
-def _read_together(stack: Stack, encoded: Encoded, device: torch.device | str) -> Iterator[_Seen]:
+def _read_together(
+    stack: ClassifierStack, encoded: Encoded, device: torch.device | str
+) -> Iterator[_Seen]:
     for rows, batch in groups(encoded, TOGETHER // max(len(stack), 4)):
         here = batch.to(device)
         passed = stack.forward(here)
@@ -247,12 +248,12 @@ class ProbeLogs:
         for log in self.logs:
             log.folder.mkdir(parents=True, exist_ok=True)
 
-    def __call__(self, moment: StackMoment) -> None:
+    def __call__(self, moment: Moment) -> None:
         """Keeps the moment of every model."""
         for name, encoded in self.splits.items():
-            found = probed_together(moment.stack, encoded, moment.device, moment.step)
+            found = probed_together(moment.model, encoded, moment.device, moment.step)
             for row, (log, one) in enumerate(zip(self.logs, found, strict=True)):
-                with moment.stack.lent(row) as model:
+                with moment.model.lent(row) as model:
                     log.keep(name, one, model, moment.device)
 
 

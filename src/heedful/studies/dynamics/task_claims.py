@@ -25,8 +25,8 @@ from heedful.statistics import Estimate, median, over_seeds
 from heedful.statistics.seeds import extent
 from heedful.statistics.shares import apart, exact_share, to_the_power
 from heedful.studies.dynamics import task_steps, tasks
+from heedful.studies.dynamics.seeds import LEARNT
 from heedful.studies.dynamics.tasks import COPYING, HEADS, KEYWORD
-from heedful.training.seeds import LEARNT
 
 ALWAYS = 0.8
 """Every time (ours): 20 of 20 leave an interval from .83, so this is what twenty seeds can show."""

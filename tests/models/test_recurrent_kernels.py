@@ -18,8 +18,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.training.recurrent import _kernel, in_steps
-from heedful.training.recurrent_walk import Walk, _answers, _distance, works
+from heedful.models.recurrent import _kernel, in_steps
+from heedful.models.recurrent_walk import Walk, _answers, _distance, works
 
 CASES = {
     "narrow": [(20, 33, 2), (50, 20, 7), (64, 1, 1)],
@@ -93,7 +93,7 @@ def test_a_layer_without_a_kernel_is_a_warning_and_not_a_silence() -> None:
 
 def told() -> dict[str, Any]:
     """What the interpreted kernels answer."""
-    from heedful.training import recurrent_kernel, wide_kernel
+    from heedful.models import recurrent_kernel, wide_kernel
 
     torch.set_num_threads(1)
     walks = {"narrow": recurrent_kernel.NARROW, "wide": wide_kernel.WIDE}

@@ -14,9 +14,10 @@ from heedful.corpora.pairs import EncodedPairs, collate_pairs
 from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
+from heedful.models.translator_walk import walked, walks
 from heedful.training import sequences
-from heedful.training.sequences import SequenceConfig, SequenceMoment, fit_translator, mean_loss
-from heedful.training.translator_walk import walked, walks
+from heedful.training.loop import Moment
+from heedful.training.sequences import SequenceConfig, fit_translator, mean_loss
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +136,7 @@ def test_a_run_that_walks_ends_as_one_that_does_not_and_goes_on_after_a_kill(
         ours, theirs = ([entry[name] for entry in h.entries] for h in (found, expected))
         assert ours == pytest.approx(theirs, rel=1e-6)
 
-    def killing(moment: SequenceMoment) -> None:
+    def killing(moment: Moment) -> None:
         if moment.step == 5:
             raise KeyboardInterrupt
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from benchmarks.seeds_gpu import fit_alone
 from heedful.corpora.batches import Batch
 from heedful.corpora.pairs import of_task
 from heedful.corpora.tasks import Copying, Keyword
@@ -19,6 +20,7 @@ from heedful.models.translator import (
     code_copying_config,
     copying_config,
 )
+from heedful.models.translator_stack import TranslatorStack
 from heedful.studies.dynamics.heads import (
     Search,
     drawn_sets,
@@ -28,8 +30,7 @@ from heedful.studies.dynamics.heads import (
     with_heads,
 )
 from heedful.studies.dynamics.keyword import KeywordConfig, fit_keyword, keyword_classifier
-from heedful.training.seeds import SeedCurves, SeedsConfig, fit_alone, fit_seeds
-from heedful.training.translator_stack import TranslatorStack
+from heedful.studies.dynamics.seeds import SeedCurves, SeedsConfig, fit_seeds
 
 TASK = Copying(9, 6, is_reordered=True)
 TRAIN = SeedsConfig(steps=20, batch_size=8, every=10, samples=8)
