@@ -8,7 +8,7 @@ import torch
 
 from heedful.audits import concentration
 from heedful.audits.concentration import OUTSIDE
-from heedful.jobs import explain
+from heedful.jobs.explain import explain
 from heedful.models import lat, read
 from heedful.models.huggingface.attending import attending
 from heedful.models.huggingface.calls import softmax
