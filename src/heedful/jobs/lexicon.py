@@ -22,7 +22,7 @@ from heedful.corpora import Corpus, Encoded, EncodedCorpus, load_lexicon
 from heedful.corpora.lexicon import Match, match
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.importance import METHODS, Importance, methods_of
-from heedful.jobs.subject import Decider, deciding, device_of, load, read_by
+from heedful.jobs.subject import Decider, decider_of, device_of, read_by
 from heedful.models import (
     AttentionClassifier,
     AttentiveModel,
@@ -73,6 +73,7 @@ def rate(
     lexicon: str | Path | Mapping[str, float] | None = None,
     out: str | Path | None = None,
     *,
+    run: Path | None = None,
     method: str | None = None,
     has_lemmas: bool = True,
     language: str = "en",
@@ -83,15 +84,16 @@ def rate(
 ) -> Rated:
     """Whether words that people feel strongly about get more of a model's importance.
 
-    `model` is a run folder, what else `load` takes, or a model; findings and the page go to the
-    run, or to `out`, which is made a run of its own. `lexicon` is a two-column file, `warriner` of
-    the data root, or a mapping; without one it is the corpus's own, else Warriner's. Without a
-    `method`, attention is traced where the model has layers, else it is the attention itself.
+    `model` is a run folder, what else `load` takes, or a model, of that `run` if it is named;
+    findings and the page go to the run, or to `out`, which is made a run of its own. `lexicon` is a
+    two-column file, `warriner` of the data root, or a mapping; without one it is the corpus's own,
+    else Warriner's. Without a `method`, attention is traced where the model has layers, else it is
+    the attention itself.
     """
     started = time.perf_counter()
     target = device_of(device)
-    run = Path(model) if isinstance(model, str | Path) else None
-    opened = deciding(load(model, str(target))) if isinstance(model, str | Path) else model
+    run = Path(model) if isinstance(model, str | Path) else run
+    opened = decider_of(model, str(target))
     if isinstance(opened, AttentionClassifier) and opened.words is not None:
         raise UnsupportedModel(
             "This model attends to sentences, and a lexicon rates words; take a flat model."

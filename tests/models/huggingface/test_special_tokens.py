@@ -8,7 +8,7 @@ import torch
 
 from heedful.audits import concentration
 from heedful.audits.concentration import OUTSIDE
-from heedful.jobs import explain
+from heedful.jobs.explain import explain
 from heedful.jobs.instance_layers import describe_flows
 from heedful.jobs.instances import describe
 from heedful.models import lat, read
