@@ -13,7 +13,7 @@ from heedful.reproduction.ledger import NotMeasurable, Parts, judge
 from heedful.reproduction.results import Results, Skipped
 from heedful.reproduction.view import Views
 from heedful.statistics import Estimate
-from heedful.statistics.intervals import deviation
+from heedful.statistics.seeds import deviation
 from heedful.studies.dynamics import corpora, figures, measures, steps, tables
 from heedful.studies.dynamics import printed as numbers
 from heedful.studies.dynamics.cells import briefly, half_up, span, written

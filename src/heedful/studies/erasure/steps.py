@@ -21,9 +21,6 @@ from heedful.studies.erasure.models import preset_of
 if TYPE_CHECKING:
     import pandas as pd
 
-AUDIT_TOKENS = 65_536
-"""Documents × longest document of one batch that is read and erased."""
-
 
 def erased(plan: Plan, corpus: str, model: str, seed: int) -> Step[pd.DataFrame]:
     """What erasing attention does to every test document of one model: one small row each."""
@@ -31,19 +28,21 @@ def erased(plan: Plan, corpus: str, model: str, seed: int) -> Step[pd.DataFrame]
     trained = stages.trained(plan, source, preset.recipe, seed, preset.train, **preset.model)
 
     def compute(results: Results) -> pd.DataFrame:
-        import pandas as pd
+        from heedful.audits.examination import examine
+        from heedful.studies.erasure.examination import METHODS, READ, erase
 
-        from heedful.corpora import batches
-        from heedful.models import read
-        from heedful.studies.erasure.examination import erase
-
-        opened = results[trained].to(results.device)
-        tables = [
-            erase(opened, read(opened, batch.to(results.device)), seed)
-            for batch in batches(results[source].splits["test"], 256, max_tokens=AUDIT_TOKENS)
-        ]
+        opened, documents = results[trained].to(results.device), results[source].splits["test"]
+        rows = examine(
+            opened,
+            documents,
+            {"erased": erase},
+            METHODS,
+            seed=seed,
+            device=results.device,
+            at_once=READ,
+        )
         # By name: the order of batches depends on lengths, which nobody should have to know.
-        return pd.concat(tables, ignore_index=True).sort_values("instance", ignore_index=True)
+        return rows["erased"].sort_values("instance", ignore_index=True)
 
     name = trained.beside("erased")
     return Step(name, compute, {"seed": seed, "split": "test"}, SMALL, (source, trained))

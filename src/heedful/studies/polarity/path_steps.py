@@ -36,7 +36,8 @@ from heedful.studies.polarity.word_steps import (
     score_columns,
 )
 from heedful.training import TrainConfig
-from heedful.training.stacked import StackMoment, fit_stacked
+from heedful.training.loop import Moment
+from heedful.training.stacked import fit_stacked
 
 PAIRED = 1_000
 """Words of a class whose pairs are looked at one by one."""
@@ -101,10 +102,10 @@ def _watched(
                 table = pd.DataFrame(keys | {"id": np.arange(len(corpus.vocabulary))})
                 words.append(table.assign(**scores))
 
-    def observe(moment: StackMoment) -> None:
+    def observe(moment: Moment) -> None:
         epoch = round(moment.epoch)
         if epoch % every == 0 or epoch in (*flows_at, config.epochs):
-            log(epoch, moment.stack.models)
+            log(epoch, moment.model.models)
 
     log(0, models)
     fit_stacked(

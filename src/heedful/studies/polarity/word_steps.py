@@ -24,14 +24,15 @@ from heedful.dynamics import TokenRule, occurrence_scores, token_classes
 from heedful.dynamics.scores import word_scores
 from heedful.dynamics.token_classes import TokenClasses
 from heedful.models import AttentionClassifier, Recipe, build
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.models.recipe import described
 from heedful.reproduction.results import Results, Step
 from heedful.runs import JSON, TABLE, TABLES
 from heedful.studies.polarity.weights import weight_table
 from heedful.training import TrainConfig
 from heedful.training.evaluation import EVALUATION_TOKENS
-from heedful.training.stack import Stack
-from heedful.training.stacked import StackMoment, fit_stacked
+from heedful.training.loop import Moment
+from heedful.training.stacked import fit_stacked
 
 Tables = Mapping[str, pd.DataFrame]
 LOGGED = ("step", "epoch", "loss", "dev_accuracy", "dev_loss", "learning_rate")
@@ -151,9 +152,9 @@ def _scored(
     models = built(corpus, members)
     drift: list[list[float]] = []
 
-    def observe(moment: StackMoment) -> None:
-        if "dot" in moment.stack.config.attention:
-            drift.append(moment.stack.alignments().detach()[:, -1].tolist())
+    def observe(moment: Moment) -> None:
+        if "dot" in moment.model.config.attention:
+            drift.append(moment.model.alignments().detach()[:, -1].tolist())
 
     histories = fit_stacked(
         models,
@@ -167,7 +168,7 @@ def _scored(
     )
     classes = {key: token_classes(corpus, rule) for key, rule in RULES.items()}
     known = np.any([found.is_member for found in classes.values()], axis=0)
-    stack = Stack(models, results.device)
+    stack = ClassifierStack(models, results.device)
     tested = _tested(stack, corpus.splits["test"], results.device)
     stack.release()
     runs, words, weights = [], [], []
@@ -208,7 +209,7 @@ def built(corpus: EncodedCorpus, members: Sequence[Member]) -> list[AttentionCla
 
 
 def _tested(
-    stack: Stack, encoded: Encoded, device: str
+    stack: ClassifierStack, encoded: Encoded, device: str
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """Accuracy, accuracy with uniform attention, and mean total variation between the two."""
     totals = np.zeros((3, len(stack)))

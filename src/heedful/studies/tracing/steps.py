@@ -138,8 +138,8 @@ def _tagged_by(plan: Plan, corpus: str) -> tuple[Step[pd.DataFrame], ...]:
 
 
 def _tags(results: Results, tokens: pd.DataFrame, rated: Sequence[Step[pd.DataFrame]]) -> Any:
-    known = [results[one].set_index("word")["rating"] for one in rated]
-    return head_shares.tags(tokens, *known)
+    ratings_of = results[rated[0]].set_index("word")["rating"] if rated else None
+    return head_shares.tags(tokens, ratings_of)
 
 
 def _tag_inputs(rated: Sequence[Step[pd.DataFrame]]) -> dict[str, Any]:
