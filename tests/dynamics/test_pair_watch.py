@@ -46,6 +46,7 @@ def test_uniform_attention_agrees_with_everything_by_chance(corpus: EncodedPairs
     assert found["entropy of attention"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_entries_are_kept_and_later_ones_of_a_killed_run_dropped(
     corpus: EncodedPairs, tmp_path: Path
 ) -> None:

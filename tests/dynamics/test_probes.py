@@ -194,6 +194,7 @@ def test_a_schedule_counts_steps_and_evaluates_where_it_says(corpus, tmp_path):
     assert probed(model, dev).performance()[0] == kept.performance().max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_judged", [True, False])
 def test_a_killed_schedule_ends_with_the_same_numbers(corpus, tmp_path, is_judged):
     schedule = Schedule(9, (0, 4, 9))
@@ -224,6 +225,7 @@ def test_a_killed_schedule_ends_with_the_same_numbers(corpus, tmp_path, is_judge
     np.testing.assert_array_equal(one.attention, two.attention)
 
 
+@pytest.mark.slow
 def test_observers_that_look_at_dev_save_its_evaluation_and_see_the_same(
     corpus, tmp_path, monkeypatch
 ):
@@ -249,6 +251,7 @@ def test_observers_that_look_at_dev_save_its_evaluation_and_see_the_same(
         fit(_model(corpus), corpus, CONFIG, is_judged=False)
 
 
+@pytest.mark.slow
 def test_a_schedule_keeps_itself_by_the_clock_and_not_by_epochs(corpus, tmp_path, monkeypatch):
     saved = []
     monkeypatch.setattr(loop, "save_checkpoint", lambda *given: saved.append(given))

@@ -64,6 +64,8 @@ def test_sentences_of_a_hierarchical_model_say_what_their_words_say(corpus):
     assert all(np.isfinite(value) for value in found.values())
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_the_command_watches_and_the_page_shows_it(tmp_path):
     run = str(tmp_path / "run")
     runner = CliRunner()

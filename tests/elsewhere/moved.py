@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,26 +35,24 @@ def audited(folder: Path, processor: Processor, what: str, batch: int = 64) -> d
     return answer
 
 
-def table_of_moves(processors: Sequence[Processor]) -> str:
+def table_of_moves(processors: Sequence[Processor], jobs: int) -> str:
     """A row for each processor: how many numbers moved, the largest move, and the verdict."""
     titles = " | ".join(f"{name}: moved, most, verdict" for name in FORMS)
-    lines = [
-        f"| read on | {titles} |",
-        "|---" * (len(FORMS) + 1) + "|",
-    ]
-    with tempfile.TemporaryDirectory() as place:
+    asked = [(HERE, batch) for batch in BATCHES] + [(p, 64) for p in processors]
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(jobs) as pool:
         folder = Path(place)
-        asked = [(HERE, batch) for batch in BATCHES] + [(p, 64) for p in processors]
         before = {what: audited(folder, HERE, what) for what in FORMS.values()}
-        for processor, batch in asked:
+
+        def row(asked: tuple[Processor, int]) -> str:
+            processor, batch = asked
             name = processor.name if batch == 64 else f"{processor.name}, {batch} at a time"
-            cells = [
-                _cell(before[what], audited(folder, processor, what, batch))
-                for what in FORMS.values()
-            ]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
-            print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+            found = {what: audited(folder, processor, what, batch) for what in before}
+            line = " | ".join([name, *(_cell(before[what], found[what]) for what in found)])
+            print(line, file=sys.stderr, flush=True)
+            return f"| {line} |"
+
+        lines = list(pool.map(row, asked))
+    return "\n".join([f"| read on | {titles} |", "|---" * (len(FORMS) + 1) + "|", *lines])
 
 
 def _cell(one: dict[str, Any], other: dict[str, Any]) -> str:

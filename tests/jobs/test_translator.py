@@ -54,6 +54,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> TranslatedFiles:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_learnt_attention_lies_on_the_true_links(learnt: TranslatedFiles) -> None:
     assert learnt.found["is learnt"]
     assert learnt.estimate("token accuracy").value > 0.8
@@ -72,6 +73,7 @@ def test_learnt_attention_lies_on_the_true_links(learnt: TranslatedFiles) -> Non
     assert hit.n == chance.n == learnt.found["dev"]  # pairs are resampled, not their pieces
 
 
+@pytest.mark.slow
 def test_uniform_attention_is_below_chance_by_what_lies_on_the_marks(tmp_path: Path) -> None:
     source, target, links = written(tmp_path, drawn(60))
     even = train_translator(
@@ -94,6 +96,7 @@ def test_uniform_attention_is_below_chance_by_what_lies_on_the_marks(tmp_path: P
     assert all(entry["entropy of attention"] == pytest.approx(1) for entry in even.found["curves"])
 
 
+@pytest.mark.slow
 def test_a_task_that_is_not_learnt_is_told_so(tmp_path: Path) -> None:
     source, target, _ = written(tmp_path, drawn(40))
     slow = SequenceConfig(epochs=1, batch_size=8, learning_rate=1e-9)
@@ -105,6 +108,7 @@ def test_a_task_that_is_not_learnt_is_told_so(tmp_path: Path) -> None:
     assert "The task was not learnt" in done.page.read_text()
 
 
+@pytest.mark.slow
 def test_an_alignment_without_links_leaves_nothing_to_measure(tmp_path: Path) -> None:
     source, target, links = written(tmp_path, drawn(40))
     links.write_text("\n" * 40)
@@ -116,6 +120,7 @@ def test_an_alignment_without_links_leaves_nothing_to_measure(tmp_path: Path) ->
     assert done.found["examples"] == []
 
 
+@pytest.mark.slow
 def test_the_run_holds_what_is_promised(learnt: TranslatedFiles) -> None:
     folder = learnt.folder
     record = json.loads((folder / "run.json").read_text())
@@ -141,6 +146,7 @@ def test_the_run_holds_what_is_promised(learnt: TranslatedFiles) -> None:
     assert not left & {"checkpoint.safetensors", "watched.jsonl", ".lock"}
 
 
+@pytest.mark.slow
 def test_the_page_holds_the_numbers(learnt: TranslatedFiles) -> None:
     page = learnt.page.read_text()
     assert str(learnt.estimate("bleu")) in page
@@ -158,6 +164,7 @@ def test_the_page_holds_the_numbers(learnt: TranslatedFiles) -> None:
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
 
 
+@pytest.mark.slow
 def test_asking_again_computes_nothing_and_another_alignment_trains_nothing(
     learnt: TranslatedFiles, tmp_path: Path
 ) -> None:
@@ -191,6 +198,7 @@ class Killed(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_with_the_same_numbers(tmp_path: Path) -> None:
     pairs = planted_pairs({"train": 48, "dev": 1}).splits["train"]
     (tmp_path / "a").write_text("".join(one + "\n" for one, _ in pairs))
@@ -294,6 +302,7 @@ def test_a_line_beyond_the_limit_of_pieces_sizes_no_vocabulary(tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 def test_long_dev_pairs_are_drawn_by_the_shortest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +315,7 @@ def test_long_dev_pairs_are_drawn_by_the_shortest(
     assert len(one["units"]) > 2
 
 
+@pytest.mark.slow
 def test_an_interruption_says_whether_anything_was_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -335,6 +345,7 @@ class Interrupted(Exception):
     """Stands for whatever ends an audit early."""
 
 
+@pytest.mark.slow
 def test_an_interrupted_audit_leaves_no_findings_of_another_alignment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def answers() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [f"{kind} {sizes}" for kind, cases in CASES.items() for sizes in cases]
 )
@@ -60,6 +61,7 @@ def test_kernels_are_the_loop(answers: dict[str, Any], case: str) -> None:
     assert max(states, last, of_gates, of_hidden, of_start) < 1e-6
 
 
+@pytest.mark.slow
 def test_whole_tiles_between_the_narrow_and_the_widest_fit(answers: dict[str, Any]) -> None:
     assert answers["fits"] == [96, 128, 256, 320, 512]
 

@@ -30,6 +30,7 @@ def made(corpus: EncodedPairs, **settings: Any) -> Translator:
     return build_translator(replace(shape, **settings), 3).double()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -108,6 +109,7 @@ class Asking(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.mark.slow
 def test_no_update_asks_the_device_for_a_number(corpus: EncodedPairs) -> None:
     model = made(corpus, dropout=0.5)
     pairs = collate_pairs(corpus.splits["train"], range(9))
@@ -118,6 +120,7 @@ def test_no_update_asks_the_device_for_a_number(corpus: EncodedPairs) -> None:
     assert not asking.names
 
 
+@pytest.mark.slow
 def test_a_run_that_walks_ends_as_one_that_does_not_and_goes_on_after_a_kill(
     corpus: EncodedPairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,7 @@ def test_links_inside_the_page_lead_somewhere_and_ids_are_unique(run: RunFolder)
     assert set(links) <= set(ids)
 
 
+@pytest.mark.slow
 def test_figures_are_kept_as_files_of_their_own(run: RunFolder) -> None:
     run.metrics.write_text(json.dumps({"epoch": 1, "loss": 0.5, "dev_loss": 0.6}) + "\n")
     render(run.path)
@@ -188,6 +189,7 @@ def page_with(run: RunFolder, text: str) -> Parsed:
     return parsed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evil", EVIL)
 def test_text_from_data_is_shown_and_never_becomes_markup(run: RunFolder, evil: str) -> None:
     clean, parsed = page_with(run, "plain"), page_with(run, evil)

@@ -41,6 +41,7 @@ DATA = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 400])
 @pytest.mark.parametrize("kind", DATA)
 def test_intervals_of_means_cover_the_truth_19_times_in_20(kind, n):
@@ -49,6 +50,7 @@ def test_intervals_of_means_cover_the_truth_19_times_in_20(kind, n):
     assert 0.93 <= coverage(found, truth) <= 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 400])
 def test_intervals_of_paired_differences_cover_the_truth(n):
     rng = np.random.default_rng(7)
@@ -119,6 +121,7 @@ def test_bca_of_a_mean_agrees_with_scipy():
     assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.03 * width)
 
 
+@pytest.mark.slow
 def test_grouped_jackknife_keeps_the_acceleration():
     x = np.random.default_rng(6).exponential(1, 1000) ** 2
     theirs = scipy.stats.bootstrap((x,), np.mean, n_resamples=5000, method="BCa", rng=1)

@@ -54,6 +54,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results(tmp_path_factory.mktemp("steps"))
 
 
+@pytest.mark.slow
 def test_every_run_of_a_crew_is_what_it_would_be_alone(results: Results, tmp_path: Path) -> None:
     step = crew(with_saliency=[20])
     assert step.name == "planted/attention/runs"
@@ -95,6 +96,7 @@ def test_every_run_of_a_crew_is_what_it_would_be_alone(results: Results, tmp_pat
     assert not list((results.folder / "unfinished").rglob("*.safetensors"))
 
 
+@pytest.mark.slow
 def test_a_crew_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = replace(CONFIG, checkpoint_seconds=0.0)
     step = run_steps.crew(TEXT, "attention", RECIPE, SEEDS, config, SCHEDULE)

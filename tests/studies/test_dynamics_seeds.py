@@ -47,6 +47,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FORMS))
 def test_each_seed_ends_as_it_would_alone(name: str) -> None:
     config = FORMS[name]
@@ -95,6 +96,7 @@ def test_a_task_that_is_not_learnt_is_reported_as_such() -> None:
     assert curves.last().tolist() == [0.5, 0.3]
 
 
+@pytest.mark.slow
 def test_copying_with_more_words_than_places_is_learnt_sooner() -> None:
     accuracy = []
     for symbols in (8, 12):
@@ -135,6 +137,7 @@ def test_heads_are_put_on_one_base(config: TranslatorConfig) -> None:
             assert torch.equal(weight, base[name])
 
 
+@pytest.mark.slow
 def test_a_search_keeps_heads_that_agree_in_all_three_trainings() -> None:
     task, config = Copying(4, 4), code_copying_config(4, 12)
     training = SeedsConfig(40, 16, 1e-2, 10, 30, "fixed")
@@ -180,6 +183,7 @@ def test_keyword_classifiers_end_as_they_would_alone() -> None:
         assert float((one - two).detach().abs().max()) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_keyword_s_own_state_speaks_first() -> None:
     config = KeywordConfig(Keyword(12, 12), 32, 30, 48, 5e-3, 10, 200)
     models = [keyword_classifier(config, seed) for seed in range(3)]

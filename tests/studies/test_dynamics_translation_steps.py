@@ -42,6 +42,7 @@ CONFIG = TranslatorConfig(150, 8, 6)
 LINEAR = TranslatorConfig(150, 8, 6, output="linear")
 
 
+@pytest.mark.slow
 def test_a_trajectory_lists_words_sentence_by_sentence(corpus: EncodedPairs) -> None:
     model = build_translator(TranslatorConfig(150, 8, 6)).double()
     split = corpus.splits["dev"]
@@ -70,6 +71,7 @@ def test_a_trajectory_lists_words_sentence_by_sentence(corpus: EncodedPairs) -> 
     assert start == found.attention.shape[1]
 
 
+@pytest.mark.slow
 def test_a_log_keeps_every_moment_and_the_best_weights(
     corpus: EncodedPairs, tmp_path: Path
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_log_without_saliency_keeps_the_same_moment_and_no_weights(
     assert not list((tmp_path / "without").glob("weights*"))
 
 
+@pytest.mark.slow
 def test_a_followed_run_is_what_comparisons_read(results: Results) -> None:
     step = translation_steps.followed_pairs(TEXT, "attention", CONFIG, 20, TRAINING, True)
     run = results[step]
@@ -151,6 +154,7 @@ def test_counts_are_smoothed_as_sacrebleu_does(written: list[str]) -> None:
     assert found[1] == pytest.approx(bleu(*more).score)
 
 
+@pytest.mark.slow
 def test_the_best_attention_of_a_linear_model_is_certified(results: Results) -> None:
     step = translation_steps.followed_pairs(TEXT, "linear", LINEAR, 20, TRAINING)
     table = results[translation_steps.optimal(TEXT, step, 3)]
@@ -163,6 +167,7 @@ def test_the_best_attention_of_a_linear_model_is_certified(results: Results) -> 
         translation_steps._best_attention(nonlinear, results[TEXT].splits["dev"], "cpu")
 
 
+@pytest.mark.slow
 def test_words_alone_predict_every_followed_position(results: Results) -> None:
     found = results[translation_steps.pair_predictors(TEXT, ProxyConfig(8, 2, 16, 1e-2))]
     run = results[translation_steps.followed_pairs(TEXT, "attention", CONFIG, 20, TRAINING, True)]

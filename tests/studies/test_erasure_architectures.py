@@ -35,6 +35,7 @@ def _generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_prefix_of_every_ranking_equals_brute_force(architecture: str) -> None:
     flips = 0

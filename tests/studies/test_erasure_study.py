@@ -89,6 +89,7 @@ def test_the_papers_rows_stand_beside_ours_and_the_rest_at_the_end() -> None:
     assert set(found["published"][3:]) == {"IMDB", "Amazon", "Yelp"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_tiny_run_of_two_families_has_all_columns(tmp_path: Path) -> None:
     only = ["T1", "T2", "F3", "F4", "F6", "N3", "ERA-6", "ERA-14"]

@@ -95,6 +95,7 @@ def test_the_test_set_is_encoded_once(corpus, model, monkeypatch: pytest.MonkeyP
     assert sorted(seen) == sorted(expected)
 
 
+@pytest.mark.slow
 def test_how_many_documents_are_read_at_once_changes_no_number(
     corpus, model, monkeypatch: pytest.MonkeyPatch
 ) -> None:

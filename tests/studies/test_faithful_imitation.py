@@ -96,6 +96,7 @@ def test_what_is_remembered_is_the_reading(corpus: EncodedCorpus, first) -> None
     assert reading.attention.shape[0] == 2
 
 
+@pytest.mark.slow
 def test_a_stronger_adversary_attends_farther_away(corpus: EncodedCorpus, first) -> None:
     ((near, far),) = imitate([first], corpus, (0.0, 1.0), FAST, seeds=[9])
     test = corpus.splits["test"]
@@ -107,12 +108,14 @@ def test_a_stronger_adversary_attends_farther_away(corpus: EncodedCorpus, first)
     assert near.epochs <= 3
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_adversary(corpus: EncodedCorpus, first) -> None:
     ((one,),), ((two,),) = (imitate([first], corpus, (0.1,), FAST, seeds=[4]) for _ in range(2))
     weights = zip(one.model.parameters(), two.model.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in weights)
 
 
+@pytest.mark.slow
 def test_an_adversary_of_a_tied_model_is_tied_too(corpus: EncodedCorpus, first) -> None:
     ((free,),) = imitate([first], corpus, (0.1,), FAST, seeds=[4])
     ((tied,),) = imitate([first], corpus, (0.1,), FAST, Penalties(tying=30.0), seeds=[4])
@@ -126,6 +129,7 @@ def test_an_adversary_of_a_tied_model_is_tied_too(corpus: EncodedCorpus, first) 
     assert apart(tied.model) < apart(free.model)
 
 
+@pytest.mark.slow
 def test_stacked_adversaries_are_those_trained_alone(few: EncodedCorpus) -> None:
     first = fresh(few).float()
     fit(first, few, CONFIG)
@@ -144,6 +148,7 @@ def test_stacked_adversaries_are_those_trained_alone(few: EncodedCorpus) -> None
     assert not torch.equal(found[0].model.head.weight, found[1].model.head.weight)
 
 
+@pytest.mark.slow
 def test_adversaries_of_several_models_are_those_of_each(few: EncodedCorpus) -> None:
     firsts = [fresh(few, seed) for seed in range(2)]
     strengths = (0.0, 0.5)

@@ -57,6 +57,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return result.folder
 
 
+@pytest.mark.slow
 def test_the_whole_study_is_made_at_smoke_scale(made: Path) -> None:
     for artifact in STUDY.artifacts:
         record = json.loads((made / f"{artifact.id}.json").read_text())
@@ -66,6 +67,7 @@ def test_the_whole_study_is_made_at_smoke_scale(made: Path) -> None:
     assert (made / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_every_claim_has_a_verdict_with_its_numbers(made: Path) -> None:
     claims = json.loads((made / "claims.json").read_text())
     assert {claim["id"] for claim in claims} == {claim.id for claim in STUDY.claims}
@@ -76,6 +78,7 @@ def test_every_claim_has_a_verdict_with_its_numbers(made: Path) -> None:
     assert {c["verdict"] for c in exact} == {"confirmed"}
 
 
+@pytest.mark.slow
 def test_the_grid_has_a_cell_for_every_model_and_scale(made: Path) -> None:
     table = pd.read_csv(made / "M-T2.csv", dtype={"λ": str})
     assert len(table) == 2 * 4 * 7
@@ -84,6 +87,7 @@ def test_the_grid_has_a_cell_for_every_model_and_scale(made: Path) -> None:
     assert list(shown.columns) == ["corpus", "λ", "DP", "DP-L", "DP-A", "AD"]
 
 
+@pytest.mark.slow
 def test_the_strength_of_the_grid_is_not_trained_again(made: Path) -> None:
     table = pd.read_csv(made / "X-2.csv", dtype={"L2": str})
     assert list(table["L2"]) == ["1e-05", "0.0001", "0.001"] * 3
@@ -94,6 +98,7 @@ def test_the_strength_of_the_grid_is_not_trained_again(made: Path) -> None:
         assert not list(made.glob(f"steps/planted/{model},l2=0.001*"))
 
 
+@pytest.mark.slow
 def test_adam_is_another_training_of_the_same_models(made: Path) -> None:
     table = pd.read_csv(made / "X-3.csv").set_index("optimiser")
     assert list(table.index) == ["adagrad", "adam"]
@@ -104,6 +109,7 @@ def test_adam_is_another_training_of_the_same_models(made: Path) -> None:
     assert table["right signs"].between(0, 1).all()
 
 
+@pytest.mark.slow
 def test_every_made_up_word_is_shown_with_the_class_it_was_made_for(made: Path) -> None:
     table = pd.read_csv(made / "S-F3.csv")
     kinds = table.groupby("panel")["class"].value_counts()
@@ -112,6 +118,7 @@ def test_every_made_up_word_is_shown_with_the_class_it_was_made_for(made: Path) 
         assert sorted(table[table["panel"] == panel]["token index"]) == list(range(42))
 
 
+@pytest.mark.slow
 def test_axes_have_the_epochs_of_the_papers_own_rate(made: Path) -> None:
     ends = {name: pd.read_csv(made / f"{name}.csv")["epoch"].max() for name in ("S-F1", "S-F5")}
     assert ends["S-F1"] == pytest.approx(16 * 0.1 / 0.015)  # 75 epochs would be 500
@@ -119,6 +126,7 @@ def test_axes_have_the_epochs_of_the_papers_own_rate(made: Path) -> None:
     assert set(pd.read_csv(made / "S-F1.csv")["quantity"]) == set(OPPOSED)
 
 
+@pytest.mark.slow
 def test_ratios_are_compared_with_the_balanced_set_of_the_same_start(made: Path) -> None:
     whole = pd.read_csv(made / "S-F7.csv")
     assert whole.groupby("series").size().to_dict() == dict.fromkeys(whole["series"], 5)
@@ -163,6 +171,7 @@ def test_intervals_stay_inside_the_range_of_their_number(made: Path) -> None:
     assert accuracy.stack().dropna().between(0, 100).all()
 
 
+@pytest.mark.slow
 def test_weights_beyond_the_whiskers_are_named(made: Path) -> None:
     table = pd.read_csv(made / "M-F5.csv")
     boxes = table[table["n"].notna()].set_index("class")

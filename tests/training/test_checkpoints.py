@@ -124,6 +124,7 @@ def translator(corpus: EncodedCorpus, folder: Path | None) -> Any:
     return str(history), weights(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", [alone, by_schedule, crew, transformers, translator])
 def test_a_finished_training_asked_for_again_learns_nothing_and_gives_the_same(
     corpus: EncodedCorpus, tmp_path: Path, updates: list[None], training: Callable[..., Any]
@@ -168,6 +169,7 @@ def test_weights_that_ran_away_are_no_result_the_second_time_either(
             crew(corpus, tmp_path, replace(config, batch_size=4))  # 7 of an epoch's 10 steps
 
 
+@pytest.mark.slow
 def test_a_step_that_fails_after_its_training_does_not_train_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: list[None]
 ) -> None:
@@ -198,6 +200,7 @@ def test_a_step_that_fails_after_its_training_does_not_train_again(
     assert same(*map(weights, models))
 
 
+@pytest.mark.slow
 def test_a_trained_step_whose_model_could_not_be_saved_does_not_train_again(
     corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: list[None]
 ) -> None:

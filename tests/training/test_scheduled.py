@@ -62,6 +62,7 @@ def difference(one: AttentionClassifier, two: AttentionClassifier) -> float:
     return max(float((a - b).detach().abs().max()) for a, b in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "config", "settings"),
     [
@@ -231,6 +232,7 @@ class Killed(Exception):
     """What ends a training in these tests."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("last", "is_fused"), [(1, False), (4, False), (5, True), (6, False), (14, True), (22, False)]
 )
@@ -284,6 +286,7 @@ def test_a_killed_training_ends_with_the_same_numbers(
         np.testing.assert_array_equal(one.attention, two.attention)
 
 
+@pytest.mark.slow
 def test_checkpoints_go_by_the_clock_and_never_take_long(
     corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +303,7 @@ def test_checkpoints_go_by_the_clock_and_never_take_long(
     assert saved == [3, 23]
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_crew_is_what_is_kept_of_each_run(
     corpus: EncodedCorpus, tmp_path: Path
 ) -> None:

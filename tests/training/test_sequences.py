@@ -35,6 +35,7 @@ class Killed(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.slow
 def test_it_learns_and_is_watched_at_the_grid(corpus: EncodedPairs, tmp_path: Path) -> None:
     seen: list[int] = []
     model = fresh(corpus)
@@ -51,6 +52,7 @@ def test_it_learns_and_is_watched_at_the_grid(corpus: EncodedPairs, tmp_path: Pa
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [3, 10, 16])
 def test_a_killed_run_ends_with_the_same_weights(
     corpus: EncodedPairs, tmp_path: Path, stop: int
@@ -74,6 +76,7 @@ def test_a_killed_run_ends_with_the_same_weights(
     assert found.entries == expected.entries
 
 
+@pytest.mark.slow
 def test_another_run_s_checkpoint_is_refused(corpus: EncodedPairs, tmp_path: Path) -> None:
     def killing(moment: Moment) -> None:
         if moment.step == 10:

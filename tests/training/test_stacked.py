@@ -40,6 +40,7 @@ def difference(one: AttentionClassifier, two: AttentionClassifier) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "config", "sizes"),
     [

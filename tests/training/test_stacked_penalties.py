@@ -57,6 +57,7 @@ def test_a_stacked_pass_is_that_of_each_model(recipe: str, settings: dict[str, o
         torch.testing.assert_close(seen.states[row][mask], passed.word_states[mask])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "settings"), SHAPES[:3])
 def test_stacked_training_is_training_alone(
     corpus: EncodedCorpus, recipe: str, settings: dict[str, object]

@@ -66,6 +66,7 @@ def assert_equal_histories(one, two):
             assert first[name] == pytest.approx(second[name], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["query", "full"])
 def test_every_model_ends_as_it_would_alone(corpus, norm, monkeypatch):
     """Own starts, own batches of own lengths, own dropout, in float64."""

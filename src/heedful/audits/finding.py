@@ -107,4 +107,7 @@ class Audit(NamedTuple):
 
 def frame(instance: Sequence[str], **columns: Shaped[np.ndarray, "instance ..."]) -> pd.DataFrame:
     """One row per instance from equally long columns."""
-    return pd.DataFrame({"instance": list(instance)} | {k: list(v) for k, v in columns.items()})
+    # A list of lists or of objects is what pandas takes apart; plain numbers it takes as they are.
+    plain = {k: v if v.ndim == 1 and v.dtype.kind in "biuf" and len(v) else list(v)
+             for k, v in columns.items()}  # fmt: skip
+    return pd.DataFrame({"instance": list(instance)} | plain)

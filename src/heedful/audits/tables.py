@@ -62,8 +62,9 @@ class Wide:
         """The mean paired difference of every other ranking to one of them, by `a - b`."""
         if baseline not in self:
             return {}
+        names = self.names
         return {
-            f"{ranking} - {baseline}": paired(self[ranking], self[baseline], self.names)
+            f"{ranking} - {baseline}": paired(self[ranking], self[baseline], names)
             for ranking in self.rankings
             if ranking != baseline
         }
@@ -71,7 +72,7 @@ class Wide:
 
 def wide(rows: pd.DataFrame, column: str) -> Wide:
     """One column of per-ranking rows, laid out by instance and ranking."""
-    order = list(dict.fromkeys(rows["ranking"]))
+    order = list(rows["ranking"].unique())
     table = rows.pivot(index="instance", columns="ranking", values=column)[order]
     return Wide(table.astype(np.float64))
 
