@@ -14,7 +14,7 @@ from heedful.audits import AUDITS, randomisation
 from heedful.audits.randomisation import KEPT
 from heedful.corpora.planted import planted
 from heedful.importance import METHODS, Method, explain
-from heedful.jobs import audit
+from heedful.jobs.audit import audit
 from heedful.jobs.settings import settings_of
 from heedful.models import read
 from heedful.models.scrambled import parts_from_top, scrambled

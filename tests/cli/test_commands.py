@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 from heedful.cli import app
 from heedful.corpora import planted
 from heedful.errors import InputError
-from heedful.jobs import load, train
 from heedful.jobs.settings import settings_of
+from heedful.jobs.subject import load
+from heedful.jobs.train import train
 from heedful.studies import STUDIES
 from tests.forked import command
 
@@ -145,6 +146,20 @@ def test_the_page_is_written_again_from_the_findings(audited: Path) -> None:
     page.unlink()
     assert json.loads(heedful("report", audited, "--json")) == {"report": str(page)}
     assert page.read_bytes() == first
+
+
+def test_a_report_needs_no_torch(audited: Path) -> None:
+    before = (audited / "report.html").read_bytes()
+    code = (
+        "import sys, heedful.__main__ as command\n"
+        f"sys.argv[1:] = ['report', {str(audited)!r}]\n"
+        "try: command.main()\n"
+        "except SystemExit as done: assert not done.code\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "report.html" in done.stdout.replace("\n", "")
+    assert (audited / "report.html").read_bytes() == before
 
 
 def test_explain_colours_words_and_prints_json(audited: Path) -> None:

@@ -11,11 +11,11 @@ import torch
 from heedful.corpora import encode, planted
 from heedful.corpora.batches import collate, mixed_batches
 from heedful.corpora.recipes import with_marks
+from heedful.corpora.samples import subset
 from heedful.dynamics import probes
 from heedful.dynamics.agreement import starts_of
 from heedful.dynamics.probes import (
     ProbeLog,
-    chosen,
     kept_saliency,
     probed,
     probed_together,
@@ -116,7 +116,7 @@ def test_documents_are_probed_as_each_would_be_alone(corpus, recipe, monkeypatch
         decided = int(passed.logits.argmax()) == dev.labels[document]
         assert found.correct[0, row] == decided
         tokens = slice(token, token + int(dev.lengths[document]))
-        own = saliency(model, chosen(dev, np.array([document])))
+        own = saliency(model, subset(dev, np.array([document])))
         np.testing.assert_allclose(delta[tokens], own, atol=1e-7)
         unit, token = units.stop, tokens.stop
     assert (unit, token) == (found.attention.shape[1], len(delta))
@@ -144,7 +144,7 @@ def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, atol, mo
 
 def test_saliency_is_the_derivative_by_a_gate(corpus):
     model = _model(corpus).double()
-    dev = chosen(corpus.splits["dev"], np.array([3]))
+    dev = subset(corpus.splits["dev"], np.array([3]))
     batch = collate(dev, [0])
     found = saliency(model, dev)
     with torch.no_grad():

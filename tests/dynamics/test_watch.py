@@ -10,10 +10,11 @@ from heedful.cli import app
 from heedful.corpora import encode, planted
 from heedful.dynamics.agreement import agrees
 from heedful.dynamics.probes import probed
-from heedful.dynamics.watch import FILE, Watch, read_watched
+from heedful.dynamics.watch import Watch
 from heedful.errors import InputError
 from heedful.models import build, parse
 from heedful.report.watch_charts import draw_watched, halfway, told
+from heedful.runs.watched import FILE, read_watched
 from heedful.training import TrainConfig, fit
 
 

@@ -12,10 +12,11 @@ from heedful.cli import app
 from heedful.corpora import Corpus, planted
 from heedful.corpora.texts import document_of
 from heedful.errors import InputError
-from heedful.jobs import audit, load, train
+from heedful.jobs.audit import audit
 from heedful.jobs.lexicon import kept_by_specials, rate, token_table
 from heedful.jobs.settings import settings_of
-from heedful.jobs.subject import deciding, read_by
+from heedful.jobs.subject import deciding, load, read_by
+from heedful.jobs.train import train
 
 SIZES = {"train": 120, "dev": 30, "test": 120}
 SMALL = {"embedding_dim": 12, "layers": 2, "heads": 3, "head_dim": 4, "feed_forward": 8}

@@ -26,7 +26,8 @@ from heedful.corpora.narratives import (
     windowed,
 )
 from heedful.errors import InputError, UnsupportedModel
-from heedful.jobs import audit, train_narrator
+from heedful.jobs.audit import audit
+from heedful.jobs.narratives import train_narrator
 from heedful.jobs.settings import settings_of
 from heedful.models import TransformerConfig, build_narrator, lat, load_model, save_model
 from heedful.models.tracing import layers_of

@@ -18,8 +18,10 @@ from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.dynamics.pair_probes import PairLog
 from heedful.errors import InputError
-from heedful.jobs import narratives, train, train_narrator, training_run
+from heedful.jobs import narratives, training_run
+from heedful.jobs.narratives import train_narrator
 from heedful.jobs.settings import settings_of
+from heedful.jobs.train import train
 from heedful.models import TransformerConfig, build, load_model, parse
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.reproduction import stages

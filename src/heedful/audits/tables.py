@@ -49,10 +49,6 @@ class Wide:
     def __contains__(self, ranking: str) -> bool:
         return ranking in self.table.columns
 
-    def filled(self, value: float) -> "Wide":
-        """The same with undefined numbers set to a value."""
-        return Wide(self.table.fillna(value))
-
     def means(self) -> dict[str, Estimate]:
         """The mean of each ranking with its interval, all from one resampling."""
         found = means(self.table.to_numpy(dtype=np.float64), self.names)

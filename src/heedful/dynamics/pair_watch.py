@@ -21,9 +21,9 @@ from heedful.corpora.splits import draw
 from heedful.dynamics.agreement import admitted, agrees_split, concentration
 from heedful.dynamics.cooccurrence import EM, Side, grid, looked_up, side, translation_table
 from heedful.dynamics.pair_probes import probed_pairs
-from heedful.dynamics.watch import entered, kept_entries
 from heedful.models.saved_translator import translations
 from heedful.models.translator import Translator
+from heedful.runs.watched import entered, kept_entries
 from heedful.training.loop import Moment
 
 PAIRS = 100

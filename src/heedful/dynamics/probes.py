@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Float32, Int, Shaped
 from torch import Tensor
 
 from heedful.corpora.batches import Batch, collate
+from heedful.corpora.batches import groups as rows_of_batches
 from heedful.corpora.encoded import Encoded
 from heedful.corpora.vocabulary import END, START
 from heedful.dynamics.agreement import starts_of
@@ -38,14 +39,8 @@ def groups(
     encoded: Encoded, most: int = TOKENS_AT_ONCE
 ) -> Iterator[tuple[Int[np.ndarray, "batch"], Batch]]:
     """All documents once, by length, with their row numbers."""
-    order = np.argsort(encoded.lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        longest = np.maximum.accumulate(encoded.lengths[order[start:]])
-        fits = longest * np.arange(1, len(longest) + 1) <= most
-        rows = order[start : start + max(int(fits.sum()), 1)]
+    for rows in rows_of_batches(encoded, len(encoded), max_tokens=most):
         yield rows, collate(encoded, rows)
-        start += len(rows)
 
 
 def probed(
@@ -196,23 +191,6 @@ def saliency(
             gated.append((slope * inputs).sum(-1).detach())
     laid = _Laid.of(rows, lengths, [values.shape[-1] for values in gated], encoded)
     return laid.cut(gated).astype(np.float32)
-
-
-def chosen(encoded: Encoded, rows: Int[np.ndarray, "row"]) -> Encoded:
-    """Some documents of a split, in the order given."""
-    lengths = encoded.lengths[rows]
-    starts = starts_of(lengths)
-    place = np.arange(int(lengths.sum())) + np.repeat(encoded.starts[rows] - starts, lengths)
-    documents = encoded.documents
-    return Encoded(
-        ids=encoded.ids[place],
-        starts=np.append(starts, lengths.sum()),
-        labels=encoded.labels[rows],
-        sentence=encoded.sentence[place],
-        names=tuple(encoded.names[row] for row in rows.tolist()),
-        evidence=None if encoded.evidence is None else encoded.evidence[place],
-        documents=None if documents is None else [documents[row] for row in rows.tolist()],
-    )
 
 
 class ProbeLog:

@@ -23,7 +23,6 @@ from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links
 from heedful.corpora.pieces import Pieces
 from heedful.dynamics.pair_watch import PAIRS, PairWatch
-from heedful.dynamics.watch import FILE
 from heedful.errors import InputError
 from heedful.jobs.subject import device_of
 from heedful.jobs.translator_audit import Checked, check, examples, scored
@@ -36,6 +35,7 @@ from heedful.models.saved_translator import (
 )
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.runs import RunFolder, digest, fingerprint, plain, read_json, write_json, write_text
+from heedful.runs.watched import FILE
 from heedful.statistics.estimates import Estimate
 from heedful.training.checkpoints import CHECKPOINT, remove_checkpoint
 from heedful.training.loop import History, Observer

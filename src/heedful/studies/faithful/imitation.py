@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.audits.examination import Portion, readings
 from heedful.corpora.batches import Batch, batches, moved
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError, unknown
@@ -24,7 +25,6 @@ from heedful.models.classifier import AttentionClassifier
 from heedful.models.classifier_stack import ClassifierStack, StackPass
 from heedful.models.recipe import Penalties
 from heedful.models.saved import build
-from heedful.models.verbs import evaluating
 from heedful.statistics.divergence import js_divergence, total_variation
 from heedful.training import objectives
 from heedful.training.config import TrainConfig
@@ -69,15 +69,13 @@ def remember(
     """The decisions and attention of a model over some splits, read once."""
     probability: dict[str, np.ndarray] = {}
     attention: dict[str, np.ndarray] = {}
-    with evaluating(model):
-        for split in splits:
-            for batch in batches(split, 256, max_tokens=EVALUATION_TOKENS):
-                reading = model.read(batch.to(device))
-                outputs = reading.logits.softmax(-1).cpu().numpy()
-                rows, counts = reading.attention.cpu().numpy(), reading.units.tolist()
-                for place, name in enumerate(batch.names):
-                    probability[name] = outputs[place]
-                    attention[name] = rows[place, : counts[place]]
+    for split in splits:
+        for reading in readings(model, split, device, Portion(256, EVALUATION_TOKENS)):
+            outputs = reading.logits.softmax(-1).cpu().numpy()
+            rows, counts = reading.attention.cpu().numpy(), reading.units.tolist()
+            for place, name in enumerate(reading.names):
+                probability[name] = outputs[place]
+                attention[name] = rows[place, : counts[place]]
     return Imitated(probability, attention)
 
 
