@@ -20,7 +20,7 @@ from heedful.calibration.constructions import Setting, construct
 from heedful.corpora.batches import batches
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.importance import Importance, explain
-from heedful.jobs.subject import Decider
+from heedful.jobs.decider import Decider
 from heedful.models import Reading, read
 
 METHODS = ("random", "attention", "leave-one-out")

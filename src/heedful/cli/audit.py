@@ -65,7 +65,7 @@ def audit(
     json: AsJson = False,
 ) -> None:
     """Audit a model's attention: verdict, numbers, pictures, one page."""
-    from heedful.jobs.subject import is_trained
+    from heedful.jobs.decider import is_trained
 
     if is_trained(model):
         for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):

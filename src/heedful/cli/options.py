@@ -13,9 +13,9 @@ import typer
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
+    from heedful.jobs.decider import Decider
     from heedful.jobs.settings import Settings
     from heedful.jobs.sources import Source
-    from heedful.jobs.subject import Decider
 
 QUICK = {"train": {"epochs": 4, "learning_rate": 4e-3}}
 QUICK_TUNING = {"train": {"epochs": 1}, "words": {"max_tokens": 64}}
@@ -106,7 +106,7 @@ class Options:
 
     def decider(self, name: str | Path) -> Decider:
         """The trained model of that name, as the options say it should be read."""
-        from heedful.jobs.subject import deciding, load
+        from heedful.jobs.decider import deciding, load
 
         return deciding(
             load(

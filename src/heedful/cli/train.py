@@ -102,7 +102,7 @@ def train(
         raise InputError("--limit is for --from RUN: it bounds what a strength may cost there.")
     if not recipe:
         raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
-    from heedful.jobs.fine_tune import objective_of
+    from heedful.jobs.fine_tuning import objective_of
     from heedful.models.huggingface import is_transformer
     from heedful.runs import RunFolder
 

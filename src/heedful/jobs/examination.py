@@ -16,7 +16,7 @@ from heedful.audits import AUDITS
 from heedful.corpora import Encoded, EncodedCorpus, batches
 from heedful.corpora.samples import Rows, drawn, subset
 from heedful.importance import explain, sentence_of
-from heedful.jobs.subject import Decider
+from heedful.jobs.decider import Decider
 from heedful.models import Reading, read
 from heedful.report import choose, describe
 from heedful.runs import TABLES, step

@@ -21,7 +21,7 @@ from heedful.corpora import Corpus, Encoded, EncodedCorpus, batches, load_lexico
 from heedful.corpora.lexicon import Match, match
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.importance import METHODS, explain, methods_of
-from heedful.jobs.subject import Decider, decider_of, device_of, read_by
+from heedful.jobs.decider import Decider, decider_of, device_of, read_by
 from heedful.models import AttentionClassifier, Classifier, TransformerClassifier, build, read
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.tracing import lat, layers_of

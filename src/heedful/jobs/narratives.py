@@ -26,9 +26,9 @@ from heedful.corpora.narratives import (
 )
 from heedful.corpora.root import root_of
 from heedful.errors import InputError, UnsupportedModel, unknown
+from heedful.jobs.decider import device_of
 from heedful.jobs.lexicon import SCALE, findings_of
 from heedful.jobs.settings import Settings, preset_settings
-from heedful.jobs.subject import device_of
 from heedful.models import (
     NarrativeTransformer,
     TransformerConfig,

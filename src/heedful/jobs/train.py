@@ -9,10 +9,10 @@ from typing import Any
 
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
 from heedful.errors import InputError
-from heedful.jobs.fine_tune import DEFAULT, fine_tune
+from heedful.jobs.decider import Decider, deciding, deterministic, device_of, encoded_of
+from heedful.jobs.fine_tuning import DEFAULT, fine_tune
 from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import Source
-from heedful.jobs.subject import Decider, deciding, deterministic, device_of, encoded_of
 from heedful.jobs.training_run import kept
 from heedful.models import (
     Classifier,

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import torch
 
 from heedful.corpora import EncodedCorpus
+from heedful.jobs.decider import Decider
 from heedful.jobs.sources import Source
-from heedful.jobs.subject import Decider
 from heedful.models.saved import weights_digest
 from heedful.runs import RunFolder
 from heedful.training import History, evaluate

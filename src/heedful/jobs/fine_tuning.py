@@ -8,9 +8,9 @@ from pathlib import Path
 
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
+from heedful.jobs.decider import deterministic, device_of, read_by
 from heedful.jobs.settings import Settings, WordSettings
 from heedful.jobs.sources import Source
-from heedful.jobs.subject import deterministic, device_of, read_by
 from heedful.jobs.training_run import kept
 from heedful.models import Penalties
 from heedful.models.huggingface import PretrainedClassifier, open_classifier

@@ -1,4 +1,4 @@
-"""Finding what the user named: a device, a corpus, a model."""
+"""A model that decides: opened by name, put on a device, given a corpus as it reads it."""
 
 from __future__ import annotations
 
