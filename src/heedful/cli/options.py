@@ -106,17 +106,10 @@ class Options:
 
     def decider(self, name: str | Path) -> Decider:
         """The trained model of that name, as the options say it should be read."""
-        from heedful.jobs.decider import deciding, load
+        from heedful.jobs.decider import decider_of
 
-        return deciding(
-            load(
-                name,
-                self.device,
-                site=self.site,
-                long=self.long,
-                allows_remote_code=self.trust_remote_code,
-            )
-        )
+        reading = {"site": self.site, "long": self.long}
+        return decider_of(name, self.device, allows_remote_code=self.trust_remote_code, **reading)
 
 
 def settings_named(config: Path | None, quick: bool, is_tuned: bool = False) -> Settings:

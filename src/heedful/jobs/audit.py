@@ -22,14 +22,7 @@ from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
 from heedful.importance import methods_of
 from heedful.jobs.advice import advised
-from heedful.jobs.decider import (
-    Decider,
-    decider_of,
-    device_of,
-    encoded_of,
-    is_trained,
-    read_by,
-)
+from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
 from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import Source, source_of

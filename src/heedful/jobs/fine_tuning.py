@@ -18,7 +18,7 @@ from heedful.models.huggingface.opening import PREFIX
 from heedful.models.huggingface.starting import save_classifier, start_from
 from heedful.models.recipe import PENALTIES, penalised, reductions, with_settings
 from heedful.models.saved import weights_digest
-from heedful.training import FINE_TUNING, History, Observer, fit
+from heedful.training import FINE_TUNING, History, Observer, evaluate, fit
 
 DEFAULT = Settings(train=FINE_TUNING)
 
@@ -69,8 +69,6 @@ def fine_tune(
             )  # fmt: skip
         return model.eval(), history
 
-    if out is None:
-        return learn(None)[0]
     return kept(
         out,
         {
@@ -84,8 +82,10 @@ def fine_tune(
         learn=learn,
         save=save_classifier,
         reopen=lambda folder: open_classifier(folder, device=target),
+        measure=evaluate,
         seed=seed,
         device=target,
+        notes=dict(encoded.notes),
         source=source,
         start=str(Path(name).resolve()) if is_folder else f"{PREFIX}{name}",
     )

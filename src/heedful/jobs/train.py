@@ -30,7 +30,7 @@ from heedful.models.huggingface import is_transformer
 from heedful.models.recipe import reductions, with_settings
 from heedful.models.transformer_config import NARRATIVES, TRANSFORMER
 from heedful.runs.steps import digest
-from heedful.training import History, Observer, fit, objectives
+from heedful.training import History, Observer, evaluate, fit, objectives
 from heedful.training.presets import PRESETS, nearest
 
 
@@ -128,8 +128,6 @@ def train(
             )
         return model.eval(), history
 
-    if out is None:
-        return learn(None)[0]
     return kept(
         out,
         {
@@ -144,8 +142,10 @@ def train(
         learn=learn,
         save=save_model,
         reopen=lambda folder: deciding(load_model(folder, target)),
+        measure=evaluate,
         seed=seed,
         device=target,
+        notes=dict(encoded.notes),
         source=source,
         vectors=None if vectors is None else str(Path(vectors).resolve()),
     )
