@@ -125,6 +125,8 @@ def test_a_model_without_weights_has_nothing_to_draw_anew() -> None:
     assert "it takes weights" in randomisation.summarise(rows).answer
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_a_slow_audit_looks_at_a_draw_of_the_documents(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

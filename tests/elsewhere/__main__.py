@@ -16,6 +16,8 @@ from tests.elsewhere.processors import SINGLE, WHOLE, Processor, environment_of
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("-m", "not slow and not browser", "tests")
+BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
+"""As the Makefile runs tests."""
 ALL = ("--doctest-modules", "src", "tests")
 
 
@@ -42,10 +44,14 @@ def suite(processor: Processor, which: Sequence[str], jobs: str) -> int:
     """Runs tests under a processor's settings and prints one row; gives the number that failed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "tests.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-n", jobs, f"--junitxml={file}", *which]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", jobs, *BY_FILE, *which]
         started = time.perf_counter()
         done = subprocess.run(
-            command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True
+            [*command, f"--junitxml={file}"],
+            cwd=ROOT,
+            env=environment_of(processor),
+            capture_output=True,
+            text=True,
         )
         seconds = time.perf_counter() - started
         if not file.is_file():

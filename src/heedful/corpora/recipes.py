@@ -97,6 +97,12 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             dev_share=0.2,
             seed=1378,
         ),
+        "polarity-whole": Recipe(
+            "polarity §2.9 before its draws: words only, fewer than 400, all of train and of test",
+            tokeniser="polarity",
+            shorter_than=400,
+            dev_share=None,
+        ),
         "jw": Recipe(
             "Jain & Wallace (faithful §2.9): fewer than 400 words, a fifth of test, min_df 10",
             tokeniser="polarity",

@@ -17,6 +17,7 @@ from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
 from heedful.audits.concentration import OUTSIDE, SOME, outside_in_words
 from heedful.audits.lexicon import FILES as LEXICON_FILES
+from heedful.audits.registry import titles
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
@@ -237,6 +238,7 @@ class _Job:
                 "split": examined.split,
                 "corpus": examined.corpus.name,
                 "notes": dict(examined.corpus.notes),
+                "titles": titles(),
             }
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
             | _reading_of(examined.model)

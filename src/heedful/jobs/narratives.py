@@ -40,7 +40,7 @@ from heedful.runs import RunFolder, write_json
 from heedful.statistics import draws
 from heedful.statistics.estimates import Estimate
 from heedful.training import History, fit
-from heedful.training.tasks import evaluate_narratives
+from heedful.training.kinds import evaluate_narratives
 
 PRESET = "tracing/send"
 CORPORA = ("planted", "send")

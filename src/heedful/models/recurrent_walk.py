@@ -91,7 +91,7 @@ def works(walk: Walk, dim: int, device: str) -> bool:
 
 def _agrees(walk: Walk, dim: int, device: str, models: int, batch: int, units: int) -> bool:
     """Whether kernels and loop answer alike in a layer of these sizes."""
-    from heedful.training.recurrent import in_steps
+    from heedful.models.recurrent import in_steps
 
     shapes = ((models, batch, units, 4 * dim), (models, dim, 4 * dim), (2, models, batch, dim))
     scales = (1.0, dim**-0.5, 0.5)  # of trained layers
