@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
-from heedful.jobs.subject import device_of
+from heedful.jobs.decider import device_of
 from heedful.reproduction.artifacts import load_artifacts, write_artifact
 from heedful.reproduction.judgements import judged, merged
 from heedful.reproduction.results import Results

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
-from heedful.jobs.subject import device_of
+from heedful.jobs.decider import device_of
 from heedful.reproduction.results import OutOfMemory, Results, Skipped, Step
 from heedful.reproduction.study import Study
 from heedful.runs import (
