@@ -56,7 +56,7 @@ def read_imdb(
 def read_imdb_diao(
     root: Path, task: str = "", recipe: Recipe = PLAIN, seed: int = 0, name: str = "imdb_diao"
 ) -> Corpus:
-    """IMDB in 10 classes, split 80/10/10 by the seed (erasure §2.8).
+    """IMDB in 10 classes, split 80/10/10 by the seed (docs/studies/erasure.md, "Corpora").
 
     `imdb_diao/data.json`, or its parts `data1.json`, `data2.json`, ...: JSON lists (or JSON Lines)
     of objects with `rating` (1 to 10) and `review` (or `text`); other keys are ignored.

@@ -139,7 +139,8 @@ def _multi30k(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[P
 def _iwslt14(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[Pair]]:
     files = {"train": "train", "dev": "valid", "test": "test"}
     return {
-        # The published counts hold one empty pair each, from the end of the files (trap 5.13).
+        # The published counts hold one empty pair each, from the end of the files
+        # (docs/studies/dynamics.md, "Errata").
         split: _without_empty(
             *(find(root, f"iwslt14/{file}.{language}", IWSLT) for language in languages)
         )

@@ -67,7 +67,7 @@ def normalised(texts: Sequence[str]) -> list[str]:
 
 
 def train_pieces(texts: Iterable[str], size: int = PIECES, is_exact: bool = True) -> Pieces:
-    """A unigram tokeniser of exactly so many pieces (§2.3), learnt from the texts.
+    """A unigram tokeniser of exactly so many pieces, learnt from the texts.
 
     Padding, start, end and unknown have the ids 0 to 3. The same texts give the same pieces. If not
     exact, a text that supports fewer pieces gets fewer.

@@ -1,8 +1,8 @@
 """Named ways to make a corpus of raw texts: token rule, filters, splits.
 
-A recipe is asked for after a slash: `sst:2/polarity`. The numbers are those of the specs' corpus
-sections (polarity §2.9, faithful §2.9, dynamics §2.2, erasure §2.7-2.8). Draws are by (seed, id),
-so the published seeds give the published sizes but not the same documents.
+A recipe is asked for after a slash: `sst:2/polarity`. The numbers are those under "Corpora" in the
+pages of docs/studies. Draws are by (seed, id), so the published seeds give the published sizes but
+not the same documents.
 """
 
 from __future__ import annotations
@@ -66,31 +66,31 @@ class Recipe:
 
 PLAIN = Recipe()
 _DYNAMICS = Recipe(
-    "dynamics §2.2: <bos> and <eos>, words seen 3 times, 4,000 test documents as dev and test",
+    "dynamics: <bos> and <eos>, words seen 3 times, 4,000 test documents as dev and test",
     has_marks=True,
     min_count=3,
     checked_on=4_000,
 )
-_ERASURE = Recipe("erasure §2.7: words seen 5 times, dev a tenth of train", min_count=5)
+_ERASURE = Recipe("erasure: words seen 5 times, dev a tenth of train", min_count=5)
 
 RECIPES: dict[str, dict[str, Recipe]] = {
     "sst": {
         "polarity": Recipe(
-            "polarity §2.9: brackets deleted, other non-word characters are spaces",
+            "polarity: brackets deleted, other non-word characters are spaces",
             tokeniser="polarity",
         ),
         "jw": Recipe(
-            "Jain & Wallace (faithful §2.9): as polarity, more than 5 tokens, longest dropped",
+            "Jain & Wallace, for faithful: as polarity, more than 5 tokens, longest dropped",
             tokeniser="polarity",
             longer_than=5,
             loses_ends=True,
         ),
-        "faithful": Recipe("faithful §2.9: the treebank's tokens, more than 5", longer_than=5),
+        "faithful": Recipe("faithful: the treebank's tokens, more than 5", longer_than=5),
         "dynamics": _DYNAMICS,
     },
     "imdb": {
         "polarity": Recipe(
-            "polarity §2.9: words only, fewer than 400, train 80/20, a fifth of test",
+            "polarity: words only, fewer than 400, train 80/20, a fifth of test",
             tokeniser="polarity",
             shorter_than=400,
             test_share=0.2,
@@ -98,7 +98,7 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             seed=1378,
         ),
         "jw": Recipe(
-            "Jain & Wallace (faithful §2.9): fewer than 400 words, a fifth of test, min_df 10",
+            "Jain & Wallace, for faithful: fewer than 400 words, a fifth of test, min_df 10",
             tokeniser="polarity",
             shorter_than=400,
             loses_ends=True,
@@ -108,7 +108,7 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             min_count=10,
         ),
         "faithful": Recipe(
-            "faithful §2.9: the jw splits without the length filter, min_df 2",
+            "faithful: the jw splits without the length filter, min_df 2",
             test_share=0.2,
             dev_share=0.2,
             seed=1378,
@@ -119,7 +119,7 @@ RECIPES: dict[str, dict[str, Recipe]] = {
     },
     "ag_news": {
         "jw": Recipe(
-            "Jain & Wallace (faithful §2.9): description only, dev 15 % of train, min_df 5",
+            "Jain & Wallace, for faithful: description only, dev 15 % of train, min_df 5",
             tokeniser="jw",
             loses_ends=True,
             dev_share=0.15,
@@ -128,7 +128,7 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             with_title=False,
         ),
         "faithful": Recipe(
-            "faithful §2.9: description only, dev 15 % of train, min_df 2",
+            "faithful: description only, dev 15 % of train, min_df 2",
             dev_share=0.15,
             seed=16377,
             min_count=2,
@@ -139,7 +139,7 @@ RECIPES: dict[str, dict[str, Recipe]] = {
     },
     "20newsgroups": {
         "polarity": Recipe(
-            "polarity §2.9, 20News I: all posts, 80/20 twice, 9 tokens or more, digits as qqq",
+            "polarity, 20News I: all posts, 80/20 twice, 9 tokens or more, digits as qqq",
             tokeniser="jw",
             longer_than=8,
             is_pooled=True,
@@ -148,7 +148,7 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             seed=13478,
         ),
         "polarity-2": Recipe(
-            "polarity §2.9, 20News II: all posts, 2300/240/274 of 2814, 9 tokens or more",
+            "polarity, 20News II: all posts, 2300/240/274 of 2814, 9 tokens or more",
             tokeniser="jw",
             longer_than=8,
             is_pooled=True,
@@ -157,7 +157,7 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             seed=13478,
         ),
         "jw": Recipe(
-            "Jain & Wallace (faithful §2.9): all posts, 80/20 twice, 6 < n < 500, min_df 2",
+            "Jain & Wallace, for faithful: all posts, 80/20 twice, 6 < n < 500, min_df 2",
             tokeniser="jw",
             longer_than=6,
             shorter_than=500,
@@ -168,7 +168,7 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             min_count=2,
         ),
         "faithful": Recipe(
-            "faithful §2.9: the jw splits and filters on words and marks, min_df 2",
+            "faithful: the jw splits and filters on words and marks, min_df 2",
             longer_than=6,
             shorter_than=500,
             is_pooled=True,

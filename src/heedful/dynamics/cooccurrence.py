@@ -1,9 +1,9 @@
 """Which word goes with which: co-occurrence counts and IBM Model 1 (Brown et al. 1993).
 
 The count table of the first step is what a model can learn while attention is still uniform
-(dynamics.md §3.7, 3.8). It is the sparse product C = Xᵀ Y of X, each source sentence's word counts
-divided by its length, and Y, each target's word counts: linear in the token pairs. Rows of C are
-source words, columns are target words.
+(docs/studies/dynamics.md, "Co-occurrence"). It is the sparse product C = Xᵀ Y of X, each source
+sentence's word counts divided by its length, and Y, each target's word counts: linear in the token
+pairs. Rows of C are source words, columns are target words.
 
 Expectation maximisation is two sparse products per iteration. With A the incidence of (pair,
 target word) and table entry, each with the source word's multiplicity, and b the target words'

@@ -2,7 +2,7 @@
 
 With ż = −∇ℓ, the mean cross-entropy ℓ over m texts, r the error of a text (its one-hot label minus
 its probabilities; y β for two classes with one logit), h its context, s its logits and λ the scale,
-two numbers of each word e carry everything (polarity.md §3):
+two numbers of each word e carry everything (docs/studies/polarity.md, "Scores and their flow"):
 
     π(e) = Σ α r            over all places where e stands; one per output
     ρ(e) = Σ α (s_e − s)·r
@@ -250,7 +250,8 @@ def invariant_rates(model: AttentionClassifier, found: Flow) -> dict[str, Float6
     """Rates that the flow of a dot model without encoder must have, from π and ρ alone.
 
     `head` and `query` are d|W|²/dτ and d|V|²/dτ, `words` is d Σ|e|²/dτ, `balance` their difference
-    (0: a conservation law), `alignment` is d(V·W)/dτ summed over outputs (polarity.md §3.8).
+    (0: a conservation law), `alignment` is d(V·W)/dτ summed over outputs (docs/studies/polarity.md,
+    "Identities").
     """
     parts = parts_of(model)
     if parts.is_additive or parts.matrix is not None:

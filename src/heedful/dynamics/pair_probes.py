@@ -79,7 +79,7 @@ def probed_pairs(
 def saliency_of_pairs(
     model: Translator, split: PairSplit, device: torch.device | str = "cpu"
 ) -> Float32[np.ndarray, "flat"]:
-    """Δ of every source position for every word to write (§3.2)."""
+    """Δ of every source position for every word to write (docs/studies/dynamics.md, "Saliency")."""
     found: dict[int, np.ndarray] = {}
     for rows, pairs in pair_batches(split, SENTENCES["cpu"]):  # `saliency` has its own size
         (blocks,) = _blocks(pairs, saliency(model, pairs.to(device)))

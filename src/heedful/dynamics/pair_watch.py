@@ -1,4 +1,6 @@
-"""Watching a translator learn: which word goes with which first, then attention (dynamics.md §1).
+"""Watching a translator learn: which word goes with which first, then attention.
+
+See docs/studies/dynamics.md, "Question".
 
 First the probe β, what single source positions tell of the next word, comes to agree with counts of
 which words meet; then attention moves to the positions with a large β, and so to where IBM Model 1

@@ -1,4 +1,6 @@
-"""The bag-of-words proxy: what a model can learn while attention is uniform (dynamics.md §2.5).
+"""The bag-of-words proxy: what a model can learn while attention is uniform.
+
+See docs/studies/dynamics.md, "Proxy".
 
     p = softmax(W · 1/L Σₗ e_{xₗ} + b),   β^px of unit l: the log-odds of softmax(W e_{xₗ})ₒ
 
@@ -41,7 +43,7 @@ class ProxyConfig:
     learning_rate: float = 1e-3
     counts_padding: bool = False
     """Whether the target's start symbol and the padding of its batch count as target words, as in
-    the released translation proxy (trap 9)."""
+    the released translation proxy (docs/studies/dynamics.md, "Errata")."""
     start: int = 1
     """Id of the target's start symbol, where padding counts; padding is id 0."""
 

@@ -1,4 +1,6 @@
-"""Watching a training: when words are learnt, and when attention follows (dynamics.md §1).
+"""Watching a training: when words are learnt, and when attention follows.
+
+See docs/studies/dynamics.md, "Question".
 
 First the probe β, what single units tell of the right class, comes to agree with a bag of words;
 then attention moves to the units with a large β. Both show as curves over the evaluations of a

@@ -53,7 +53,7 @@ class Attended(NamedTuple):
 
 
 def attended(model: Translator, pairs: Pairs) -> Attended:
-    """Attention, probe and token accuracy of every output word, from one pass (§7.2, §7.3)."""
+    """Attention, probe and token accuracy of every output word, from one pass."""
     with evaluating(model):
         values, start = model.encode(model.embedding(pairs.source), pairs)
         states, _ = model.decode(pairs.before, start)
@@ -71,7 +71,7 @@ def attended(model: Translator, pairs: Pairs) -> Attended:
 
 
 def probe(model: Translator, pairs: Pairs) -> Float[Tensor, "sentence step unit"]:
-    """The log-odds of y_t with all attention on source position l, for all t and l (§3.1)."""
+    """The log-odds of y_t with all attention on source position l, for all t and l."""
     with evaluating(model):
         values, start = model.encode(model.embedding(pairs.source), pairs)
         states, _ = model.decode(pairs.before, start)
@@ -124,7 +124,9 @@ def _log_probability(
 def saliency(
     model: Translator, pairs: Pairs, chunk: int = 512
 ) -> Float[Tensor, "sentence step unit"]:
-    """Δ_{t,l}: the derivative by a gate on source word l, all t at once (§3.2).
+    """Δ_{t,l}: the derivative by a gate on source word l, all t at once.
+
+    See docs/studies/dynamics.md, "Saliency".
 
     Gradient times input of the reference's log-odds: positive = supports it. (That of log p is
     1 − p times as large for all l, which rounds to 0 where the model is sure.) Every sentence

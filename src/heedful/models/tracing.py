@@ -7,7 +7,8 @@ every layer hands what a position holds to the positions it attends:
 
 for each head apart, or with the heads of a layer averaged. Layer-wise attention tracing (LAT) is
 (ρ = 0, separate, pooling), attention rollout to a target (ρ = ½, averaged, a row): settings of one
-function (tracing.md §3.1, §6). Rows of attention sum to one, so nothing is lost or made on the way.
+function (docs/studies/tracing.md, "Tracing", "Relation to rollout"). Rows of attention sum to one,
+so nothing is lost or made on the way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A Transformer encoder with a pooling attention and a small decider (Wu, Nguyen & Ong 2020).
 
 Word vectors are inputs, not parameters. As published there are no positions, and a layer norms what
-asks (the queries) but not what is asked, nor the residual stream (tracing.md §2.2).
+asks (the queries) but not what is asked, nor the residual stream (docs/studies/tracing.md,
+"Encoder").
 """
 
 from __future__ import annotations
@@ -258,7 +259,7 @@ class TransformerClassifier(nn.Module):
         """What the model gives out: a sigmoid per class, or the logits under cross-entropy.
 
         Under cross-entropy the outputs would sum to one whatever is read, so that their sum has no
-        gradient (tracing.md §3.3b takes that of the sum); hence the logits.
+        gradient (the tracing study takes that of the sum); hence the logits.
         """
         return logits.sigmoid() if self.config.loss == "bce-sum" else logits
 
