@@ -9,7 +9,7 @@ import pytest
 
 from heedful.dynamics.agreement import agrees, chance
 from heedful.dynamics.cooccurrence import translation_table
-from heedful.dynamics.trajectory import Followed, Trajectory
+from heedful.dynamics.trajectory import FollowedRun, Trajectory
 from heedful.studies import reproduce
 from heedful.studies.dynamics import examples, measures, printed, steps, tables, translation
 from heedful.studies.dynamics.claims import CLAIMS
@@ -95,10 +95,10 @@ def _trajectory(seed: int, lengths: np.ndarray, checkpoints: int = 3) -> Traject
 def compared() -> tuple[Compared, dict[str, Trajectory]]:
     lengths = np.random.default_rng(0).integers(4, 50, 40)
     runs = {name: _trajectory(seed, lengths) for seed, name in enumerate("ABCUV")}
-    followed = {name: Followed({"dev": run}, {}) for name, run in runs.items()}
+    followed = {name: FollowedRun({"dev": run}, {}) for name, run in runs.items()}
     generator = np.random.default_rng(9)
     delta = generator.standard_normal(int(lengths.sum())).astype(np.float32)
-    followed["A"] = Followed({"dev": runs["A"]}, {"dev": delta})
+    followed["A"] = FollowedRun({"dev": runs["A"]}, {"dev": delta})
     proxy = generator.standard_normal(int(lengths.sum())).astype(np.float32)
     found = compare(
         followed["A"], {"B": followed["B"], "C": followed["C"]},
@@ -178,9 +178,9 @@ def test_a_brief_comparison_still_has_all_that_the_training_tables_need(
     compared: tuple[Compared, dict[str, Trajectory]],
 ) -> None:
     whole, runs = compared
-    followed = {name: Followed({"dev": runs[name]}, {}) for name in "BU"}
+    followed = {name: FollowedRun({"dev": runs[name]}, {}) for name in "BU"}
     found = compare(
-        Followed({"dev": runs["A"]}, {"dev": runs["delta"]}), {"B": followed["B"]},
+        FollowedRun({"dev": runs["A"]}, {"dev": runs["delta"]}), {"B": followed["B"]},
         {"U": followed["U"]}, {"proxy": runs["proxy"]}, "dev", is_brief=True, is_ranked=False,
     )  # fmt: skip
     columns = measures.all_columns(found)

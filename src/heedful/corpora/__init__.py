@@ -15,7 +15,7 @@ from heedful.corpora.files import FileReading, read_file, read_texts
 from heedful.corpora.lexicon import load_lexicon, read_lexicon
 from heedful.corpora.pairs import EncodedPairs, Pairs
 from heedful.corpora.parallel import Parallel, load_parallel, read_pairs
-from heedful.corpora.pieces import Pieces, bleu, encode_parallel
+from heedful.corpora.pieces import PieceTokeniser, bleu, encode_parallel
 from heedful.corpora.planted import planted
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.prepared import load_prepared, prepare
@@ -41,7 +41,7 @@ __all__ = [
     "FileReading",
     "Pairs",
     "Parallel",
-    "Pieces",
+    "PieceTokeniser",
     "Tokens",
     "Vectors",
     "Vocabulary",

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.corpora.pairs import END, START, Pairs, PairSplit, pair_batches
-from heedful.corpora.pieces import Pieces, bleu
+from heedful.corpora.pieces import PieceTokeniser, bleu
 from heedful.dynamics.trajectory import (
     ACCURACY,
     Trajectory,
@@ -108,7 +108,7 @@ class PairLog:
         self,
         folder: Path,
         splits: dict[str, PairSplit],
-        pieces: Pieces,
+        pieces: PieceTokeniser,
         with_saliency: bool = True,
     ) -> None:
         self.folder, self.splits, self.pieces = folder, splits, pieces

@@ -22,7 +22,7 @@ from heedful.corpora.batches import Batch
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.corpora.splits import draw
 from heedful.dynamics.agreement import agrees, chance, concentration
-from heedful.dynamics.cooccurrence import Side
+from heedful.dynamics.cooccurrence import CorpusSide
 from heedful.dynamics.probes import chosen, groups
 from heedful.dynamics.proxy import Regression, logistic_sweep
 from heedful.errors import InputError
@@ -54,7 +54,7 @@ class Watch:
             raise InputError(f"Watching needs labelled train and dev documents of {corpus.name}.")
         train, dev = (chosen(part, rows) for part, rows in zip((train, dev), labelled, strict=True))
         types = len(corpus.vocabulary)
-        bags = [Side(part.ids.astype(np.int64), part.starts, types) for part in (train, dev)]
+        bags = [CorpusSide(part.ids.astype(np.int64), part.starts, types) for part in (train, dev)]
         self.bag: Regression = logistic_sweep(
             bags[0], train.labels, bags[1], dev.labels, PENALTIES, iterations=200
         )

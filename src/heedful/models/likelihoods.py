@@ -39,7 +39,7 @@ def likelihood(
         return found.view(len(target), edits)
 
 
-class Attended(NamedTuple):
+class TeacherForced(NamedTuple):
     """What a translator did with pairs under teacher forcing."""
 
     attention: Float[Tensor, "sentence step unit"]
@@ -52,7 +52,7 @@ class Attended(NamedTuple):
     """log p(y_t); 0 at padding."""
 
 
-def attended(model: Translator, pairs: Pairs) -> Attended:
+def attended(model: Translator, pairs: Pairs) -> TeacherForced:
     """Attention, probe and token accuracy of every output word, from one pass."""
     with evaluating(model):
         values, start = model.encode(model.embedding(pairs.source), pairs)
@@ -67,7 +67,7 @@ def attended(model: Translator, pairs: Pairs) -> Attended:
         is_right[mask] = logits.argmax(-1) == right
         log_p[mask] = logits.gather(-1, right[:, None])[:, 0] - logits.logsumexp(-1)
         probed = _probe(model, pairs, base, message.sum(1))
-        return Attended(attention.mean(1), probed, is_right, log_p)
+        return TeacherForced(attention.mean(1), probed, is_right, log_p)
 
 
 def probe(model: Translator, pairs: Pairs) -> Float[Tensor, "sentence step unit"]:

@@ -107,7 +107,7 @@ class Said(NamedTuple):
     """What each source position adds, per head, if all of that head's attention lies on it."""
 
 
-class Site(NamedTuple):
+class TranslatorState(NamedTuple):
     """What a translator needs to go on from its attention: `Reading.state`."""
 
     step: Int[Tensor, "batch"]
@@ -276,7 +276,7 @@ class Translator(nn.Module):
         heads = scores.softmax(-1)
         mask = batch.source_mask[sentence]
         words: Batch = instances(batch)
-        site = Site(step, self.said(states, values, torch.float64), scores)
+        site = TranslatorState(step, self.said(states, values, torch.float64), scores)
         reading = Reading(
             batch=words,
             texts=tuple(batch.texts[row] for row in sentence.tolist()),
@@ -300,7 +300,7 @@ class Translator(nn.Module):
 
     def edited(self, reading: Reading, edit: Edit) -> Float[Tensor, "batch head edit unit"]:
         """The attention rows an edit makes, for every head: the same edit acts on each."""
-        site: Site = reading.state
+        site: TranslatorState = reading.state
         heads = site.scores.softmax(-1)
         return torch.stack(
             [
@@ -316,7 +316,7 @@ class Translator(nn.Module):
         self, reading: Reading, attention: Float[Tensor, "batch head edit unit"]
     ) -> Float[Tensor, "batch edit hidden"]:
         """f(base + Σ α m) for rows of attention, each sentence's messages used in place."""
-        site: Site = reading.state
+        site: TranslatorState = reading.state
         sentence = reading.shared
         assert sentence is not None, "a translator's reading shares its values"
         base, message = site.said

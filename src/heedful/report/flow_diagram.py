@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.models.tracing import Stack, lat
+from heedful.models.tracing import LayerStack, lat
 
 MOST_TOKENS = 30
 """Longer texts are not drawn: dots would run together and pages would swell."""
@@ -55,7 +55,7 @@ DARKNESS: dict[str, Callable[[Floats], Floats]] = {
 """How the score of a word becomes its darkness."""
 
 
-def describe_flow(stack: Stack, row: int, words: Sequence[str]) -> dict[str, Any]:
+def describe_flow(stack: LayerStack, row: int, words: Sequence[str]) -> dict[str, Any]:
     """One text of a batch as plain data: words, pooling, shares at every height, and the flow.
 
     `flow[layer][head][query][key]` is α_(key→query) · A_query, what goes along an edge of the
@@ -65,7 +65,7 @@ def describe_flow(stack: Stack, row: int, words: Sequence[str]) -> dict[str, Any
 
 
 def describe_flows(
-    stack: Stack,
+    stack: LayerStack,
     texts: Mapping[int, Sequence[str]],
     node_of_key: Int[Tensor, "batch key"] | None = None,
 ) -> dict[int, dict[str, Any]]:

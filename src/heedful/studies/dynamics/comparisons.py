@@ -27,7 +27,7 @@ from heedful.dynamics.agreement import (
     rank_correlation,
     without,
 )
-from heedful.dynamics.trajectory import ACCURACY, Followed, Trajectory, saliency_name
+from heedful.dynamics.trajectory import ACCURACY, FollowedRun, Trajectory, saliency_name
 from heedful.runs.steps import Form
 from heedful.studies.dynamics.agreement_curves import Curve, curve_of
 
@@ -68,14 +68,14 @@ class Compared:
 
 
 def compare(
-    reference: Followed,
-    comparisons: Mapping[str, Followed],
-    uniforms: Mapping[str, Followed],
+    reference: FollowedRun,
+    comparisons: Mapping[str, FollowedRun],
+    uniforms: Mapping[str, FollowedRun],
     predictors: Mapping[str, Float[np.ndarray, "flat"]],
     split: str,
     *,
     performance: str = ACCURACY,
-    frozen: Followed | None = None,
+    frozen: FollowedRun | None = None,
     is_brief: bool = False,
     is_ranked: bool = True,
     device: torch.device | str = "cpu",
@@ -153,8 +153,8 @@ def compare(
 def _checks(
     run: Trajectory,
     pairs: Mapping[str, tuple[np.ndarray, np.ndarray]],
-    comparisons: Mapping[str, Followed],
-    uniforms: Mapping[str, Followed],
+    comparisons: Mapping[str, FollowedRun],
+    uniforms: Mapping[str, FollowedRun],
     split: str,
     attention: np.ndarray,
     predictors: Mapping[str, np.ndarray],

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from heedful.corpora import Corpus
-    from heedful.dynamics.trajectory import Followed
+    from heedful.dynamics.trajectory import FollowedRun
     from heedful.studies.dynamics.comparisons import Compared
 
 NAMES = {
@@ -162,7 +162,7 @@ def words(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
 
 def crew(
     plan: Plan, corpus: str, attention: str, with_vectors: bool = False
-) -> Step[Mapping[str, Followed]]:
+) -> Step[Mapping[str, FollowedRun]]:
     """All runs with attention, or with uniform attention; with word vectors the first alone."""
     count = len(plan.seeds)
     seeds = {"attention": (REFERENCE, *COMPARISONS[:count]), "uniform": UNIFORMS[:count]}

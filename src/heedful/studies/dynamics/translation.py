@@ -30,7 +30,7 @@ from heedful.studies.dynamics.run_steps import Run, Runs
 from heedful.training.sequences import EPOCHS, GRIDS, SequenceConfig
 
 if TYPE_CHECKING:
-    from heedful.dynamics.trajectory import Followed
+    from heedful.dynamics.trajectory import FollowedRun
 
 REFERENCE, COMPARISON, UNIFORM = 20, 13, 12
 """Seeds of the published runs: one of each kind (§2.3)."""
@@ -124,7 +124,7 @@ def training(plan: Plan, corpus: str) -> SequenceConfig:
 
 def run(
     plan: Plan, corpus: str, seed: int, attention: str = "dot", output: str = "relu"
-) -> Step[Followed]:
+) -> Step[FollowedRun]:
     """One translator, followed at every step of its grid."""
     name = {"dot": "attention", "uniform": "uniform"}[attention]
     return translation_steps.followed_pairs(
@@ -148,7 +148,7 @@ def runs(plan: Plan, corpus: str) -> Runs:
     )
 
 
-def linear(plan: Plan, corpus: str) -> Step[Followed]:
+def linear(plan: Plan, corpus: str) -> Step[FollowedRun]:
     """The translator with a linear output (§2.10)."""
     return run(plan, corpus, REFERENCE, output="linear")
 
