@@ -18,7 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from heedful.corpora import eraser, imdb, lexicon, messages, newsgroups, parallel, sst, zhang
+from heedful.corpora import (
+    eraser,
+    imdb,
+    lexicon,
+    messages,
+    newsgroups,
+    parallel_corpora,
+    sst,
+    zhang,
+)
 from heedful.corpora.documents import Corpus
 from heedful.corpora.files import read_file
 from heedful.corpora.hub import read_hub
@@ -143,16 +152,16 @@ CATALOGUE: dict[str, Entry] = {
             alternatives={"imdb_diao/data.json": ("imdb_diao/data1.json",)},
         ),
         Entry(
-            "multi30k", "English and German captions (parallel)", "", parallel.FILES,
-            parallel.SOURCE,
+            "multi30k", "English and German captions (parallel)", "", parallel_corpora.FILES,
+            parallel_corpora.SOURCE,
         ),
         Entry(
-            "iwslt14", "German and English talks (parallel)", "", parallel.IWSLT_FILES,
-            parallel.IWSLT,
+            "iwslt14", "German and English talks (parallel)", "", parallel_corpora.IWSLT_FILES,
+            parallel_corpora.IWSLT,
         ),
         Entry(
             "news-commentary", "news in English, Dutch, Italian and Portuguese (parallel)", "",
-            parallel.NEWS_FILES, parallel.NEWS,
+            parallel_corpora.NEWS_FILES, parallel_corpora.NEWS,
         ),
         Entry("warriner", "valence norms (lexicon)", "", lexicon.FILES, lexicon.SOURCE),
     )

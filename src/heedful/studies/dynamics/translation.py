@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from heedful.corpora.pairs import EncodedPairs
-from heedful.corpora.parallel import IWSLT, NEWS, Parallel, load_parallel
+from heedful.corpora.parallel import Parallel
+from heedful.corpora.parallel_corpora import IWSLT, NEWS, load_parallel
 from heedful.corpora.pieces import PIECES, bleu_of_counts
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.root import locate, root_of
