@@ -21,17 +21,22 @@ help:
 audit: .venv/installed
 	$(BIN)/heedful audit bilstm+additive --out runs/audit
 
+# A file's tests share what they trained, so a file stays with one worker; those with long tests
+# come first (tests/conftest.py). Byte code is kept: there are 450 files to compile otherwise.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest \
+	-n $(JOBS) --dist loadfile --no-loadscope-reorder
+
 test: .venv/developing
-	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src tests
+	$(PYTEST) --doctest-modules src tests
 
 quick-test: .venv/developing
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not browser" tests
+	$(PYTEST) -m "not slow and not browser" tests
 
 test-elsewhere: .venv/developing
 	$(ELSEWHERE) suite --jobs $(JOBS)
 
 numbers-elsewhere: .venv/developing
-	$(ELSEWHERE) numbers
+	$(ELSEWHERE) numbers --jobs $(JOBS)
 
 mutations: .venv/developing
 	$(ELSEWHERE).mutations $(JOBS)

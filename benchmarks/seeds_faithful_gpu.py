@@ -25,10 +25,10 @@ from benchmarks import timing
 from benchmarks.flow import sentences
 from heedful.corpora import EncodedCorpus, Vocabulary
 from heedful.corpora.vocabulary import SPECIALS
-from heedful.models import AttentionClassifier, Penalties, build, parse
-from heedful.studies.faithful.remedy_stack import fit_remedies
-from heedful.training import TrainConfig, fit, recurrent
+from heedful.models import AttentionClassifier, build, parse, recurrent
+from heedful.training import TrainConfig, fit
 from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
+from heedful.training.stacked import fit_stacked
 
 DIM = 100
 CONFIG: TrainConfig = replace(FAITHFUL_TRAIN, epochs=1, order_seed=0)
@@ -57,8 +57,7 @@ def in_turn(corpus: EncodedCorpus, seeds: int, device: str) -> None:
 def stacked(corpus: EncodedCorpus, seeds: int, device: str) -> None:
     """All models as one."""
     models = [fresh(corpus, seed) for seed in range(seeds)]
-    given = [Penalties()] * seeds
-    fit_remedies(models, corpus, CONFIG, given, seeds=range(seeds), device=device)
+    fit_stacked(models, corpus, CONFIG, seeds=range(seeds), device=device)
 
 
 @contextmanager

@@ -15,18 +15,39 @@ from typing import Any
 
 import torch
 
+from heedful.corpora.pairs import of_task
 from heedful.corpora.tasks import Copying
 from heedful.models.translator import (
+    Translator,
     TranslatorConfig,
     build_translator,
     code_copying_config,
     copying_config,
 )
-from heedful.training.seeds import SeedsConfig, fit_alone, fit_seeds
-from heedful.training.translator_stack import TranslatorStack
+from heedful.models.translator_stack import TranslatorStack, losses
+from heedful.studies.dynamics.seeds import SeedsConfig, fit_seeds
+from heedful.training.optimisers import descend
+from heedful.training.precision import reduced_precision
 
 LIMIT = 4.0
 """A stack of twenty may cost so many times one seed."""
+
+
+def fit_alone(
+    model: Translator, task: Copying, config: SeedsConfig = SeedsConfig(), *, seed: int
+) -> None:
+    """Trains one model in place on the library's own layers: what a stack is compared with."""
+    device = model.device
+    optimiser = torch.optim.Adam(
+        model.parameters(), config.learning_rate, fused=device.type == "cuda"
+    )
+    orders = task.orders([seed], device)
+    keys = torch.stack([task.keys([seed], step) for step in range(config.steps)]).to(device)
+    model.train()
+    with reduced_precision(device):
+        for step in range(config.steps):
+            pairs = of_task(task.sample(keys[step], config.batch_size, orders))
+            descend(optimiser, losses(model(pairs).logits[None], pairs.target[None]))
 
 
 def measured(

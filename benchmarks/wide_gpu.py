@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.training import recurrent
+from heedful.models import recurrent
 
 INPUTS = 128
 

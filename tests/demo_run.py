@@ -16,8 +16,9 @@ from heedful.corpora.encoded import encode, encode_documents
 from heedful.corpora.planted import planted
 from heedful.corpora.texts import document_of
 from heedful.importance import METHODS, explain
+from heedful.jobs.instances import choose, describe
 from heedful.models import AttentionClassifier, Reading, build, parse, read
-from heedful.report import choose, describe, render
+from heedful.report import render
 from heedful.runs import RunFolder, write_json
 from heedful.training import TrainConfig, fit
 from heedful.training.checkpoints import remove_checkpoint

@@ -7,7 +7,10 @@
     result = heedful.audit(model, corpus, out="runs/mine")
     print(result.verdict.word, result.report)
 
-Everything below is also a command: `heedful --help`.
+    reading = heedful.read(model, model.batch(["The soup was dreadful."]))
+    heedful.decide(model, reading, heedful.uniform(reading))
+
+What trains, audits, compares and rebuilds is also a command: `heedful --help`.
 """
 
 from importlib import import_module
@@ -15,48 +18,79 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heedful.calibration.calibrate import calibrate
     from heedful.corpora import load_corpus
     from heedful.errors import InputError
-    from heedful.jobs import load
     from heedful.jobs.audit import audit
+    from heedful.jobs.compare import compare
     from heedful.jobs.explain import explain
+    from heedful.jobs.remedy import remedy
+    from heedful.jobs.subject import load
     from heedful.jobs.train import train
-    from heedful.models import curve, decide, parse, read
+    from heedful.models import Permute as permute
+    from heedful.models import Replace as replace
+    from heedful.models import curve, decide, erase, keep, parse, read, uniform
+    from heedful.studies import reproduce
 
 try:
     __version__ = version("heedful")
 except PackageNotFoundError:  # running from a source tree that was never installed
     __version__ = "0.1.0"
 
-_ROOMS = {
-    "InputError": "heedful.errors",
-    "audit": "heedful.jobs",
-    "curve": "heedful.models",
-    "decide": "heedful.models",
-    "explain": "heedful.jobs",
-    "load": "heedful.jobs",
-    "load_corpus": "heedful.corpora",
-    "parse": "heedful.models",
-    "read": "heedful.models",
-    "train": "heedful.jobs",
+_HOMES = {
+    "InputError": "heedful.errors.InputError",
+    "audit": "heedful.jobs.audit.audit",
+    "calibrate": "heedful.calibration.calibrate.calibrate",
+    "compare": "heedful.jobs.compare.compare",
+    "curve": "heedful.models.curve",
+    "decide": "heedful.models.decide",
+    "erase": "heedful.models.erase",
+    "explain": "heedful.jobs.explain.explain",
+    "keep": "heedful.models.keep",
+    "load": "heedful.jobs.subject.load",
+    "load_corpus": "heedful.corpora.load_corpus",
+    "parse": "heedful.models.parse",
+    "permute": "heedful.models.Permute",
+    "read": "heedful.models.read",
+    "remedy": "heedful.jobs.remedy.remedy",
+    "replace": "heedful.models.Replace",
+    "reproduce": "heedful.studies.reproduce",
+    "train": "heedful.jobs.train.train",
+    "uniform": "heedful.models.uniform",
 }
+"""Where each public name is defined."""
 
 __all__ = [
     "InputError",
     "audit",
+    "calibrate",
+    "compare",
     "curve",
     "decide",
+    "erase",
     "explain",
+    "keep",
     "load",
     "load_corpus",
     "parse",
+    "permute",
     "read",
+    "remedy",
+    "replace",
+    "reproduce",
     "train",
+    "uniform",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used, so that `import heedful` stays instant."""
-    if name not in _ROOMS:
+    if name not in _HOMES:
         raise AttributeError(f"module 'heedful' has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
+    room, _, own_name = _HOMES[name].rpartition(".")
+    return getattr(import_module(room), own_name)
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that were not used yet."""
+    return [*__all__, "__version__"]

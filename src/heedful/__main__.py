@@ -8,11 +8,12 @@ import sys
 
 def main() -> None:
     """Runs the command line; bad input ends with one sentence and exit code 2."""
-    from heedful.cli import app
-    from heedful.errors import InputError
     from heedful.runs.threads import share_cores
 
     share_cores()
+    from heedful.cli import app
+    from heedful.errors import InputError
+
     try:
         code = app(standalone_mode=False)
     except InputError as error:

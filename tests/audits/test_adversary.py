@@ -222,6 +222,7 @@ def test_the_search_keeps_the_output_and_never_beats_the_exact_adversary(classes
     assert float(found.jsd[met].mean()) > 0.2
 
 
+@pytest.mark.slow
 def test_the_published_search_is_never_farther_at_the_bound_it_reached() -> None:
     """Two classes: with more, the pair adversary is a lower bound and says so."""
     # 1 to 12 units, and outputs from barely moved to saturated by one unit.

@@ -1,6 +1,7 @@
 """What holds for every audit: batches and padding never matter, nothing breaks on odd corpora."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,11 @@ from torch import nn
 
 from heedful.audits import AUDITS
 from heedful.audits.finding import Finding
+from heedful.audits.registry import titles
 from heedful.corpora.batches import Batch
 from heedful.importance import explain
 from heedful.models import AttentiveModel, read
+from heedful.report import CHARTS
 from tests.tiny import NonLinear, batch_of, chosen, classifier, padded
 
 METHODS = ("random", "attention", "gradient", "product", "centred", "single", "leave-one-out")
@@ -105,3 +108,17 @@ def test_a_model_that_never_changes_its_mind_is_summarised(name: str) -> None:
     assert finding.answer.endswith(".")
     values = [m.estimate.value for m in finding.measures if m.name == "decisions changed"]
     assert np.all(np.array(values) == 0)
+
+
+def test_every_audit_has_a_place_of_its_own_and_a_chart() -> None:
+    places = sorted(audit.place for audit in AUDITS.values())
+    assert places == list(range(1, len(AUDITS) + 1))
+    assert {audit.chart for audit in AUDITS.values()} <= {*CHARTS, "measures"}
+    assert list(titles())[:2] == ["substitution", "erasure"]
+    assert set(titles()) == set(AUDITS)
+
+
+def test_the_readme_lists_the_audits_as_the_registry_has_them() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    lines = [f"| {audit.name} | {audit.question} |" for audit in AUDITS.values()]
+    assert [line for line in lines if line not in readme.splitlines()] == []

@@ -215,6 +215,7 @@ def test_box_numbers_by_hand() -> None:
     assert erasure.five_numbers(np.array([np.nan]))["median"] is None
 
 
+@pytest.mark.slow
 def test_area_of_a_straight_line_and_of_a_padded_document() -> None:
     probability = torch.tensor([[[1.0, 0.5, 0.0, 9.0]], [[1.0, 1.0, 1.0, 0.0]]], dtype=torch.double)
     found = area(probability, torch.tensor([2, 3]))

@@ -96,6 +96,7 @@ def test_in_a_hierarchical_model_whole_sentences_go_until_the_share_is_reached()
     assert top[2].tolist() == [False] * 6 + [True] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["bilstm+additive", "conv+dot", "han:bigru+additive"])
 def test_rows_equal_reading_each_edited_text_alone(recipe: str) -> None:
     model = classifier(recipe, 3)

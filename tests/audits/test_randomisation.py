@@ -14,7 +14,7 @@ from heedful.audits import AUDITS, randomisation
 from heedful.audits.randomisation import KEPT
 from heedful.corpora.planted import planted
 from heedful.importance import METHODS, Method, explain
-from heedful.jobs import audit
+from heedful.jobs.audit import audit
 from heedful.jobs.settings import settings_of
 from heedful.models import read
 from heedful.models.scrambled import parts_from_top, scrambled
@@ -125,6 +125,8 @@ def test_a_model_without_weights_has_nothing_to_draw_anew() -> None:
     assert "it takes weights" in randomisation.summarise(rows).answer
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_a_slow_audit_looks_at_a_draw_of_the_documents(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -13,10 +13,11 @@ import torch
 from heedful.audits.traces import accuracy, token_tables
 from heedful.corpora import collate, encode, load_prepared, planted, prepare
 from heedful.importance.traced import squared_slopes
+from heedful.jobs.instance_layers import describe_flow, packed_flow
 from heedful.models import TransformerConfig, build, lat, rollout, trace
 from heedful.models.tracing import layers_of
 from heedful.report.drawing import standalone
-from heedful.report.flow_diagram import architecture, describe_flow, draw, packed, raw, schematic
+from heedful.studies.tracing.flow_diagram import architecture, draw, raw, schematic
 from heedful.studies.tracing.trace_steps import flow_of
 
 HEADS, LAYERS = 2, 3
@@ -165,7 +166,7 @@ def test_one_word_can_be_drawn(model):
 
 
 def test_packed_edges_are_the_roots_of_the_flow(flow):
-    small = packed(flow)
+    small = packed_flow(flow)
     shades = np.frombuffer(base64.b64decode(small["edges"]), dtype=np.uint8)
     edges = np.asarray(flow["flow"])
     assert (shades.reshape(edges.shape) / 255) ** 2 == pytest.approx(edges, abs=0.005)

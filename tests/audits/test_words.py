@@ -82,6 +82,7 @@ def test_only_flat_models_have_words() -> None:
     assert not words.has_words(classifier("han:none+dot"))
 
 
+@pytest.mark.slow
 def test_every_report_of_a_flat_model_shows_its_words(tmp_path: Path) -> None:
     small = settings_of({"train": {"epochs": 1}, "model": {"embedding_dim": 8, "width": 8}})
     corpus = planted(3, "short", sizes={"train": 100, "dev": 20, "test": 30})

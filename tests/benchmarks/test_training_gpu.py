@@ -75,6 +75,7 @@ def test_operations_are_six_per_weight_and_unit() -> None:
     assert least_bytes(model, config) == 40 * count  # the norm of this model is clipped
 
 
+@pytest.mark.slow
 def test_the_shares_of_a_profile_are_shares() -> None:
     found = profiled("erasure/han-noenc", SIZE, "cpu")
     assert found["share_of_wall"].keys() == {*GROUPS, ELEMENTWISE}
@@ -98,6 +99,7 @@ def test_the_flow_of_all_words_is_set_against_an_epoch() -> None:
     assert row.ratio == pytest.approx(row.ours / (row.naive or 0))
 
 
+@pytest.mark.slow
 def test_a_row_of_the_table_for_every_stacked_model() -> None:
     rows = stacking_rows(instances=40, repeats=1)
     assert [row.case.split()[3] for row in rows] == ["dp", "dp-l", "dp-a", "ad"]

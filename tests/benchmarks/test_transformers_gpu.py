@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmarks lie beside the package
 
 from benchmarks.transformers_gpu import FUSED, SIZES, cut, measured, text_of
@@ -12,6 +14,7 @@ from benchmarks.transformers_gpu import FUSED, SIZES, cut, measured, text_of
 TINY = SIZES["tiny"]._replace(words=6, longest=12, layers=2)
 
 
+@pytest.mark.slow
 def test_every_case_is_measured_and_parity_holds_in_every_precision() -> None:
     cases = {case["case"]: case for case in measured(TINY, "cpu", 60.0)}
     assert next(iter(cases)) == "begin"

@@ -1,6 +1,8 @@
 """Calibration at its quick scale, and the arithmetic behind its tables."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,16 +21,21 @@ from heedful.statistics.estimates import Estimate
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Calibrated:
-    return calibrate(tmp_path_factory.mktemp("calibration"), scale="quick", device="cpu")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calibrated]:
+    with pytest.MonkeyPatch.context() as patch:
+        # Intervals are simulated 250 times below; here only their table is wanted.
+        patch.setitem(SCALES, "quick", replace(SCALES["quick"], simulations=20))
+        yield calibrate(tmp_path_factory.mktemp("calibration"), scale="quick", device="cpu")
 
 
+@pytest.mark.slow
 def test_the_quick_verdict_is_right_on_models_it_was_not_fitted_to(quick: Calibrated) -> None:
     assert quick.score.of >= 30
     assert quick.score.share >= 0.95, quick.score.wrong
     assert quick.score.false_yes == 0
 
 
+@pytest.mark.slow
 def test_every_table_and_the_picture_are_there(quick: Calibrated) -> None:
     tables = ("confusion", "fit_confusion", "transformers", "audits", "documents", "models",
               "coverage", "comparisons", "wrong")  # fmt: skip
@@ -47,6 +54,7 @@ def audits_of(quick: Calibrated, family: str) -> pd.DataFrame:
     return audits[audits["family"] == family].set_index("key")
 
 
+@pytest.mark.slow
 def test_what_each_audit_cannot_see_is_said(quick: Calibrated) -> None:
     passes = audits_of(quick, "flat and hierarchical")["calls yes"].str.split(", ")
     assert {"decoyed", "relayed", "rationalised"} <= set(passes["reliance"])
@@ -56,6 +64,7 @@ def test_what_each_audit_cannot_see_is_said(quick: Calibrated) -> None:
     assert "rationalised" not in passes["deletion"]
 
 
+@pytest.mark.slow
 def test_transformers_are_judged_and_audits_that_refuse_them_are_named(quick: Calibrated) -> None:
     rows = pd.read_csv(quick.folder / "transformers.csv")
     words = dict(zip(rows["construction"].str.partition(" ")[0], rows["right word"], strict=True))
@@ -65,6 +74,7 @@ def test_transformers_are_judged_and_audits_that_refuse_them_are_named(quick: Ca
     assert set(refused[refused].index) == {"efficiency", "mass", "adversary"}
 
 
+@pytest.mark.slow
 def test_reliance_is_monotone_along_both_dials(quick: Calibrated) -> None:
     audits = audits_of(quick, "flat and hierarchical")
     for dial in ("leak", "crowd"):
@@ -72,6 +82,7 @@ def test_reliance_is_monotone_along_both_dials(quick: Calibrated) -> None:
         assert audits.loc["reliance", f"follows {dial}"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_second_call_audits_nothing_again(quick: Calibrated) -> None:
     records = sorted((quick.folder / "work").rglob("*.step.json"))
     before = [record.stat().st_mtime_ns for record in records]
@@ -104,6 +115,7 @@ def model(kind: str, word: str, value: float, told: float = 1.0, apart: str = ""
     return Measured(name, kind, kind, "fit", word, value, apart, 2, 1.0, 0.5, estimates)
 
 
+@pytest.mark.slow
 def test_borders_lie_in_the_middle_between_models() -> None:
     models = [model("dial", "no", r) for r in (0.0, 0.1, 0.2)]
     models += [model("dial", "partly", r) for r in (0.4, 0.6)]
@@ -120,6 +132,7 @@ def test_borders_lie_in_the_middle_between_models() -> None:
     assert found.rows[-1] == ("dial (dial), near a border", "either", 1, 0, 1, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_false_yes_weighs_more_than_several_other_mistakes() -> None:
     models = [model("deceiving", "no", 0.9, 0.5)]
     models += [model("reason", "yes", 0.9, told) for told in (0.41, 0.42, 0.43, 0.9)]
@@ -139,6 +152,7 @@ def test_ordering_counts_pairs_and_halves_ties() -> None:
     assert table.loc[0, "calls yes"] == "none"
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_and_comparisons_rarely_cry_wolf() -> None:
     rows = pd.DataFrame(coverage(250, sizes=(100, 200)))
     # 250 simulations: ± 4 points around 95 % is three standard errors.

@@ -150,6 +150,7 @@ def test_dealing_attention_out_anew_changes_decisions_as_often_as_the_dial_says(
     assert float(share.mean()) / 0.5 == pytest.approx(place, abs=0.05 if place else 0)
 
 
+@pytest.mark.slow
 def test_every_audit_measures_a_transformer_or_refuses_it() -> None:
     refused = {"efficiency", "mass", "adversary"}  # these take a linear head
     for recipe in TRANSFORMERS:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pandas as pd
@@ -16,9 +17,11 @@ from typer.testing import CliRunner
 from heedful.cli import app
 from heedful.corpora import planted
 from heedful.errors import InputError
-from heedful.jobs import load, train
 from heedful.jobs.settings import settings_of
+from heedful.jobs.subject import load
+from heedful.jobs.train import train
 from heedful.studies import STUDIES
+from tests.forked import command
 
 TINY = """
 [model]
@@ -77,8 +80,8 @@ def refused(*words: object) -> str:
 
 
 def test_a_refusal_is_one_sentence_on_stderr_with_exit_code_2(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "heedful", "report", str(tmp_path / "nowhere")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    words = [sys.executable, "-m", "heedful", "report", str(tmp_path / "nowhere")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("heedful: ")
@@ -136,12 +139,27 @@ def test_asking_again_computes_nothing(audited: Path) -> None:
     assert json.loads((audited / "run.json").read_text())["steps"]["audit"]["at"] == at
 
 
+@pytest.mark.slow
 def test_the_page_is_written_again_from_the_findings(audited: Path) -> None:
     page = audited / "report.html"
     first = page.read_bytes()
     page.unlink()
     assert json.loads(heedful("report", audited, "--json")) == {"report": str(page)}
     assert page.read_bytes() == first
+
+
+def test_a_report_needs_no_torch(audited: Path) -> None:
+    before = (audited / "report.html").read_bytes()
+    code = (
+        "import sys, heedful.__main__ as command\n"
+        f"sys.argv[1:] = ['report', {str(audited)!r}]\n"
+        "try: command.main()\n"
+        "except SystemExit as done: assert not done.code\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "report.html" in done.stdout.replace("\n", "")
+    assert (audited / "report.html").read_bytes() == before
 
 
 def test_explain_colours_words_and_prints_json(audited: Path) -> None:
@@ -154,6 +172,8 @@ def test_explain_colours_words_and_prints_json(audited: Path) -> None:
     assert sum(found["importance"]["attention"]) == pytest.approx(1)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_an_existing_run_is_audited_on_new_data_without_training(
     audited: Path, place: Path
 ) -> None:
@@ -234,6 +254,8 @@ def test_a_folder_that_cannot_be_written_is_named(place: Path, tmp_path: Path) -
     assert str(tmp_path / "file" / "run") in said
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_odd_documents_are_kept_and_counted(place: Path, tmp_path: Path) -> None:
     odd = reviews(120)
     odd["split"] = ["train"] * 80 + ["dev"] * 20 + ["test"] * 20
@@ -257,24 +279,28 @@ def test_odd_documents_are_kept_and_counted(place: Path, tmp_path: Path) -> None
 def test_a_killed_command_started_again_ends_with_the_same_numbers(
     place: Path, tmp_path: Path
 ) -> None:
-    def command(out: Path) -> list[str]:
-        words = ["audit", "gru+additive", "--data", place / "reviews.csv",
-                 "--config", place / "tiny.toml", "--out", out]  # fmt: skip
-        return [sys.executable, "-m", "heedful", *map(str, words)]
+    few = place / "few.csv"
+    reviews(120).to_csv(few, index=False)
+
+    def started(out: Path) -> BaseProcess:
+        return command("audit", "gru+additive", "--data", few,
+                       "--config", place / "tiny.toml", "--out", out)  # fmt: skip
 
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run(command(whole), check=True, capture_output=True, timeout=600)
+    processes = [started(whole)]
     for sign in ("checkpoint.safetensors", "model/model.safetensors", "findings"):
-        process = subprocess.Popen(
-            command(killed), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = started(killed)
         deadline = time.monotonic() + 300
-        while not (killed / sign).exists() and process.poll() is None:
+        while not (killed / sign).exists() and process.is_alive():
             assert time.monotonic() < deadline
             time.sleep(0.005)
+        assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    subprocess.run(command(killed), check=True, capture_output=True, timeout=600)
+        process.join()
+    processes.append(started(killed))
+    for process in processes:
+        process.join(600)
+        assert process.exitcode == 0
     assert (whole / "metrics.jsonl").read_text() == (killed / "metrics.jsonl").read_text()
     first, second = load(whole).state_dict(), load(killed).state_dict()
     assert all(bool((first[name] == second[name]).all()) for name in first)
@@ -303,6 +329,7 @@ def test_corpora_lists_what_is_here_and_where_the_rest_comes_from() -> None:
     assert "planted" in heedful("corpora")
 
 
+@pytest.mark.slow
 def test_prepare_makes_files_that_training_starts_from(tmp_path: Path, place: Path) -> None:
     heedful("prepare", "planted:2:short", "--out", tmp_path)
     done = heedful("train", "none+additive", "--corpus", tmp_path / "planted-2-short",
@@ -310,6 +337,8 @@ def test_prepare_makes_files_that_training_starts_from(tmp_path: Path, place: Pa
     assert json.loads(done)["test"]["accuracy"] > 0.6
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_a_run_opens_its_own_documents_again_whatever_the_seed(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     heedful("train", "none+dot", "--data", place / "reviews.csv", "--seed", 3,
@@ -319,7 +348,9 @@ def test_a_run_opens_its_own_documents_again_whatever_the_seed(place: Path, tmp_
     again = json.loads(heedful("audit", out, "--data", place / "reviews.csv", "--json"))
     assert first["documents"] == again["documents"] == 36
     assert again["folder"] == str(out)
-    other = json.loads(heedful("audit", out, "--corpus", "planted:2:short", "--json"))
+    other = json.loads(
+        heedful("audit", out, "--corpus", "planted:2:short", "--documents", 40, "--json")
+    )
     assert other["folder"] == f"{out}-on-planted:2:short"
 
 
@@ -335,6 +366,7 @@ def test_the_recipes_of_the_readme_train_at_their_default_sizes(
         assert load(out).recipe == recipe
 
 
+@pytest.mark.slow
 def test_what_a_model_reads_by_survives_training_and_loading(tmp_path: Path) -> None:
     (tmp_path / "cut.toml").write_text(TINY + "[words]\nmax_tokens = 9\n")
     out = tmp_path / "run"

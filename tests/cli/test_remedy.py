@@ -66,6 +66,8 @@ def advised(text: str) -> list[str]:
     return shlex.split(next(part for part in text.split("`") if part.startswith("heedful train")))
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_the_advice_of_an_audit_can_be_pasted(run: Path, place: Path) -> None:
     wanted = ["heedful", "train", "--from", str(run), "--objective", "tying"]
     shown = ran("audit", run)
@@ -83,6 +85,8 @@ def test_the_advice_of_an_audit_can_be_pasted(run: Path, place: Path) -> None:
     assert f"give {run.resolve()}, the run that was audited" in said
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_the_advice_works_when_pasted_for_a_run_that_started_from_vectors(
     place: Path, tmp_path: Path
 ) -> None:
@@ -103,6 +107,7 @@ def test_the_advice_works_when_pasted_for_a_run_that_started_from_vectors(
     assert "--vectors FILE` (FILE: the vectors my vectors.txt that it started from) tries" in moved
 
 
+@pytest.mark.slow
 def test_a_folder_of_corpora_in_the_environment_is_not_held_against_the_run(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +121,7 @@ def test_a_folder_of_corpora_in_the_environment_is_not_held_against_the_run(
     assert "leave --data-root out" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "audit"])
 def test_a_mistyped_preset_is_answered_with_the_near_ones(command: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
@@ -125,6 +131,7 @@ def test_a_mistyped_preset_is_answered_with_the_near_ones(command: str, tmp_path
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_strengths_and_reductions_are_chosen_by_the_user(run: Path, tmp_path: Path) -> None:
     config = tmp_path / "sum.toml"
     config.write_text('[penalties]\ntying_over = "sum"\n')
@@ -138,6 +145,7 @@ def test_strengths_and_reductions_are_chosen_by_the_user(run: Path, tmp_path: Pa
     assert "all but [penalties]" in refused("train", "--from", run, "--config", config)
 
 
+@pytest.mark.slow
 def test_the_limit_of_what_a_strength_may_cost_is_the_users(run: Path) -> None:
     words = ("train", "--from", run, "--objective", "tying:1", "--limit")
     done = ran(*words, "30")
@@ -154,6 +162,7 @@ def test_the_limit_of_what_a_strength_may_cost_is_the_users(run: Path) -> None:
     assert said == "--limit is for --from RUN: it bounds what a strength may cost there."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "said"),
     [

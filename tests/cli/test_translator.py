@@ -70,6 +70,7 @@ def test_texts_are_escaped(run: Path) -> None:
     assert "alert(1)" in (run / "translations.tsv").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_dev_files_heads_and_outputs_are_taken(files: tuple[Path, Path], tmp_path: Path) -> None:
     dev = tmp_path / "dev.de", tmp_path / "dev.en"
     for path, word in zip(dev, ("Zahl", "number"), strict=True):

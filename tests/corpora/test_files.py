@@ -154,6 +154,7 @@ def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     assert read_file(path).corpus.fingerprint == plain
 
 
+@pytest.mark.slow
 def test_odd_documents_are_kept_and_counted(tmp_path: Path) -> None:
     rows: Records = [dict(row) for row in ROWS]
     rows[0]["review"], rows[1]["review"], rows[2]["review"] = None, "", "Wow"

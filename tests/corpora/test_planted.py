@@ -41,6 +41,7 @@ def test_label_follows_from_the_evidence_words_alone(classes: int, length: str) 
         assert document.label == sum(mean > bound for bound in BOUNDS[classes])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", LENGTHS)
 def test_ten_thousand_documents_are_all_different(length: str) -> None:
     corpus = planted(2, length, sizes={"train": 8_000, "dev": 1_000, "test": 1_000})
@@ -113,10 +114,12 @@ def bag_of_words_accuracy(classes: int) -> float:
     return float(model.score(bags.transform(test), [document.label for document in test]))
 
 
+@pytest.mark.slow
 def test_a_bag_of_words_does_well_but_not_perfectly_on_two_classes() -> None:
     assert 0.85 <= bag_of_words_accuracy(2) <= 0.97
 
 
+@pytest.mark.slow
 def test_a_bag_of_words_beats_chance_on_five_classes() -> None:
     assert bag_of_words_accuracy(5) > 0.4
 

@@ -87,6 +87,7 @@ def test_news_commentary_is_split_nine_to_one_without_numbers(tmp_path: Path) ->
         load_parallel("news-commentary", tmp_path, ("en", "pt"))
 
 
+@pytest.mark.slow
 def test_unknown_corpora_and_unfit_ones_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Did you mean 'iwslt14'"):
         load_parallel("iwslt15", tmp_path)

@@ -56,6 +56,7 @@ def odd_corpus() -> Corpus:
     return Corpus("odd", ("a", "b"), {"train": documents, "test": []})
 
 
+@pytest.mark.slow
 def test_odd_documents_and_large_vocabularies_survive(tmp_path: Path) -> None:
     expected = encode(odd_corpus(), max_tokens=100_000)
     prepare(odd_corpus(), tmp_path / "out", max_tokens=100_000)
@@ -65,6 +66,7 @@ def test_odd_documents_and_large_vocabularies_survive(tmp_path: Path) -> None:
         same(loaded.splits[split], part)
 
 
+@pytest.mark.slow
 def test_vectors_of_the_vocabulary_are_kept_and_missing_ones_are_nan(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("the 0.5 -1.25\nfilm 2 3\n", encoding="utf-8")
     corpus = planted(2, sizes={"train": 80})
@@ -85,6 +87,7 @@ def test_same_corpus_same_bytes(tmp_path: Path) -> None:
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_word_costs_less_than_two_bytes(tmp_path: Path) -> None:
     corpus = planted(2, sizes={"train": 2_000})
     encoded = prepare(corpus, tmp_path / "out")

@@ -61,6 +61,7 @@ def relative(found: torch.Tensor, expected: torch.Tensor, terms: list[torch.Tens
     return float((found - expected).abs().max()) / size
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(FAMILIES),

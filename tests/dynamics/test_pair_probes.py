@@ -57,6 +57,7 @@ def test_predictors_of_words_lie_on_the_same_rows(corpus):
     np.testing.assert_array_equal(cells.item, item)
 
 
+@pytest.mark.slow
 def test_every_evaluation_is_kept_with_its_bleu_and_the_best_weights(corpus, tmp_path):
     model = _model(corpus)
     dev = corpus.splits["dev"]

@@ -11,7 +11,7 @@ from heedful.corpora.planted_pairs import planted_pairs
 from heedful.dynamics.pair_watch import PairWatch, pair_sides
 from heedful.models.likelihoods import attended
 from heedful.models.translator import TranslatorConfig, build_translator
-from heedful.training.sequences import SequenceMoment
+from heedful.training.loop import Moment
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +46,17 @@ def test_uniform_attention_agrees_with_everything_by_chance(corpus: EncodedPairs
     assert found["entropy of attention"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_entries_are_kept_and_later_ones_of_a_killed_run_dropped(
     corpus: EncodedPairs, tmp_path: Path
 ) -> None:
     model = build_translator(TranslatorConfig(150, 8, 8, 1, dropout=0.0))
     watch = PairWatch(corpus, tmp_path)
     for step in (0, 5, 9):
-        watch(SequenceMoment(step, model, corpus, "cpu"))
+        watch(Moment(step, 0.0, model, corpus, "cpu"))
     again = PairWatch(corpus, tmp_path)
     assert again.entries == watch.entries
-    again(SequenceMoment(5, model, corpus, "cpu"))
+    again(Moment(5, 0.0, model, corpus, "cpu"))
     assert [entry["step"] for entry in again.entries] == [0, 5]
     assert again.entries == watch.entries[:2]
     assert 0 <= again.entries[0]["greedy bleu"] <= 100

@@ -11,11 +11,11 @@ import torch
 from heedful.corpora import encode, planted
 from heedful.corpora.batches import collate, mixed_batches
 from heedful.corpora.recipes import with_marks
+from heedful.corpora.samples import subset
 from heedful.dynamics import probes
 from heedful.dynamics.agreement import starts_of
 from heedful.dynamics.probes import (
     ProbeLog,
-    chosen,
     kept_saliency,
     probed,
     probed_together,
@@ -24,12 +24,12 @@ from heedful.dynamics.probes import (
 from heedful.dynamics.trajectory import kept_checkpoints, load_trajectory, save_trajectory
 from heedful.errors import InputError
 from heedful.models import build, parse
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.runs.randomness import numpy_generator
 from heedful.studies.dynamics.frozen_probe import train_frozen
-from heedful.training import TrainConfig, fit, loop
+from heedful.training import TrainConfig, fit, loop, single
 from heedful.training.config import Schedule
 from heedful.training.presets import PRESETS
-from heedful.training.stack import Stack
 
 CONFIG = TrainConfig(batch_size=16, clip_norm=0.0, patience=0)
 SIZES = {"embedding_dim": 12, "width": 16, "attention_dim": 8, "one_logit": True}
@@ -116,7 +116,7 @@ def test_documents_are_probed_as_each_would_be_alone(corpus, recipe, monkeypatch
         decided = int(passed.logits.argmax()) == dev.labels[document]
         assert found.correct[0, row] == decided
         tokens = slice(token, token + int(dev.lengths[document]))
-        own = saliency(model, chosen(dev, np.array([document])))
+        own = saliency(model, subset(dev, np.array([document])))
         np.testing.assert_allclose(delta[tokens], own, atol=1e-7)
         unit, token = units.stop, tokens.stop
     assert (unit, token) == (found.attention.shape[1], len(delta))
@@ -132,7 +132,7 @@ def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, atol, mo
             model.head.weight *= 20  # so that answers differ
     dev = _some_labels(corpus.splits["dev"])
     expected = [probed(model, dev, step=7) for model in models]
-    found = probed_together(Stack(models, "cpu"), dev, step=7)
+    found = probed_together(ClassifierStack(models, "cpu"), dev, step=7)
     for one, two in zip(found, expected, strict=True):
         # Trajectories are in float32: float64 models agree up to its last bit.
         np.testing.assert_allclose(one.attention, two.attention, atol=atol, rtol=2e-7)
@@ -144,7 +144,7 @@ def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, atol, mo
 
 def test_saliency_is_the_derivative_by_a_gate(corpus):
     model = _model(corpus).double()
-    dev = chosen(corpus.splits["dev"], np.array([3]))
+    dev = subset(corpus.splits["dev"], np.array([3]))
     batch = collate(dev, [0])
     found = saliency(model, dev)
     with torch.no_grad():
@@ -194,6 +194,7 @@ def test_a_schedule_counts_steps_and_evaluates_where_it_says(corpus, tmp_path):
     assert probed(model, dev).performance()[0] == kept.performance().max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_judged", [True, False])
 def test_a_killed_schedule_ends_with_the_same_numbers(corpus, tmp_path, is_judged):
     schedule = Schedule(9, (0, 4, 9))
@@ -224,6 +225,7 @@ def test_a_killed_schedule_ends_with_the_same_numbers(corpus, tmp_path, is_judge
     np.testing.assert_array_equal(one.attention, two.attention)
 
 
+@pytest.mark.slow
 def test_observers_that_look_at_dev_save_its_evaluation_and_see_the_same(
     corpus, tmp_path, monkeypatch
 ):
@@ -237,8 +239,8 @@ def test_observers_that_look_at_dev_save_its_evaluation_and_see_the_same(
         return model, kept_checkpoints(folder, "dev"), kept_saliency(folder, "dev")
 
     _, whole, delta = followed(tmp_path / "judged")
-    unread = loop.task_of(_model(corpus))._replace(evaluate=None)
-    monkeypatch.setattr(loop, "task_of", lambda model: unread)
+    unread = single.kind_of(_model(corpus))._replace(evaluate=None)
+    monkeypatch.setattr(single, "kind_of", lambda model: unread)
     model, found, same = followed(tmp_path / "alone", is_judged=False)
     np.testing.assert_array_equal(found.attention, whole.attention)
     np.testing.assert_array_equal(found.probe, whole.probe)
@@ -249,6 +251,7 @@ def test_observers_that_look_at_dev_save_its_evaluation_and_see_the_same(
         fit(_model(corpus), corpus, CONFIG, is_judged=False)
 
 
+@pytest.mark.slow
 def test_a_schedule_keeps_itself_by_the_clock_and_not_by_epochs(corpus, tmp_path, monkeypatch):
     saved = []
     monkeypatch.setattr(loop, "save_checkpoint", lambda *given: saved.append(given))

@@ -10,10 +10,11 @@ from heedful.cli import app
 from heedful.corpora import encode, planted
 from heedful.dynamics.agreement import agrees
 from heedful.dynamics.probes import probed
-from heedful.dynamics.watch import FILE, Watch, read_watched
+from heedful.dynamics.watch import Watch
 from heedful.errors import InputError
 from heedful.models import build, parse
 from heedful.report.watch_charts import draw_watched, halfway, told
+from heedful.runs.watched import FILE, read_watched
 from heedful.training import TrainConfig, fit
 
 
@@ -64,6 +65,8 @@ def test_sentences_of_a_hierarchical_model_say_what_their_words_say(corpus):
     assert all(np.isfinite(value) for value in found.values())
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_the_command_watches_and_the_page_shows_it(tmp_path):
     run = str(tmp_path / "run")
     runner = CliRunner()

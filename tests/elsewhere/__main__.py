@@ -16,6 +16,8 @@ from tests.elsewhere.processors import SINGLE, WHOLE, Processor, environment_of
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("-m", "not slow and not browser", "tests")
+BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
+"""As the Makefile runs tests."""
 ALL = ("--doctest-modules", "src", "tests")
 
 
@@ -23,11 +25,11 @@ def main() -> None:
     """Whole machines run the whole suite, single libraries the quick part; exit code 1 if red."""
     parser = argparse.ArgumentParser(prog="make test-elsewhere")
     parser.add_argument("what", choices=["suite", "numbers"])
-    parser.add_argument("--jobs", default="2", help="tests side by side")
+    parser.add_argument("--jobs", default="2", help="tests or audits side by side")
     parser.add_argument("--only", default="", help="part of a processor's name")
     given = parser.parse_args()
     if given.what == "numbers":
-        print(table_of_moves([*WHOLE, *SINGLE]))
+        print(table_of_moves([*WHOLE, *SINGLE], int(given.jobs)))
         return
     asked = [(processor, ALL) for processor in WHOLE] + [(processor, QUICK) for processor in SINGLE]
     reds = 0
@@ -42,10 +44,14 @@ def suite(processor: Processor, which: Sequence[str], jobs: str) -> int:
     """Runs tests under a processor's settings and prints one row; gives the number that failed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "tests.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-n", jobs, f"--junitxml={file}", *which]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", jobs, *BY_FILE, *which]
         started = time.perf_counter()
         done = subprocess.run(
-            command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True
+            [*command, f"--junitxml={file}"],
+            cwd=ROOT,
+            env=environment_of(processor),
+            capture_output=True,
+            text=True,
         )
         seconds = time.perf_counter() - started
         if not file.is_file():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,9 @@ def audited(folder: Path, processor: Processor, what: str, batch: int = 64) -> d
     """The findings of one audit by a process of its own, under a processor's settings."""
     command = [sys.executable, "-m", "tests.elsewhere.one_audit", str(folder), what, str(batch)]
     root = Path(__file__).parents[2]
-    environment = environment_of(processor) | {"PYTHONPATH": str(root)}
+    environment = environment_of(processor) | {
+        "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])
+    }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr[-3000:])
@@ -31,26 +35,24 @@ def audited(folder: Path, processor: Processor, what: str, batch: int = 64) -> d
     return answer
 
 
-def table_of_moves(processors: Sequence[Processor]) -> str:
+def table_of_moves(processors: Sequence[Processor], jobs: int) -> str:
     """A row for each processor: how many numbers moved, the largest move, and the verdict."""
     titles = " | ".join(f"{name}: moved, most, verdict" for name in FORMS)
-    lines = [
-        f"| read on | {titles} |",
-        "|---" * (len(FORMS) + 1) + "|",
-    ]
-    with tempfile.TemporaryDirectory() as place:
+    asked = [(HERE, batch) for batch in BATCHES] + [(p, 64) for p in processors]
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(jobs) as pool:
         folder = Path(place)
-        asked = [(HERE, batch) for batch in BATCHES] + [(p, 64) for p in processors]
         before = {what: audited(folder, HERE, what) for what in FORMS.values()}
-        for processor, batch in asked:
+
+        def row(asked: tuple[Processor, int]) -> str:
+            processor, batch = asked
             name = processor.name if batch == 64 else f"{processor.name}, {batch} at a time"
-            cells = [
-                _cell(before[what], audited(folder, processor, what, batch))
-                for what in FORMS.values()
-            ]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
-            print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+            found = {what: audited(folder, processor, what, batch) for what in before}
+            line = " | ".join([name, *(_cell(before[what], found[what]) for what in found)])
+            print(line, file=sys.stderr, flush=True)
+            return f"| {line} |"
+
+        lines = list(pool.map(row, asked))
+    return "\n".join([f"| read on | {titles} |", "|---" * (len(FORMS) + 1) + "|", *lines])
 
 
 def _cell(one: dict[str, Any], other: dict[str, Any]) -> str:

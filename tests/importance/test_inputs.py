@@ -14,6 +14,7 @@ from tests.tiny import batch_of, chosen, classifier
 BATCH = batch_of(((3,), (2, 4), (1, 3, 2)))
 
 
+@pytest.mark.slow
 def test_gradients_are_the_same_in_passes_of_any_size_and_weights_are_left_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -98,6 +98,7 @@ def test_single_unit_and_leave_one_out_run_the_model_with_that_attention() -> No
         torch.testing.assert_close(ours, expected.masked_fill(~reading.mask, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_integrated_gradients_are_those_of_captum_and_complete(recipe: str) -> None:
     model = classifier(recipe, sharpness=1.5)

@@ -129,6 +129,7 @@ def test_value_zeroing_of_a_text_does_not_depend_on_the_texts_beside_it(
         assert not together[row, len(alone) :].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_captum_agrees_on_gradients_integrals_and_occlusion(kind: str) -> None:
     model = reader(kind)
@@ -166,6 +167,7 @@ def test_captum_agrees_on_gradients_integrals_and_occlusion(kind: str) -> None:
                 assert float(found[document, word]) == pytest.approx(float(wanted), abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "modernbert", "gpt2", "deberta-v2", "xlnet"])
 def test_padding_and_the_batch_change_no_explanation(kind: str) -> None:
     model = reader(kind)

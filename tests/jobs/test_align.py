@@ -24,6 +24,7 @@ def files(tmp_path):
     return write
 
 
+@pytest.mark.slow
 def test_the_command_writes_links_counts_and_probabilities(files, tmp_path):
     source, target = files()
     out = tmp_path / "out"

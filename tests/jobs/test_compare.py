@@ -1,5 +1,6 @@
 """Audited runs side by side."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from tests.demo_run import demo
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("runs")
-    for name in ("plain", "tied"):
-        demo(folder / name, test=30, train=60, epochs=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("heedful.report.page.draw", lambda finding: "<svg></svg>")  # not compared
+        demo(folder / "plain", test=30, train=60, epochs=1)
+    shutil.copytree(folder / "plain", folder / "tied")
     verdict = read_json(folder / "tied" / "findings" / "verdict.json")
     write_json(
         folder / "tied" / "findings" / "verdict.json",
@@ -23,6 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / "plain", folder / "tied"]
 
 
+@pytest.mark.slow
 def test_verdicts_tests_and_measures_stand_side_by_side(runs: list[Path], tmp_path: Path) -> None:
     found = compare(runs, tmp_path / "page.html")
     page = found.page.read_text()
@@ -35,6 +39,7 @@ def test_verdicts_tests_and_measures_stand_side_by_side(runs: list[Path], tmp_pa
     assert any(line.startswith("tied ") for line in found.lines())
 
 
+@pytest.mark.slow
 def test_the_page_is_self_contained_and_runs_nothing(runs: list[Path], tmp_path: Path) -> None:
     page = compare(runs, tmp_path / "page.html").page.read_text()
     assert "<script" not in page
@@ -44,12 +49,14 @@ def test_the_page_is_self_contained_and_runs_nothing(runs: list[Path], tmp_path:
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
 
 
+@pytest.mark.slow
 def test_other_documents_are_said(runs: list[Path], tmp_path: Path) -> None:
     RunFolder.open(runs[1]).update(corpus="something else")
     assert "different documents" in compare(runs, tmp_path / "page.html").notes[0]
     RunFolder.open(runs[1]).update(corpus="")
 
 
+@pytest.mark.slow
 def test_one_run_or_one_without_an_audit_is_refused(runs: list[Path], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at least two"):
         compare(runs[:1])

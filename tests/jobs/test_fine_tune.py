@@ -47,6 +47,7 @@ def encoder(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_fine_tuning_learns_and_leaves_a_folder_that_transformers_opens(
     corpus: Corpus, encoder: Path, tmp_path: Path
 ) -> None:
@@ -78,6 +79,8 @@ def test_fine_tuning_learns_and_leaves_a_folder_that_transformers_opens(
     ).recipe.startswith("hf:")  # the finished run is given back
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_a_tuned_run_is_audited_by_its_own_documents(
     corpus: Corpus, encoder: Path, tmp_path: Path
 ) -> None:
@@ -90,6 +93,7 @@ def test_a_tuned_run_is_audited_by_its_own_documents(
     assert {p.method for p in found.verdict.ranking.places} == {"random", "attention", "gradient"}
 
 
+@pytest.mark.slow
 def test_a_killed_tuning_ends_with_the_same_weights(
     corpus: Corpus, encoder: Path, tmp_path: Path
 ) -> None:
@@ -116,6 +120,7 @@ def test_a_killed_tuning_ends_with_the_same_weights(
     assert all(torch.equal(a, b) for a, b in pairs)
 
 
+@pytest.mark.slow
 def test_the_rate_rises_then_falls_to_nothing(corpus: Corpus, encoder: Path) -> None:
     model = start_from(encoder, corpus.classes).model
     config = replace(QUICK, epochs=2, batch_size=24, warm_up=0.25, evaluate_at=(1, 5, 10, 20))
@@ -155,6 +160,7 @@ def test_tying_is_the_mean_squared_distance_of_each_piece_to_its_start(kind: str
     assert float(summed) == pytest.approx(2.5 * total / count * states[0].shape[-1], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_sweep_of_tying_begins_where_the_run_began(
     corpus: Corpus, encoder: Path, tmp_path: Path
 ) -> None:
@@ -169,6 +175,7 @@ def test_a_sweep_of_tying_begins_where_the_run_began(
     assert decide(model, reading, uniform(reading)).shape == (1, 1, 2)
 
 
+@pytest.mark.slow
 def test_a_summed_distance_is_kept_in_the_run(
     corpus: Corpus, encoder: Path, tmp_path: Path
 ) -> None:
@@ -200,7 +207,7 @@ def test_heads_are_kept_for_their_own_labels_and_made_anew_for_others(
 
 
 def test_weight_decay_spares_biases_and_norms(corpus: Corpus, encoder: Path) -> None:
-    from heedful.training.loop import optimiser_of
+    from heedful.training.optimisers import optimiser_of
 
     model = start_from(encoder, corpus.classes).model
     decayed, free = optimiser_of(model, FINE_TUNING).param_groups
@@ -253,6 +260,8 @@ def test_later_settings_do_not_change_what_older_results_are_known_by() -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_pairs_of_a_file_are_trained_on_and_its_test_rows_audited(
     tmp_path: Path, encoder: Path
 ) -> None:

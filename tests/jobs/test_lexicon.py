@@ -12,10 +12,11 @@ from heedful.cli import app
 from heedful.corpora import Corpus, planted
 from heedful.corpora.texts import document_of
 from heedful.errors import InputError
-from heedful.jobs import audit, load, train
+from heedful.jobs.audit import audit
 from heedful.jobs.lexicon import kept_by_specials, rate, token_table
 from heedful.jobs.settings import settings_of
-from heedful.jobs.subject import deciding, read_by
+from heedful.jobs.subject import deciding, load, read_by
+from heedful.jobs.train import train
 
 SIZES = {"train": 120, "dev": 30, "test": 120}
 SMALL = {"embedding_dim": 12, "layers": 2, "heads": 3, "head_dim": 4, "feed_forward": 8}
@@ -41,6 +42,7 @@ def layered(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_a_flat_model_is_rated_by_its_attention_and_the_page_says_so(
     flat: Path, corpus: Corpus
 ) -> None:
@@ -57,6 +59,7 @@ def test_a_flat_model_is_rated_by_its_attention_and_the_page_says_so(
     assert "Do words that people feel strongly about" in found.report.read_text()
 
 
+@pytest.mark.slow
 def test_a_layered_model_is_traced_and_its_heads_are_told_apart(
     layered: Path, corpus: Corpus
 ) -> None:
@@ -76,6 +79,7 @@ def test_a_layered_model_is_traced_and_its_heads_are_told_apart(
     )
 
 
+@pytest.mark.slow
 def test_a_file_of_two_columns_does_by_the_command(flat: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.tsv"
     words = ["good", "bad", "dull", "great", "awful", "excellent", "poor", "nice"]
@@ -102,6 +106,7 @@ def test_other_documents_make_a_run_of_their_own(flat: Path, tmp_path: Path) -> 
         rate(flat, other, lexicon, tmp_path / "third", method="gradient", device="cpu")
 
 
+@pytest.mark.slow
 def test_a_pretrained_model_is_traced_over_words_not_pieces(tmp_path: Path) -> None:
     from tests.tiny_transformers import reader
 
@@ -133,6 +138,8 @@ def test_a_pretrained_model_is_traced_over_words_not_pieces(tmp_path: Path) -> N
         rate(model, corpus, lexicon, device="cpu")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_a_later_audit_keeps_what_the_lexicon_told(flat: Path, corpus: Corpus) -> None:
     rate(flat, corpus, corpus.lexicon, device="cpu")
     before = (flat / "findings" / "lexicon.json").read_text()

@@ -26,13 +26,14 @@ from heedful.corpora.narratives import (
     windowed,
 )
 from heedful.errors import InputError, UnsupportedModel
-from heedful.jobs import audit, train_narrator
+from heedful.jobs.audit import audit
+from heedful.jobs.narratives import train_narrator
 from heedful.jobs.settings import settings_of
 from heedful.models import TransformerConfig, build_narrator, lat, load_model, save_model
 from heedful.models.tracing import layers_of
 from heedful.runs import read_json
 from heedful.training import TrainConfig, fit
-from heedful.training.tasks import evaluate_narratives, follow
+from heedful.training.kinds import evaluate_narratives, follow
 
 SMALL = TransformerConfig(
     embedding_dim=12, layers=2, heads=2, head_dim=8, feed_forward=8, pooling_dims=(8, 4),
@@ -247,6 +248,7 @@ def test_audits_are_refused_in_one_sentence(corpus, tmp_path):
         audit(tmp_path / "model", "planted:2:short", tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_a_narrator_is_trained_into_a_run_folder(tmp_path):
     tales = planted_narratives(0, {"train": 4, "dev": 2, "test": 2}, minutes=0.6)
     sizes = {"embedding_dim": 12, "layers": 1, "heads": 2, "head_dim": 8}
@@ -279,6 +281,7 @@ def test_a_rating_that_is_no_number_or_below_zero_is_told(folder):
             read_send(folder)
 
 
+@pytest.mark.slow
 def test_a_folder_of_narratives_is_trained_and_traced_by_the_command(tmp_path):
     from typer.testing import CliRunner
 

@@ -8,11 +8,12 @@ import pytest
 
 from heedful.corpora import Corpus, encode, planted
 from heedful.errors import InputError
-from heedful.jobs import load, train
 from heedful.jobs.remedy import OBJECTIVES, _own, remedy, swept
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import Source, source_of
 from heedful.jobs.strengths import choose
+from heedful.jobs.subject import load
+from heedful.jobs.train import train
 from heedful.runs import RunFolder, read_json, write_json
 
 SMALL = settings_of(
@@ -36,6 +37,7 @@ def run(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_chosen_model_is_kept_as_a_run_and_says_what_it_costs(
     run: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -65,6 +67,7 @@ def test_the_chosen_model_is_kept_as_a_run_and_says_what_it_costs(
         remedy(run, corpus, out, strengths=(1.0, 3.0), limit=3)
 
 
+@pytest.mark.slow
 def test_the_limit_decides_what_is_kept_and_is_part_of_what_was_asked(
     run: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -83,6 +86,7 @@ def test_the_limit_decides_what_is_kept_and_is_part_of_what_was_asked(
     assert kept[100].chosen.is_within
 
 
+@pytest.mark.slow
 def test_a_search_from_before_there_were_intervals_still_opens(
     run: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -96,6 +100,7 @@ def test_a_search_from_before_there_were_intervals_still_opens(
     assert remedy(run, corpus, tmp_path, strengths=(1.0,)) == replace(found, prices=())
 
 
+@pytest.mark.slow
 def test_masked_words_freeze_the_embeddings_of_all_models(
     run: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -119,6 +124,7 @@ def test_bad_requests_are_refused(run: Path, corpus: Corpus, tmp_path: Path) -> 
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.slow
 def test_a_remedied_run_opens_the_documents_of_the_run_it_came_from(
     corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -143,6 +149,7 @@ def test_a_dev_split_of_one_class_is_refused_before_anything_is_trained(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_reductions_and_the_remedy_takes_them_from_there(
     corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -213,6 +220,7 @@ def test_after_a_sweep_a_strength_that_it_did_not_try_is_named(
         remedy(tmp_path / "kept", planted(2, "short", 4, {"train": 9}), tmp_path / "again")
 
 
+@pytest.mark.slow
 def test_other_penalties_of_the_run_stay_and_its_own_strength_is_left_out(
     corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -239,6 +247,7 @@ def test_other_penalties_of_the_run_stay_and_its_own_strength_is_left_out(
     assert plain.tried != masked.tried
 
 
+@pytest.mark.slow
 def test_other_vectors_than_the_run_started_from_are_refused(
     corpus: Corpus, tmp_path: Path
 ) -> None:

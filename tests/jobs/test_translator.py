@@ -14,13 +14,14 @@ from heedful.audits.alignment import CHANCE, DIAGONAL, HIT, MASS
 from heedful.corpora.pieces import bleu
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.errors import InputError, UnsupportedModel
-from heedful.jobs import load
+from heedful.jobs.subject import load
 from heedful.jobs.translator import TranslatedFiles, grid_of, train_translator
 from heedful.jobs.translator_texts import Texts
 from heedful.models.saved_translator import load_translator
 from heedful.models.translator import TranslatorConfig
 from heedful.runs import write_text
-from heedful.training.sequences import SequenceConfig, SequenceMoment
+from heedful.training.loop import Moment
+from heedful.training.sequences import SequenceConfig
 
 WORDS = [a + b for a in ("ba", "de", "fi", "go", "ku") for b in ("na", "to", "ri", "se", "mo")]
 SMALL = TranslatorConfig(embedding_dim=24, width=24, layers=1, dropout=0.0)
@@ -53,6 +54,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> TranslatedFiles:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_learnt_attention_lies_on_the_true_links(learnt: TranslatedFiles) -> None:
     assert learnt.found["is learnt"]
     assert learnt.estimate("token accuracy").value > 0.8
@@ -71,6 +73,7 @@ def test_learnt_attention_lies_on_the_true_links(learnt: TranslatedFiles) -> Non
     assert hit.n == chance.n == learnt.found["dev"]  # pairs are resampled, not their pieces
 
 
+@pytest.mark.slow
 def test_uniform_attention_is_below_chance_by_what_lies_on_the_marks(tmp_path: Path) -> None:
     source, target, links = written(tmp_path, drawn(60))
     even = train_translator(
@@ -93,6 +96,7 @@ def test_uniform_attention_is_below_chance_by_what_lies_on_the_marks(tmp_path: P
     assert all(entry["entropy of attention"] == pytest.approx(1) for entry in even.found["curves"])
 
 
+@pytest.mark.slow
 def test_a_task_that_is_not_learnt_is_told_so(tmp_path: Path) -> None:
     source, target, _ = written(tmp_path, drawn(40))
     slow = SequenceConfig(epochs=1, batch_size=8, learning_rate=1e-9)
@@ -104,6 +108,7 @@ def test_a_task_that_is_not_learnt_is_told_so(tmp_path: Path) -> None:
     assert "The task was not learnt" in done.page.read_text()
 
 
+@pytest.mark.slow
 def test_an_alignment_without_links_leaves_nothing_to_measure(tmp_path: Path) -> None:
     source, target, links = written(tmp_path, drawn(40))
     links.write_text("\n" * 40)
@@ -115,6 +120,7 @@ def test_an_alignment_without_links_leaves_nothing_to_measure(tmp_path: Path) ->
     assert done.found["examples"] == []
 
 
+@pytest.mark.slow
 def test_the_run_holds_what_is_promised(learnt: TranslatedFiles) -> None:
     folder = learnt.folder
     record = json.loads((folder / "run.json").read_text())
@@ -140,6 +146,7 @@ def test_the_run_holds_what_is_promised(learnt: TranslatedFiles) -> None:
     assert not left & {"checkpoint.safetensors", "watched.jsonl", ".lock"}
 
 
+@pytest.mark.slow
 def test_the_page_holds_the_numbers(learnt: TranslatedFiles) -> None:
     page = learnt.page.read_text()
     assert str(learnt.estimate("bleu")) in page
@@ -157,6 +164,7 @@ def test_the_page_holds_the_numbers(learnt: TranslatedFiles) -> None:
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
 
 
+@pytest.mark.slow
 def test_asking_again_computes_nothing_and_another_alignment_trains_nothing(
     learnt: TranslatedFiles, tmp_path: Path
 ) -> None:
@@ -165,7 +173,7 @@ def test_asking_again_computes_nothing_and_another_alignment_trains_nothing(
     training = SequenceConfig(epochs=7, batch_size=8, learning_rate=1e-2)
     before = learnt.page.stat().st_mtime_ns
 
-    def untouched(moment: SequenceMoment) -> None:
+    def untouched(moment: Moment) -> None:
         raise AssertionError("trained again")
 
     options = {"model": SMALL, "training": training, "device": "cpu", "observers": [untouched]}
@@ -190,6 +198,7 @@ class Killed(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_with_the_same_numbers(tmp_path: Path) -> None:
     pairs = planted_pairs({"train": 48, "dev": 1}).splits["train"]
     (tmp_path / "a").write_text("".join(one + "\n" for one, _ in pairs))
@@ -197,7 +206,7 @@ def test_a_killed_run_ends_with_the_same_numbers(tmp_path: Path) -> None:
     tiny = TranslatorConfig(embedding_dim=8, width=8, layers=2, dropout=0.3, heads=2)
 
     def run(name: str, stop: float = float("inf")) -> TranslatedFiles:
-        def killing(moment: SequenceMoment) -> None:
+        def killing(moment: Moment) -> None:
             if moment.step >= stop:
                 raise Killed
 
@@ -293,6 +302,7 @@ def test_a_line_beyond_the_limit_of_pieces_sizes_no_vocabulary(tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 def test_long_dev_pairs_are_drawn_by_the_shortest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,12 +315,13 @@ def test_long_dev_pairs_are_drawn_by_the_shortest(
     assert len(one["units"]) > 2
 
 
+@pytest.mark.slow
 def test_an_interruption_says_whether_anything_was_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target, _ = written(tmp_path, drawn(40))
 
-    def stop(moment: SequenceMoment) -> None:
+    def stop(moment: Moment) -> None:
         if moment.step >= 2:
             raise KeyboardInterrupt
 
@@ -334,6 +345,7 @@ class Interrupted(Exception):
     """Stands for whatever ends an audit early."""
 
 
+@pytest.mark.slow
 def test_an_interrupted_audit_leaves_no_findings_of_another_alignment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,6 +212,7 @@ def corpus():
     return planted(2, "short", sizes={"train": 60, "dev": 20, "test": 12})
 
 
+@pytest.mark.slow
 def test_every_audit_runs_on_it(corpus):
     encoded = encode(corpus)
     model = build(SMALL, encoded.vocabulary, encoded.classes)
@@ -224,6 +225,7 @@ def test_every_audit_runs_on_it(corpus):
         one.summarise(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epochs", [None, 1])
 def test_a_killed_training_ends_with_the_same_weights(corpus, tmp_path, epochs):
     encoded = encode(corpus)
@@ -259,6 +261,7 @@ def test_dropout_stops_after_the_epochs_it_is_given(corpus):
     assert modes == {0: True, 1: False}
 
 
+@pytest.mark.slow
 def test_it_is_trained_and_audited_by_its_recipe(corpus, tmp_path):
     sizes = {"embedding_dim": 12, "layers": 2, "heads": 2, "head_dim": 8, "pooling_dims": [8, 4]}
     settings = settings_of({"model": sizes, "train": {"epochs": 1}})

@@ -205,6 +205,7 @@ def test_ranking_puts_the_highest_first_ties_by_position_and_padding_last() -> N
     assert ranked(importance, reading).tolist() == [[2, 0, 1, 3, 4], [3, 2, 4, 0, 1]]
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=5, max_size=5))
 def test_a_ranking_is_always_a_permutation_with_padding_at_the_end(values: list[float]) -> None:
     reading = read(any_model(), batch_of(((3,), (5,))))

@@ -11,8 +11,9 @@ from selenium.webdriver.common.by import By
 
 from heedful.importance import explain, sentence_of
 from heedful.importance.layers import head_rows
+from heedful.jobs.instances import describe
 from heedful.models import Reading, decide, erase, read
-from heedful.report import describe, render
+from heedful.report import render
 from heedful.runs import RunFolder, write_json
 from tests.tiny_transformers import reader
 

@@ -114,6 +114,7 @@ def test_there_is_a_sample_for_every_chart() -> None:
     assert set(DRAWN) == set(CHARTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_chart_is_themed_described_and_without_links(name: str) -> None:
     element = draw(finding(name, DRAWN[name]))
@@ -187,6 +188,7 @@ def test_a_name_that_does_not_fit_is_told_by_its_last_part() -> None:
     assert last_part("a long beginning, " + "x" * 40, 10) == "x" * 9 + "…"
 
 
+@pytest.mark.slow
 def test_the_training_curve_needs_a_history(tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "metrics.jsonl"
     assert draw_training(path) == ""
@@ -207,6 +209,7 @@ def found_by(audit: str, batch: Batch, searched: bool = True) -> Finding:
     return AUDITS[audit].summarise(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audit", AUDITS)
 def test_what_an_audit_keeps_is_what_its_chart_draws(audit: str) -> None:
     found = Finding.from_json(json.loads(json.dumps(plain(found_by(audit, BATCH)))))
@@ -226,6 +229,7 @@ def test_what_an_audit_keeps_is_what_its_chart_draws(audit: str) -> None:
             draw(replace(found, drawn={k: v for k, v in found.drawn.items() if k != key}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audit", AUDITS)
 def test_odd_corpora_are_drawn_too(audit: str) -> None:
     unlabelled = replace(BATCH, labels=torch.full_like(BATCH.labels, -1))

@@ -39,6 +39,7 @@ def scatter(points: pd.DataFrame) -> str:
     return picture(figure)
 
 
+@pytest.mark.slow
 def test_dense_points_become_a_picture_and_few_stay_drawn() -> None:
     assert "<image" not in scatter(table(60))
     dense = scatter(table(3_000))
@@ -52,6 +53,7 @@ def test_every_score_has_its_band() -> None:
     assert ">LAT<" in few
 
 
+@pytest.mark.slow
 def test_cloud_sizes_follow_rank_and_words_stay_inside() -> None:
     frequencies = {f"word{i}": 0.5 - 0.02 * i for i in range(20)} | {"faint": 0.004}
     found = cloud_layout(frequencies)

@@ -33,6 +33,7 @@ def test_a_legend_stays_inside_its_figure_and_leaves_room(count: int, length: in
     assert min(axes.get_window_extent().height for axes in figure.axes) > 60
 
 
+@pytest.mark.slow
 def test_words_below_a_heatmap_are_apart() -> None:
     made = _figure_1(None, None)  # type: ignore[arg-type]
     figure = made.draw(made.table)

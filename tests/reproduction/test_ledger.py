@@ -80,8 +80,28 @@ def test_all_parts_must_hold_and_a_refuted_one_settles_it():
     found = judge(Parts(a=missing, b=unsure, c=bad), above(0))
     assert found.word == "refuted"
     assert found.estimate == bad
-    assert found.reason.startswith("c: ")
+    assert found.reason.startswith("0 of 3 parts hold; c: ")
     assert [part["verdict"] for part in found.parts] == ["not measurable", "undecided", "refuted"]
+
+
+def test_a_claim_of_many_parts_says_how_many_hold():
+    good, unsure = estimate(1, 2), estimate(-1, 2)
+    assert judge(Parts(a=good, b=good), above(0)).reason.startswith("2 of 2 parts hold; a: ")
+    assert judge(Parts(a=good, b=unsure), above(0)).reason.startswith("1 of 2 parts hold; b: ")
+    assert "parts hold" not in judge(Parts(a=good), above(0)).reason
+    assert over_all(judged(a="confirmed", b="refuted")).reason.startswith("holds on 1 of 2 corpora")
+
+
+def test_what_is_undecided_says_which_n_would_decide_it():
+    unsure = Estimate(1.0, -1.0, 3.0, 25, "percentile")
+    assert "n = 205 would decide it with a chance of 80%" in judge(unsure, above(0)).reason
+    assert "would decide" not in judge(estimate(1, 2), above(0)).reason
+    # Of two borders that the interval holds, the nearer asks for more.
+    both = judge(Estimate(0.5, -2.5, 3.5, 25, "percentile"), within(1.5)).reason
+    assert both == judge(Estimate(0.5, -2.5, 3.5, 25, "percentile"), below(1.5)).reason.replace(
+        "< 1.5", "size ≤ 1.5"
+    )
+    assert "no n would decide it" in judge(estimate(-1, 1), above(0)).reason
 
 
 def test_each_part_may_have_its_own_side():

@@ -171,6 +171,7 @@ def test_the_table_has_the_papers_numbers_beside_ours(lab: Lab, tmp_path: Path):
     assert pd.isna(table.loc["yelp", "score"])
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_with_the_same_files(lab: Lab, tmp_path: Path):
     lab.run(tmp_path / "whole")
     whole = list(lab.computed)
@@ -184,6 +185,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_files(lab: Lab, tmp_path: P
     assert kept(tmp_path / "killed") == kept(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_nothing_is_computed_twice_and_only_what_is_asked_for(lab: Lab, tmp_path: Path):
     lab.run(tmp_path, only=["s-f2"])
     assert lab.computed == ["sst/text", "sst/0/rows", "sst/1/rows"]
@@ -201,6 +203,7 @@ def test_a_part_keeps_the_other_claims_and_artifacts(lab: Lab, tmp_path: Path):
     assert [record["id"] for record in part.artifacts] == ["T1", "S-F2", "F0"]
 
 
+@pytest.mark.slow
 def test_needs_of_finished_steps_are_not_asked_for_again(lab: Lab, tmp_path: Path):
     lab.run(tmp_path)
     for path in (tmp_path / "toy" / "steps" / "sst").glob("text*"):
@@ -262,6 +265,7 @@ def test_an_artifact_without_any_corpus_says_so(lab: Lab, tmp_path: Path):
     assert [one["verdict"] for one in result.claims] == ["not measurable"] * 2
 
 
+@pytest.mark.slow
 def test_the_page_is_made_again_from_the_steps_alone(lab: Lab, tmp_path: Path):
     lab.run(tmp_path / "gpu", figures=False)
     there = tmp_path / "gpu" / "toy"
@@ -277,6 +281,7 @@ def test_the_page_is_made_again_from_the_steps_alone(lab: Lab, tmp_path: Path):
     assert (here / "T1.svg").exists()
 
 
+@pytest.mark.slow
 def test_a_step_that_was_done_again_counts_once(lab: Lab, tmp_path: Path):
     lab.run(tmp_path)
     journal = tmp_path / "toy" / "steps" / "journal.jsonl"

@@ -4,13 +4,16 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from heedful.errors import InputError
+from heedful.reproduction import workers
 from heedful.reproduction.results import Results, Skipped, Step
 from heedful.reproduction.workers import _finished, _took, compute_together
 from heedful.runs import locked
+from tests.forked import Worker
 
 STUDY = """
 import os, time
@@ -30,7 +33,7 @@ def text(plan, corpus):
 def one(plan, corpus, seed):
     source = text(plan, corpus)
     def compute(results):
-        time.sleep(0.2)
+        time.sleep(0.05)
         # Nobody goes on before two processes are at work, or a minute is over.
         here, until = Path(__file__).parent, time.monotonic() + 60
         (here / f"{os.getpid()}.seen").touch()
@@ -67,6 +70,13 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are forks, which need not import everything; the first test starts real ones."""
+    monkeypatch.setattr(workers, "subprocess", SimpleNamespace(Popen=Worker))
+
+
+@pytest.mark.slow
 def test_every_step_is_done_once_by_some_worker(module: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     left = compute_together(module, 2, out=out)
@@ -97,6 +107,8 @@ def test_a_folder_in_use_and_no_jobs_are_refused(module: str, tmp_path: Path) ->
         compute_together(module, 2, out=tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_bug_in_a_worker_is_not_swallowed(module: str, tmp_path: Path) -> None:
     broken = STUDY.replace('{"size": 3}', "1 / 0")
     (tmp_path / "code" / "spread_study.py").write_text(broken)
@@ -123,9 +135,9 @@ def test_a_finished_step_is_marked_for_the_others_and_a_skipped_one_is_not(tmp_p
 
 
 HEAVY = STUDY.replace(
-    """        time.sleep(0.2)
+    """        time.sleep(0.05)
 """,
-    """        time.sleep(0.2)
+    """        time.sleep(0.05)
         full = Path(os.environ["FULL"])
         if seed == 0 and int(full.read_text()) > 0:
             full.write_text(str(int(full.read_text()) - 1))
@@ -134,6 +146,8 @@ HEAVY = STUDY.replace(
 ).replace("import os, time", "import os, time, torch")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("times", [1, 99])
 def test_a_step_without_room_waits_until_it_is_alone(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int

@@ -66,6 +66,7 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
         pytest.fail("locked a file")
 
 
+@pytest.mark.slow
 def test_of_many_processes_one_at_a_time_gets_in(tmp_path):
     # Each appends one byte on entry and takes it away on exit; more than one byte is a collision.
     contend = """

@@ -93,6 +93,7 @@ def test_an_error_while_saving_leaves_the_step_undone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     script = """
 import os, signal, sys

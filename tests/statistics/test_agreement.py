@@ -6,7 +6,7 @@ import torch
 from scipy.stats import kendalltau
 from sklearn.metrics import average_precision_score
 
-from heedful.statistics import (
+from heedful.statistics.agreement import (
     average_precision,
     kendall_tau_b,
     mass_on,

@@ -64,3 +64,17 @@ def test_a_correlation_of_few_points_says_how_little_it_tells() -> None:
         one = spearman_of_few(x, 0.6 * x + 0.8 * e)
         covered += one.low <= truth <= one.high
     assert 0.91 <= covered / 400 <= 0.985
+
+
+def test_ranks_that_agree_wholly_have_the_inner_end_of_the_next_smaller_correlation() -> None:
+    order = np.arange(10.0)
+    swapped = order.copy()
+    swapped[[4, 5]] = swapped[[5, 4]]
+    whole, near, turned = (spearman_of_few(order, y) for y in (order**3, swapped, -order))
+    assert (whole.value, whole.high) == (1.0, 1.0)
+    assert near.value == pytest.approx(1 - 12 / 990)
+    assert whole.low == pytest.approx(near.low)
+    assert (turned.value, turned.low, turned.high) == (-1.0, -1.0, pytest.approx(-near.low))
+    five = spearman_of_few(range(5), range(5))
+    assert five.low < 0 < five.high == 1  # one order in 120 is no rarity among five
+    assert np.isnan(spearman_of_few(np.ones(6), order[:6]).low)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy.spatial.distance import jensenshannon
 
-from heedful.statistics import entropy, js_divergence, total_variation
+from heedful.statistics.divergence import entropy, js_divergence, total_variation
 
 INF = float("inf")
 

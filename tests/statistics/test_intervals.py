@@ -41,6 +41,7 @@ DATA = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 400])
 @pytest.mark.parametrize("kind", DATA)
 def test_intervals_of_means_cover_the_truth_19_times_in_20(kind, n):
@@ -49,6 +50,7 @@ def test_intervals_of_means_cover_the_truth_19_times_in_20(kind, n):
     assert 0.93 <= coverage(found, truth) <= 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 400])
 def test_intervals_of_paired_differences_cover_the_truth(n):
     rng = np.random.default_rng(7)
@@ -119,6 +121,7 @@ def test_bca_of_a_mean_agrees_with_scipy():
     assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.03 * width)
 
 
+@pytest.mark.slow
 def test_grouped_jackknife_keeps_the_acceleration():
     x = np.random.default_rng(6).exponential(1, 1000) ** 2
     theirs = scipy.stats.bootstrap((x,), np.mean, n_resamples=5000, method="BCa", rng=1)
@@ -333,3 +336,9 @@ def test_pooled_values_without_spread_are_one_for_each_group():
     assert math.isnan(pooled([], []).value)
     some = pooled([1.0, NAN, 0.0, 2.0], ["a", "a", "b", "b"])
     assert (some.value, some.n, some.undefined) == (1.0, 2, 1)
+
+
+def test_an_interval_is_cut_at_what_the_number_can_be():
+    cut = Estimate(0.98, 0.9, 1.01, 50, "bootstrap-t").cut(0, 1)
+    assert (cut.low, cut.high, cut.value) == (0.9, 1, 0.98)
+    assert np.isnan(Estimate(0.98, np.nan, np.nan, 1, "none").cut(0, 1).low)

@@ -99,6 +99,7 @@ def test_the_t_of_the_square_is_that_of_the_raw_quadratic() -> None:
     assert vertex(fit, x) == pytest.approx(-raw.term("x").b / 2 / raw.term("xx").b, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_robust", [False, True])
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_other_regressors_weights_and_hc3_agree_with_statsmodels(

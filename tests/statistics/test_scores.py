@@ -75,6 +75,7 @@ def test_a_class_that_is_not_there_has_no_f1_and_does_not_lower_the_mean():
     assert np.isnan(none.macro_f1).all()
 
 
+@pytest.mark.slow
 def test_intervals_of_macro_f1_cover_the_truth():
     rng = np.random.default_rng(5)
 

@@ -10,6 +10,7 @@ from scipy.stats import binom, binomtest
 from heedful.statistics.shares import apart, exact_share, to_the_power
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_the_interval_is_scipy_s_exact_one(counts: tuple[int, int]) -> None:
     hits, n = counts

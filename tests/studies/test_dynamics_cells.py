@@ -12,7 +12,7 @@ from heedful.report.drawing import page_style
 from heedful.reproduction.ledger import NotMeasurable, Parts, judge
 from heedful.reproduction.results import Results, Skipped
 from heedful.statistics import Estimate
-from heedful.statistics.intervals import deviation
+from heedful.statistics.seeds import deviation
 from heedful.studies.dynamics import figures, measures, steps, tables
 from heedful.studies.dynamics import printed as numbers
 from heedful.studies.dynamics.cells import briefly, half_up, span, written

@@ -50,6 +50,7 @@ def test_the_gap_bounds_the_distance_to_any_other_attention():
         assert (_loss(said, offset, target, other) >= found.loss - found.gap - 1e-12).all()
 
 
+@pytest.mark.slow
 def test_the_optimum_is_that_of_plain_gradient_descent():
     said, mask, offset, target = _problem(rows=4, units=4, scale=1.0, seed=3)
     found = optimal_attention(said, mask, offset, target, tolerance=1e-8)

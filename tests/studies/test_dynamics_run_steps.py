@@ -21,7 +21,7 @@ from heedful.reproduction.results import Results, Skipped, Step
 from heedful.runs import Form
 from heedful.studies.dynamics import run_steps
 from heedful.studies.dynamics.run_steps import Run, Runs
-from heedful.training import TrainConfig, fit, scheduled
+from heedful.training import TrainConfig, fit, loop
 from heedful.training.config import Schedule
 
 SIZES = {"embedding_dim": 6, "width": 8, "attention_dim": 5, "one_logit": True}
@@ -54,6 +54,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results(tmp_path_factory.mktemp("steps"))
 
 
+@pytest.mark.slow
 def test_every_run_of_a_crew_is_what_it_would_be_alone(results: Results, tmp_path: Path) -> None:
     step = crew(with_saliency=[20])
     assert step.name == "planted/attention/runs"
@@ -95,20 +96,20 @@ def test_every_run_of_a_crew_is_what_it_would_be_alone(results: Results, tmp_pat
     assert not list((results.folder / "unfinished").rglob("*.safetensors"))
 
 
+@pytest.mark.slow
 def test_a_crew_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduled, "WRITING", 0)
     config = replace(CONFIG, checkpoint_seconds=0.0)
     step = run_steps.crew(TEXT, "attention", RECIPE, SEEDS, config, SCHEDULE)
     whole = Results(tmp_path / "whole")[step]
-    learn, steps = scheduled._Run._learn, []
+    update, steps = loop._Run._update, []
 
-    def dies(self: scheduled._Run, batch: scheduled.Own) -> None:
+    def dies(self: loop._Run, batch: Any) -> None:
         steps.append(self.done.step)
         if len(steps) == 5:
             raise KeyboardInterrupt
-        learn(self, batch)
+        update(self, batch)
 
-    monkeypatch.setattr(scheduled._Run, "_learn", dies)
+    monkeypatch.setattr(loop._Run, "_update", dies)
     with pytest.raises(KeyboardInterrupt):
         Results(tmp_path / "parts")[step]
     found = Results(tmp_path / "parts")[step]

@@ -42,6 +42,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return folder / "dynamics"
 
 
+@pytest.mark.slow
 def test_every_artifact_of_the_corpora_is_there(out: Path) -> None:
     for artifact in ARTIFACTS:
         if artifact.corpora is None or set(artifact.corpora) & set(CORPORA):
@@ -50,6 +51,7 @@ def test_every_artifact_of_the_corpora_is_there(out: Path) -> None:
     assert (out / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_every_claim_has_a_verdict_on_every_corpus_at_hand(out: Path) -> None:
     verdicts = json.loads((out / "claims.json").read_text())
     objects = verdicts["claims"] if isinstance(verdicts, dict) else verdicts

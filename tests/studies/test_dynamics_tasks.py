@@ -17,7 +17,7 @@ from heedful.studies.dynamics import task_claims as claims
 from heedful.studies.dynamics import task_steps, tasks
 from heedful.studies.dynamics.heads import Search
 from heedful.studies.dynamics.keyword import KeywordConfig
-from heedful.training.seeds import SeedsConfig
+from heedful.studies.dynamics.seeds import SeedsConfig
 
 TINY = replace(
     tasks.SIZES["smoke"],
@@ -59,10 +59,12 @@ def judged(done: tuple[Results, Plan], id: str) -> Judgement:
     return judge(claim.measure(results, plan, claim.corpora[0]), claim.side)
 
 
+@pytest.mark.slow
 def test_every_step_could_be_computed(done: tuple[Results, Plan]) -> None:
     assert done[0].skipped == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
 def test_every_claim_is_judged(done: tuple[Results, Plan], claim: object) -> None:
     found = judged(done, claim.id)  # type: ignore[attr-defined]
@@ -70,10 +72,12 @@ def test_every_claim_is_judged(done: tuple[Results, Plan], claim: object) -> Non
     assert found.reason
 
 
+@pytest.mark.slow
 def test_the_proxy_learns_nothing_of_one_fixed_set(done: tuple[Results, Plan]) -> None:
     assert judged(done, "DYN-13").word == "confirmed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("artifact", tasks.ARTIFACTS, ids=lambda artifact: artifact.id)
 def test_every_artifact_is_made_and_drawn(done: tuple[Results, Plan], artifact: object) -> None:
     results, plan = done
@@ -85,6 +89,7 @@ def test_every_artifact_is_made_and_drawn(done: tuple[Results, Plan], artifact: 
         assert made.draw(made.table).axes
 
 
+@pytest.mark.slow
 def test_curves_hold_every_seed_at_every_evaluation(done: tuple[Results, Plan]) -> None:
     results, plan = done
     table = results[tasks.curves(plan, "fixed set")]
@@ -101,6 +106,7 @@ def test_runs_that_never_learn_are_inf() -> None:
     assert task_steps.reached(table, "seed", 0.95, by=5).tolist() == [np.inf, np.inf]
 
 
+@pytest.mark.slow
 def test_a_search_that_finds_too_few_heads_leaves_their_kinds_out(tmp_path: Path) -> None:
     results = Results(tmp_path)
     training = SeedsConfig(10, 8, 1e-2, 10, 8, "fixed")

@@ -18,7 +18,8 @@ from heedful.models.saved_translator import translations
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.reproduction.results import Results
 from heedful.studies.dynamics import translation_steps
-from heedful.training.sequences import SequenceConfig, SequenceMoment
+from heedful.training.loop import Moment
+from heedful.training.sequences import SequenceConfig
 
 SIZES = {"train": 48, "dev": 7, "test": 5}
 TRAINING = SequenceConfig(epochs=2, batch_size=8, learning_rate=1e-2, grid=(0, 4, 12))
@@ -41,6 +42,7 @@ CONFIG = TranslatorConfig(150, 8, 6)
 LINEAR = TranslatorConfig(150, 8, 6, output="linear")
 
 
+@pytest.mark.slow
 def test_a_trajectory_lists_words_sentence_by_sentence(corpus: EncodedPairs) -> None:
     model = build_translator(TranslatorConfig(150, 8, 6)).double()
     split = corpus.splits["dev"]
@@ -69,6 +71,7 @@ def test_a_trajectory_lists_words_sentence_by_sentence(corpus: EncodedPairs) -> 
     assert start == found.attention.shape[1]
 
 
+@pytest.mark.slow
 def test_a_log_keeps_every_moment_and_the_best_weights(
     corpus: EncodedPairs, tmp_path: Path
 ) -> None:
@@ -77,7 +80,7 @@ def test_a_log_keeps_every_moment_and_the_best_weights(
     pieces = PieceTokeniser(corpus.model)
     models = [build_translator(CONFIG, seed) for seed in range(3)]
     for step, model in enumerate(models):  # a new log each time, as after a kill
-        PairLog(tmp_path, splits, pieces)(SequenceMoment(step, model, corpus, "cpu"))
+        PairLog(tmp_path, splits, pieces)(Moment(step, 0.0, model, corpus, "cpu"))
     kept = kept_checkpoints(tmp_path, "dev")
     assert kept.steps.tolist() == [0, 1, 2]
     found = PairLog(tmp_path, splits, pieces).best_saliency(build_translator(CONFIG), "cpu")
@@ -90,8 +93,8 @@ def test_a_log_keeps_every_moment_and_the_best_weights(
 def test_a_log_without_saliency_keeps_the_same_moment_and_no_weights(
     corpus: EncodedPairs, tmp_path: Path
 ) -> None:
-    splits, pieces = {"dev": corpus.splits["dev"]}, PieceTokeniser(corpus.model)
-    moment = SequenceMoment(0, build_translator(CONFIG), corpus, "cpu")
+    splits, pieces = {"dev": corpus.splits["dev"]}, Pieces(corpus.model)
+    moment = Moment(0, 0.0, build_translator(CONFIG), corpus, "cpu")
     for kept in ("with", "without"):
         (tmp_path / kept).mkdir()
         PairLog(tmp_path / kept, splits, pieces, kept == "with")(moment)
@@ -102,6 +105,7 @@ def test_a_log_without_saliency_keeps_the_same_moment_and_no_weights(
     assert not list((tmp_path / "without").glob("weights*"))
 
 
+@pytest.mark.slow
 def test_a_followed_run_is_what_comparisons_read(results: Results) -> None:
     step = translation_steps.followed_pairs(TEXT, "attention", CONFIG, 20, TRAINING, True)
     run = results[step]
@@ -150,6 +154,7 @@ def test_counts_are_smoothed_as_sacrebleu_does(written: list[str]) -> None:
     assert found[1] == pytest.approx(bleu(*more).score)
 
 
+@pytest.mark.slow
 def test_the_best_attention_of_a_linear_model_is_certified(results: Results) -> None:
     step = translation_steps.followed_pairs(TEXT, "linear", LINEAR, 20, TRAINING)
     table = results[translation_steps.optimal(TEXT, step, 3)]
@@ -162,6 +167,7 @@ def test_the_best_attention_of_a_linear_model_is_certified(results: Results) -> 
         translation_steps._best_attention(nonlinear, results[TEXT].splits["dev"], "cpu")
 
 
+@pytest.mark.slow
 def test_words_alone_predict_every_followed_position(results: Results) -> None:
     found = results[translation_steps.pair_predictors(TEXT, ProxyConfig(8, 2, 16, 1e-2))]
     run = results[translation_steps.followed_pairs(TEXT, "attention", CONFIG, 20, TRAINING, True)]

@@ -5,15 +5,17 @@ prefix of every ranking, the logits and the first flip must be those of the clos
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from heedful.audits.rankings import greedy_order
+from heedful.corpora.batches import Batch
 from heedful.importance import explain
 from heedful.importance.methods import gradient_by_autograd
 from heedful.models import AttentionClassifier, read
 from heedful.models.verbs import curve, ranked
-from heedful.studies.erasure.examination import OURS, RANKINGS, Erased, erase
+from heedful.studies.erasure.examination import METHODS, OURS, RANKINGS, Erased, erase
 from heedful.training.presets import PRESETS
 from tests.tiny import DIM, batch_of, brute_force, chosen, classifier, padded
 
@@ -35,13 +37,14 @@ def _generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_prefix_of_every_ranking_equals_brute_force(architecture: str) -> None:
     flips = 0
     for seed in range(2):
         model, batch = model_of(architecture, seed=seed), batch_of(DOCUMENTS, seed)
         reading = read(model, batch)
-        rows = Erased(erase(model, reading, seed))
+        rows = Erased(erase(model, reading, explain(model, reading, METHODS, seed), seed))
         importance = explain(model, reading, [*RANKINGS, OURS[0]], seed)
         orders = {name: ranked(scores, reading) for name, scores in importance.items()}
         orders["greedy"] = greedy_order(reading)
@@ -83,9 +86,14 @@ def test_the_gradient_is_that_of_automatic_differentiation(architecture: str) ->
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_padding_and_batching_change_no_row(architecture: str) -> None:
     model, batch = model_of(architecture), batch_of(DOCUMENTS)
-    whole = erase(model, read(model, batch), 0).set_index("instance")
-    wider = erase(model, read(model, padded(batch, 5)), 0).set_index("instance")
-    parts = [erase(model, read(model, chosen(batch, [row])), 0) for row in (3, 5)]
+
+    def erased(batch: Batch) -> pd.DataFrame:
+        reading = read(model, batch)
+        return erase(model, reading, explain(model, reading, METHODS), 0)
+
+    whole = erased(batch).set_index("instance")
+    wider = erased(padded(batch, 5)).set_index("instance")
+    parts = [erased(chosen(batch, [row])) for row in (3, 5)]
     assert _same(wider, whole)
     for part in parts:
         alone = part.set_index("instance")

@@ -6,6 +6,7 @@ import pytest
 from heedful.audits import erasure, single_erasure
 from heedful.importance import explain
 from heedful.studies.erasure.examination import (
+    METHODS,
     NOT_MEASURED,
     OURS,
     RANDOM_ORDERS,
@@ -18,7 +19,8 @@ from tests.hand import model_of, random_reading, reading_of
 
 
 def erased_of(reading, classes: int = 3) -> Erased:
-    return Erased(erase(model_of(classes), reading, 0))
+    model = model_of(classes)
+    return Erased(erase(model, reading, explain(model, reading, METHODS), 0))
 
 
 def test_the_rows_are_those_of_the_audits() -> None:

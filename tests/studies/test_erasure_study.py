@@ -89,6 +89,7 @@ def test_the_papers_rows_stand_beside_ours_and_the_rest_at_the_end() -> None:
     assert set(found["published"][3:]) == {"IMDB", "Amazon", "Yelp"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_tiny_run_of_two_families_has_all_columns(tmp_path: Path) -> None:
     only = ["T1", "T2", "F3", "F4", "F6", "N3", "ERA-6", "ERA-14"]
@@ -200,15 +201,17 @@ def test_sentences_are_counted_within_documents() -> None:
 def test_a_document_of_very_many_sentences_is_read_whole(tmp_path: Path) -> None:
     """No bound on sentences: only tokens are cut, at 2,000, and counted."""
     from heedful.corpora import collate, encode
+    from heedful.importance import explain
     from heedful.models import build, parse, read
-    from heedful.studies.erasure.examination import erase
+    from heedful.studies.erasure.examination import METHODS, erase
 
     long = document_of("long", "Good film. " * 300, 0)
     longer = document_of("longer", "Good film. " * 900, 1)
     encoded = encode(Corpus("toy", ("a", "b"), {"train": [long, longer]}))
     assert encoded.notes == {"train: cut to the token limit": 1}
     model = build(parse("han:none+additive", embedding_dim=6).model, encoded.vocabulary, ("a", "b"))
-    rows = Erased(erase(model, read(model, collate(encoded.splits["train"], [0, 1])), 0))
+    reading = read(model, collate(encoded.splits["train"], [0, 1]))
+    rows = Erased(erase(model, reading, explain(model, reading, METHODS), 0))
     assert rows.units[0] == 300
     assert rows.units[1] == np.ceil(2_000 / 3)
 

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
+from heedful.audits import examination as examining
 from heedful.audits.exact_adversary import TOLERANCE, farthest
+from heedful.audits.examination import Portion
 from heedful.audits.searched_adversary import search
 from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.models import AttentionClassifier, build, parse, read
@@ -83,24 +85,25 @@ def test_unknown_numbers_are_named(tables) -> None:
 
 def test_the_test_set_is_encoded_once(corpus, model, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    once = examination.read
+    once = examining.read
 
     def counted(model, batch):
         seen.extend(batch.names)
         return once(model, batch)
 
-    monkeypatch.setattr(examination, "read", counted)
+    monkeypatch.setattr(examining, "read", counted)
     measure(model, corpus, Measuring(draws=5), seed=0)
     expected = [*corpus.splits["dev"].names, *corpus.splits["test"].names]
     assert sorted(seen) == sorted(expected)
 
 
+@pytest.mark.slow
 def test_how_many_documents_are_read_at_once_changes_no_number(
     corpus, model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, found = Measuring(draws=5, erasure=True), []
     for size in ((1_024, 2**18), (7, 60)):
-        monkeypatch.setitem(examination.READ, "cpu", size)
+        monkeypatch.setitem(examination.READ, "cpu", Portion(*size))
         found.append(measure(model, corpus, asked, seed=0))
     for name, table in found[0].items():
         pd.testing.assert_frame_equal(table, found[1][name], rtol=1e-5, atol=1e-6)
@@ -144,7 +147,8 @@ def test_the_exact_adversary_is_never_less_adversarial_than_the_search() -> None
 def test_a_documents_only_unit_does_not_count_as_deciding_alike() -> None:
     model = classifier("bilstm+additive", classes=2)
     reading = read(model, batch_of(((1,), (4,), (1,), (6,))))
-    rows = examination._asked(model, reading, Measuring(draws=4, is_exact=False), 0)
+    asked = examination.audits_of(Measuring(draws=4, is_exact=False))
+    rows = {name: ask(model, reading, {}, 0) for name, ask in asked.items()}
     found = examination._single(rows)
     longer = rows["confidence"][rows["confidence"]["units"] > 1]
     assert len(longer) == 2

@@ -106,6 +106,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measures, "FEW", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_tiny_run_makes_every_table_figure_and_claim(tmp_path: Path) -> None:
     found = reproduce("faithful", out=tmp_path, seeds=1).studies[0]

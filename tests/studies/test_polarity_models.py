@@ -8,7 +8,7 @@ from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, Recipe, build, parse
 from heedful.training import TrainConfig, objectives
-from heedful.training.loop import optimiser_of
+from heedful.training.optimisers import optimiser_of
 from heedful.training.presets import POLARITY_MODELS, POLARITY_SCALES, PRESETS
 
 WORDS = Vocabulary(SPECIALS + tuple(f"w{i}" for i in range(400)))

@@ -14,6 +14,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(quicklook.TRAIN, "smoke", TrainConfig(epochs=2, learning_rate=1e-2))  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_the_quick_look_has_its_table_figure_and_claims(tmp_path: Path) -> None:
     found = reproduce("quicklook", out=tmp_path, seeds=1)

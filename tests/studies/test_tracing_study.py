@@ -163,8 +163,15 @@ def test_compared_recipes_are_trained_together_and_others_apart() -> None:
     assert [name for name, _ in members["full-norm"]] == [f"full-norm,{k}" for k in range(5)]
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where two tests reproduce the study, so that each step is computed by the first alone."""
+    return tmp_path_factory.mktemp("tracing")
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
-def test_a_tiny_run_on_texts_has_all_columns(tmp_path: Path) -> None:
+def test_a_tiny_run_on_texts_has_all_columns(place: Path) -> None:
     only = [
         "F4",
         "F5",
@@ -184,8 +191,8 @@ def test_a_tiny_run_on_texts_has_all_columns(tmp_path: Path) -> None:
         "TRA-11",
         "TRA-A5",
     ]
-    found = reproduce("tracing", only=only, corpora=["planted"], out=tmp_path, figures=False)
-    folder = tmp_path / "tracing"
+    found = reproduce("tracing", only=only, corpora=["planted"], out=place, figures=False)
+    folder = place / "tracing"
     assert not found.studies[0].skipped
     tables = {id: pd.read_csv(folder / f"{id}.csv") for id in only if not id.startswith("TRA")}
     assert {"corpus", "word", "count", "score"} == set(tables["F4"])
@@ -225,6 +232,7 @@ def test_a_tiny_run_on_texts_has_all_columns(tmp_path: Path) -> None:
     assert all(one["stand_in_for"] == "SST-5" for one in claims.values())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_three_machines_share_the_work_through_steps(tmp_path: Path) -> None:
     """Prepare here, train there without texts or lexicon, draw here without models or tokens."""
@@ -269,6 +277,7 @@ def test_three_machines_share_the_work_through_steps(tmp_path: Path) -> None:
         assert one.read_text() == two.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_narratives_are_tagged_by_ratings_and_fillers_left_out(tmp_path: Path) -> None:
     only = ["F6", "E1", "TRA-12", "TRA-17"]
@@ -288,9 +297,9 @@ def test_narratives_are_tagged_by_ratings_and_fillers_left_out(tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
-def test_the_whole_study_makes_every_item_and_judges_every_claim(tmp_path: Path) -> None:
-    found = reproduce("tracing", out=tmp_path)
-    folder = tmp_path / "tracing"
+def test_the_whole_study_makes_every_item_and_judges_every_claim(place: Path) -> None:
+    found = reproduce("tracing", out=place)
+    folder = place / "tracing"
     assert not found.studies[0].skipped
     for id in CHECKLIST:
         record = json.loads((folder / f"{id}.json").read_text())

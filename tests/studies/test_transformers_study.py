@@ -26,6 +26,7 @@ def done(tmp_path_factory: pytest.TempPathFactory):
     return reproduce("transformers", seeds=1, out=out).studies[0]
 
 
+@pytest.mark.slow
 def test_the_smoke_run_makes_every_artifact_and_decides_every_claim(done) -> None:
     assert {record["id"] for record in done.artifacts} == {"T1", "T2", "T3", "F1", "F2"}
     assert all(record["rows"] for record in done.artifacts)
@@ -39,6 +40,7 @@ def test_the_smoke_run_makes_every_artifact_and_decides_every_claim(done) -> Non
     assert "random" in set(ranked["method"])
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_without_the_models(done, tmp_path: Path) -> None:
     """What comes back from a GPU is rows: models and encoder stay there."""
     import shutil
@@ -53,6 +55,7 @@ def test_figures_are_drawn_without_the_models(done, tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(again, first)
 
 
+@pytest.mark.slow
 def test_every_model_is_asked_about_the_same_documents(done) -> None:
     plan = study_of("transformers").plan("smoke", seeds=1)
     results = Results(done.folder / "steps", may_compute=False)
@@ -81,6 +84,7 @@ def test_the_strength_is_chosen_by_the_means_over_seeds(tmp_path: Path) -> None:
     assert Results(tmp_path)[rule] == {"strength": 1.0, "is_within": True}
 
 
+@pytest.mark.slow
 def test_faithfulness_over_seeds_is_the_mean_of_the_seeds(done) -> None:
     plan = study_of("transformers").plan("smoke", seeds=1)
     rows = Results(done.folder / "steps")[audited(plan, "planted", "plain", 0)]
@@ -94,6 +98,7 @@ def test_faithfulness_over_seeds_is_the_mean_of_the_seeds(done) -> None:
     assert np.isclose(worth["attention"], one.of("attention").faithfulness.value)
 
 
+@pytest.mark.slow
 def test_the_best_of_many_chance_orders_is_not_called_better_and_attention_may_win() -> None:
     plan = study_of("transformers").plan("smoke", seeds=2)
     noise = np.random.default_rng(0)
@@ -118,6 +123,7 @@ def test_the_best_of_many_chance_orders_is_not_called_better_and_attention_may_w
     assert measured(0.0).n == 150
 
 
+@pytest.mark.slow
 def test_pieces_of_a_tokenizer_are_kept_with_its_own_unknown(done, tmp_path: Path) -> None:
     plan = study_of("transformers").plan("smoke", seeds=1)
     results = Results(done.folder / "steps")

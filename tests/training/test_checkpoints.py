@@ -18,15 +18,17 @@ from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.dynamics.pair_probes import PairLog
 from heedful.errors import InputError
-from heedful.jobs import narratives, train, train_narrator, training_run
+from heedful.jobs import narratives, training_run
+from heedful.jobs.narratives import train_narrator
 from heedful.jobs.settings import settings_of
+from heedful.jobs.train import train
 from heedful.models import TransformerConfig, build, load_model, parse
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.reproduction import stages
 from heedful.reproduction.results import Results, Step
 from heedful.runs import Form, read_json, write_json
 from heedful.studies.dynamics import translation_steps
-from heedful.training import Moment, TrainConfig, fit, scheduled
+from heedful.training import Moment, TrainConfig, fit
 from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.config import Schedule
 from heedful.training.scheduled import fit_scheduled_together
@@ -60,12 +62,6 @@ class Failed(Exception):
 @pytest.fixture(scope="module")
 def corpus() -> EncodedCorpus:
     return encode(planted(2, "short", sizes={"train": 40, "dev": 9, "test": 6}))
-
-
-@pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step leaves a checkpoint, however long it takes to write."""
-    monkeypatch.setattr(scheduled, "WRITING", 0)
 
 
 @pytest.fixture
@@ -130,6 +126,7 @@ def translator(corpus: EncodedCorpus, folder: Path | None) -> Any:
     return str(history), weights(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", [alone, by_schedule, crew, transformers, translator])
 def test_a_finished_training_asked_for_again_learns_nothing_and_gives_the_same(
     corpus: EncodedCorpus, tmp_path: Path, updates: list[None], training: Callable[..., Any]
@@ -174,6 +171,7 @@ def test_weights_that_ran_away_are_no_result_the_second_time_either(
             crew(corpus, tmp_path, replace(config, batch_size=4))  # 7 of an epoch's 10 steps
 
 
+@pytest.mark.slow
 def test_a_step_that_fails_after_its_training_does_not_train_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: list[None]
 ) -> None:
@@ -204,6 +202,7 @@ def test_a_step_that_fails_after_its_training_does_not_train_again(
     assert same(*map(weights, models))
 
 
+@pytest.mark.slow
 def test_a_trained_step_whose_model_could_not_be_saved_does_not_train_again(
     corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: list[None]
 ) -> None:

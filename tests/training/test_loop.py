@@ -13,7 +13,7 @@ from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse
 from heedful.training import Moment, TrainConfig, evaluate, fit
 from heedful.training.evaluation import Metrics
-from heedful.training.loop import optimiser_of
+from heedful.training.optimisers import optimiser_of
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,7 @@ def same_weights(first: AttentionClassifier, second: AttentionClassifier) -> boo
     return all(torch.equal(a, b) for a, b in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimiser", ["adam", "amsgrad", "adamw", "adagrad", "sgd"])
 def test_a_run_killed_inside_an_epoch_ends_with_the_same_numbers(
     corpus: EncodedCorpus, tmp_path: Path, optimiser: str
@@ -81,6 +82,7 @@ def test_a_checkpoint_of_other_settings_is_refused(corpus: EncodedCorpus, tmp_pa
         fit(fresh(corpus), corpus, TrainConfig(epochs=3), folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_kept_weights_are_those_of_the_best_dev_evaluation(corpus: EncodedCorpus) -> None:
     model = fresh(corpus)
     history = fit(model, corpus, TrainConfig(epochs=4, patience=0, learning_rate=0.03))
@@ -101,6 +103,7 @@ def test_training_stops_after_patience_and_halves_the_rate_on_each_plateau(
     assert [e["learning_rate"] for e in history.entries] == [1e-12, 5e-13, 2.5e-13]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("select", ["accuracy", "macro_f1", "f1", "loss"])
 def test_selection_follows_the_named_metric(corpus: EncodedCorpus, select: str) -> None:
     model = fresh(corpus)
@@ -114,6 +117,7 @@ def test_selection_follows_the_named_metric(corpus: EncodedCorpus, select: str) 
     assert history.best == max(values)
 
 
+@pytest.mark.slow
 def test_a_seed_fixes_everything_and_the_global_generator_is_given_back(
     corpus: EncodedCorpus,
 ) -> None:

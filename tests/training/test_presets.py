@@ -9,9 +9,9 @@ from heedful.corpora import Vocabulary
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.errors import InputError
 from heedful.models import ModelConfig, build, parse
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.models.recipe import LATER, described
 from heedful.training.presets import PRESETS
-from heedful.training.stack import Stack
 
 WORDS = Vocabulary((*SPECIALS, "long", "short", "unread"))
 
@@ -115,7 +115,7 @@ def test_longer_word_vectors_are_cut_when_they_are_read() -> None:
     with pytest.raises(InputError, match="embedding_norm must be above 0"):
         parse("none+additive", embedding_norm=0.0)
     with pytest.raises(InputError, match="cannot be stacked"):
-        Stack([model], "cpu")
+        ClassifierStack([model], "cpu")
 
 
 def test_later_settings_count_only_where_they_are_set() -> None:

@@ -7,7 +7,7 @@ from torch import nn
 
 from heedful.corpora.batches import Batch
 from heedful.training import TrainConfig
-from heedful.training.loop import optimiser_for
+from heedful.training.optimisers import optimiser_for
 from heedful.training.rows import WordRows, fits
 
 MODELS, WORDS, DIM = 3, 20, 4

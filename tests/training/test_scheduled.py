@@ -19,13 +19,14 @@ from heedful.dynamics.probes import ProbeLog, ProbeLogs, _read_together, kept_sa
 from heedful.dynamics.trajectory import kept_checkpoints
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, build, parse
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.runs.randomness import numpy_generator
-from heedful.training import TrainConfig, fit, scheduled
+from heedful.training import TrainConfig, fit, loop, scheduled
 from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.config import Schedule
-from heedful.training.scheduled import Documents, fit_scheduled_together
-from heedful.training.stack import Stack
-from heedful.training.stacked import StackMoment
+from heedful.training.loop import Moment
+from heedful.training.resident import OwnBatch, ResidentDocuments
+from heedful.training.scheduled import ScheduledTask, fit_scheduled_together
 
 CONFIG = TrainConfig(batch_size=8, learning_rate=1e-2, clip_norm=0.0, patience=0)
 SCHEDULE = Schedule(23, (0, 4, 9, 23))
@@ -61,6 +62,7 @@ def difference(one: AttentionClassifier, two: AttentionClassifier) -> float:
     return max(float((a - b).detach().abs().max()) for a, b in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "config", "settings"),
     [
@@ -96,13 +98,13 @@ def test_every_model_reads_its_own_batches_in_the_order_of_its_seed(
     corpus: EncodedCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, seen = corpus.splits["train"], []
-    batch = Documents.batch
+    batch = ResidentDocuments.batch
 
-    def noted(self: Documents, rows: torch.Tensor, longest: int) -> scheduled.Own:
+    def noted(self: ResidentDocuments, rows: torch.Tensor, longest: int) -> OwnBatch:
         seen.append(batch(self, rows, longest))
         return seen[-1]
 
-    monkeypatch.setattr(Documents, "batch", noted)
+    monkeypatch.setattr(ResidentDocuments, "batch", noted)
     fit_scheduled_together(
         crew(corpus, "none+uniform"), corpus, CONFIG, seeds=SEEDS, schedule=Schedule(8, (8,))
     )
@@ -129,11 +131,11 @@ def test_own_documents_are_read_as_each_model_reads_them(
     models, train = crew(corpus, recipe), corpus.splits["train"]
     rows = np.array([[3, 0, 7], [5, 5, 11], [1, 2, 40]])
     longest = int(train.lengths.max()) + 3
-    own = Documents.of(train, "cpu").batch(torch.from_numpy(rows), longest)
+    own = ResidentDocuments.of(train, "cpu").batch(torch.from_numpy(rows), longest)
     expected = [model(collate(train, row)) for model, row in zip(models, rows, strict=True)]
     sum(passed.logits.square().sum() for passed in expected).backward()
     gradients = [{n: p.grad for n, p in model.named_parameters()} for model in models]
-    stack = Stack(models, "cpu")
+    stack = ClassifierStack(models, "cpu")
     found = stack.passed(own.ids, own.mask)
     found.logits.square().sum().backward()
     for row, passed in enumerate(expected):
@@ -148,7 +150,7 @@ def test_own_documents_are_read_as_each_model_reads_them(
 def test_the_same_documents_with_and_without_a_model_axis_are_read_alike(
     corpus: EncodedCorpus,
 ) -> None:
-    stack = Stack(crew(corpus), "cpu")
+    stack = ClassifierStack(crew(corpus), "cpu")
     batch = collate(corpus.splits["train"], range(9))
     one = stack.forward(batch)
     two = stack.passed(batch.ids.expand(3, -1, -1), batch.mask.expand(3, -1, -1))
@@ -180,14 +182,13 @@ def test_no_step_asks_the_device_for_a_number(
     corpus: EncodedCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a GPU the host would wait for each answer; the optimiser has its own way there."""
-    called, learn = Called(), scheduled._Run._learn
+    called, learn = Called(), ScheduledTask.learn
 
-    def noted(self: scheduled._Run, batch: scheduled.Own) -> None:
+    def noted(self: ScheduledTask, batch: Any, epoch: int) -> torch.Tensor:
         with called:
-            self.documents.batch(torch.zeros(3, 8, dtype=torch.long), 4)
-            learn(self, batch)
+            return learn(self, batch, epoch)
 
-    monkeypatch.setattr(scheduled._Run, "_learn", noted)
+    monkeypatch.setattr(ScheduledTask, "learn", noted)
     monkeypatch.setattr(torch.optim.Adam, "step", lambda self: None)
     config = replace(CONFIG, clip_norm=1.0, clip_value=1.0)
     fit_scheduled_together(crew(corpus), corpus, config, seeds=SEEDS, schedule=Schedule(2, (2,)))
@@ -198,12 +199,13 @@ def test_no_step_asks_the_device_for_a_number(
 
 def test_nothing_of_a_step_or_a_look_stays_on_the_host(corpus: EncodedCorpus) -> None:
     """On a device without memory every operation that takes numbers from two places shows."""
-    stack = Stack([member(corpus, "bilstm+additive-relu", seed).float() for seed in SEEDS], "meta")
-    run = scheduled._Run(stack, corpus, CONFIG, list(SEEDS), SCHEDULE, (), None)
-    run.optimiser.step = lambda: None  # type: ignore[method-assign, assignment]
+    stack = ClassifierStack(
+        [member(corpus, "bilstm+additive-relu", seed).float() for seed in SEEDS], "meta"
+    )
+    task = ScheduledTask(stack, corpus, CONFIG, SEEDS)
     places = Places()
     with places:
-        run._learn(run.documents.batch(torch.zeros(3, 8, dtype=torch.long, device="meta"), 7))
+        task.learn((torch.zeros(3, 8, dtype=torch.long, device="meta"), 7), 0)
     assert places.seen == {("meta",)}
     assert all(weight.grad is not None for weight in stack.weights.values())
     with places, torch.no_grad():
@@ -230,6 +232,7 @@ class Killed(Exception):
     """What ends a training in these tests."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("last", "is_fused"), [(1, False), (4, False), (5, True), (6, False), (14, True), (22, False)]
 )
@@ -244,7 +247,6 @@ def test_a_killed_training_ends_with_the_same_numbers(
 
     With the optimiser of a GPU too, which counts its steps beside the weights.
     """
-    monkeypatch.setattr(scheduled, "WRITING", 0)
     made = scheduled.optimiser_for
     monkeypatch.setattr(
         scheduled, "optimiser_for",
@@ -262,16 +264,16 @@ def test_a_killed_training_ends_with_the_same_numbers(
         return models, found
 
     whole, expected = train(tmp_path / "whole")
-    learn, taken = scheduled._Run._learn, []
+    learn, taken = ScheduledTask.learn, []
 
-    def dies(self: scheduled._Run, batch: scheduled.Own) -> None:
+    def dies(self: ScheduledTask, batch: Any, epoch: int) -> torch.Tensor:
         if len(taken) == last:
             raise Killed
         taken.append(None)
-        learn(self, batch)
+        return learn(self, batch, epoch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(scheduled._Run, "_learn", dies)
+        patch.setattr(ScheduledTask, "learn", dies)
         with pytest.raises(Killed):
             train(tmp_path / "parts")
     assert (tmp_path / "parts" / CHECKPOINT).is_file()
@@ -284,24 +286,24 @@ def test_a_killed_training_ends_with_the_same_numbers(
         np.testing.assert_array_equal(one.attention, two.attention)
 
 
+@pytest.mark.slow
 def test_checkpoints_go_by_the_clock_and_never_take_long(
     corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved: list[int] = []
-    monkeypatch.setattr(
-        scheduled, "save_checkpoint", lambda path, done, *_: saved.append(done.step)
-    )
+    monkeypatch.setattr(loop, "save_checkpoint", lambda path, done, *_: saved.append(done.step))
     settings: dict[str, Any] = {"seeds": SEEDS, "schedule": SCHEDULE, "folder": tmp_path}
     fit_scheduled_together(crew(corpus), corpus, CONFIG, **settings)
     assert not saved
     # A clock that ticks once a look: a step takes 1, writing takes 1, so 20 steps lie between.
     ticks = iter(range(10_000))
-    monkeypatch.setattr(scheduled, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     often = replace(CONFIG, checkpoint_seconds=3.0)
     fit_scheduled_together(crew(corpus), corpus, often, **settings)
     assert saved == [3, 23]
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_crew_is_what_is_kept_of_each_run(
     corpus: EncodedCorpus, tmp_path: Path
 ) -> None:
@@ -361,12 +363,8 @@ def test_what_cannot_be_trained_this_way_is_said(corpus: EncodedCorpus, tmp_path
         train(replace(CONFIG, optimiser="sgd", learning_rate=float("inf")))
 
 
-def test_a_checkpoint_of_another_training_is_refused(
-    corpus: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scheduled, "WRITING", 0)
-
-    def stop(moment: StackMoment) -> None:
+def test_a_checkpoint_of_another_training_is_refused(corpus: EncodedCorpus, tmp_path: Path) -> None:
+    def stop(moment: Moment) -> None:
         if moment.step == 9:
             raise Killed
 

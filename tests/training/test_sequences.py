@@ -10,10 +10,10 @@ from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.errors import InputError
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
+from heedful.training import Moment
 from heedful.training.sequences import (
     GRIDS,
     SequenceConfig,
-    SequenceMoment,
     evaluate_translator,
     fit_translator,
 )
@@ -35,6 +35,7 @@ class Killed(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.slow
 def test_it_learns_and_is_watched_at_the_grid(corpus: EncodedPairs, tmp_path: Path) -> None:
     seen: list[int] = []
     model = fresh(corpus)
@@ -51,6 +52,7 @@ def test_it_learns_and_is_watched_at_the_grid(corpus: EncodedPairs, tmp_path: Pa
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [3, 10, 16])
 def test_a_killed_run_ends_with_the_same_weights(
     corpus: EncodedPairs, tmp_path: Path, stop: int
@@ -58,7 +60,7 @@ def test_a_killed_run_ends_with_the_same_weights(
     whole = fresh(corpus)
     expected = fit_translator(whole, corpus, CONFIG, seed=5)
 
-    def killing(moment: SequenceMoment) -> None:
+    def killing(moment: Moment) -> None:
         if moment.step == stop:
             raise Killed
 
@@ -74,8 +76,9 @@ def test_a_killed_run_ends_with_the_same_weights(
     assert found.entries == expected.entries
 
 
+@pytest.mark.slow
 def test_another_run_s_checkpoint_is_refused(corpus: EncodedPairs, tmp_path: Path) -> None:
-    def killing(moment: SequenceMoment) -> None:
+    def killing(moment: Moment) -> None:
         if moment.step == 10:
             raise Killed
 

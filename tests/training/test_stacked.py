@@ -9,9 +9,10 @@ from torch import nn
 from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.training import TrainConfig, evaluate, fit
-from heedful.training.stack import Stack
-from heedful.training.stacked import StackMoment, evaluate_stack, fit_stacked
+from heedful.training.loop import Moment
+from heedful.training.stacked import evaluate_stack, fit_stacked
 
 CONFIG = TrainConfig(
     epochs=2, batch_size=20, optimiser="adagrad", learning_rate=0.05, rate_decay=1e-3,
@@ -39,6 +40,7 @@ def difference(one: AttentionClassifier, two: AttentionClassifier) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "config", "sizes"),
     [
@@ -70,6 +72,25 @@ def test_each_model_ends_as_it_would_alone(
             assert ours["dev_loss"] == pytest.approx(theirs["dev_loss"], rel=1e-9)
 
 
+@pytest.mark.parametrize("recipe", ["none+scaled-dot", "bilstm+scaled-dot"])
+def test_a_seed_has_an_order_of_its_own_that_all_its_models_share(
+    corpus: EncodedCorpus, recipe: str
+) -> None:
+    config = replace(CONFIG, order_seed=None)
+    last = {}
+    for seed in (3, 4):
+        stacked = [member(corpus, f"{recipe}@{scale}", seed) for scale in (0.5, 10)]
+        fit_stacked(stacked, corpus, config, seeds=[seed, seed])
+        for scale, model in zip((0.5, 10), stacked, strict=True):
+            alone = member(corpus, f"{recipe}@{scale}", seed)
+            fit(alone, corpus, config, seed=seed)
+            assert difference(model, alone) < 1e-9
+        last[seed] = stacked[0]
+    shared = member(corpus, f"{recipe}@0.5", 4)
+    fit(shared, corpus, replace(CONFIG, order_seed=3), seed=4)
+    assert difference(last[4], shared) > 1e-4  # the order of another seed is another training
+
+
 @pytest.mark.parametrize("recipe", ["none+scaled-dot@5", "affine+scaled-dot@5"])
 def test_penalties_may_differ_within_a_stack(corpus: EncodedCorpus, recipe: str) -> None:
     strengths = (0.0, 0.3)
@@ -98,8 +119,8 @@ def test_a_model_that_stops_early_keeps_what_it_had(corpus: EncodedCorpus) -> No
 def test_observers_see_the_models_learn(corpus: EncodedCorpus) -> None:
     seen: list[tuple[int, float]] = []
 
-    def observe(moment: StackMoment) -> None:
-        model = moment.stack.models[1]
+    def observe(moment: Moment) -> None:
+        model = moment.model.models[1]
         seen.append((moment.step, evaluate(model, corpus.splits["dev"]).loss))
 
     models = [member(corpus, "none+scaled-dot@5", seed) for seed in (0, 1)]
@@ -116,7 +137,7 @@ def test_observers_see_the_models_learn(corpus: EncodedCorpus) -> None:
 def test_a_stack_reads_as_its_models_do(corpus: EncodedCorpus) -> None:
     for recipe in ("bilstm+additive@2", "none+additive-relu@2", "none+scaled-dot@3"):
         models = [member(corpus, recipe, seed, one_logit=False) for seed in (0, 1)]
-        found = evaluate_stack(Stack(models, "cpu"), corpus.splits["test"])
+        found = evaluate_stack(ClassifierStack(models, "cpu"), corpus.splits["test"])
         for model, metrics in zip(models, found, strict=True):
             expected = evaluate(model, corpus.splits["test"])
             assert metrics.accuracy == expected.accuracy
@@ -127,7 +148,7 @@ def test_a_model_is_lent_with_recurrent_weights_of_its_own_and_learns_on(
     corpus: EncodedCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = [member(corpus, "bilstm+additive@2", seed) for seed in (0, 1)]
-    stack, model = Stack(models, "cpu"), models[1]
+    stack, model = ClassifierStack(models, "cpu"), models[1]
     shared = {weight.untyped_storage().data_ptr() for weight in stack.weights.values()}
 
     def inside() -> set[str]:
@@ -158,9 +179,9 @@ def test_a_model_is_lent_with_recurrent_weights_of_its_own_and_learns_on(
 def test_what_cannot_be_stacked_is_said(corpus: EncodedCorpus) -> None:
     dot = member(corpus, "none+scaled-dot@1", 0)
     with pytest.raises(InputError, match="cannot be stacked"):
-        Stack([member(corpus, "bigru+dot", 0)], "cpu")
+        ClassifierStack([member(corpus, "bigru+dot", 0)], "cpu")
     with pytest.raises(InputError, match="the same encoder"):
-        Stack([dot, member(corpus, "affine+scaled-dot@1", 0)], "cpu")
+        ClassifierStack([dot, member(corpus, "affine+scaled-dot@1", 0)], "cpu")
     with pytest.raises(InputError, match="order_seed"):
         fit_stacked([dot, dot], corpus, replace(CONFIG, order_seed=None), seeds=[0, 1])
     with pytest.raises(InputError, match="one by one"):
@@ -170,4 +191,4 @@ def test_what_cannot_be_stacked_is_said(corpus: EncodedCorpus) -> None:
     with pytest.raises(InputError, match="one seed"):
         fit_stacked([dot], corpus, CONFIG, seeds=[0, 1])
     with pytest.raises(InputError, match="at least one"):
-        Stack([], "cpu")
+        ClassifierStack([], "cpu")

@@ -13,7 +13,7 @@ from heedful.errors import InputError
 from heedful.jobs.settings import Settings
 from heedful.jobs.subject import encoded_of
 from heedful.models import TransformerConfig, build
-from heedful.training import TrainConfig, fit, together
+from heedful.training import TrainConfig, fit, loop, together
 from heedful.training.checkpoints import CHECKPOINT
 from heedful.training.together import fit_together
 
@@ -66,6 +66,7 @@ def assert_equal_histories(one, two):
             assert first[name] == pytest.approx(second[name], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["query", "full"])
 def test_every_model_ends_as_it_would_alone(corpus, norm, monkeypatch):
     """Own starts, own batches of own lengths, own dropout, in float64."""
@@ -102,18 +103,18 @@ def test_a_killed_training_ends_with_the_same_weights(corpus, tmp_path, monkeypa
     class Killed(Exception):
         pass
 
-    epoch = together._Run.epoch
+    epoch = loop._Run.epoch
 
-    def dies(self):
+    def dies(self, ticker):
         if self.done.epoch == 1:
             raise Killed
-        epoch(self)
+        epoch(self, ticker)
 
-    monkeypatch.setattr(together._Run, "epoch", dies)
+    monkeypatch.setattr(loop._Run, "epoch", dies)
     with pytest.raises(Killed):
         fit_together([built(SMALL, s, corpus) for s in (0, 1)], corpus, config, seeds=[0, 1],
                      folder=tmp_path)  # fmt: skip
-    monkeypatch.setattr(together._Run, "epoch", epoch)
+    monkeypatch.setattr(loop._Run, "epoch", epoch)
     assert (tmp_path / CHECKPOINT).is_file()
     again = [built(SMALL, seed, corpus) for seed in (0, 1)]
     with pytest.raises(InputError, match="other settings"):
@@ -148,12 +149,12 @@ def test_what_cannot_be_stacked_is_refused_by_name(corpus):
 def test_rows_that_fill_up_change_nothing(corpus, monkeypatch):
     """A batch of two and one of five side by side: the smaller one is padded with rows."""
     stack = together.TransformerStack([built(SMALL, 0, corpus), built(SMALL, 1, corpus)])
-    table = together._Table.of(corpus.splits["train"], torch.device("cpu"))
+    task = together.TransformersTask(stack, corpus, TRAIN, (0, 1), torch.device("cpu"))
     rows = [np.array([3, 4]), np.array([5, 6, 7, 8, 9])]
-    apart = list(table.batches(rows))
+    apart = list(task.parts(rows))
     assert [batch.models for batch in apart] == [(0,), (1,)]
     monkeypatch.setattr(together, "SLACK", 100)
-    (both,) = table.batches(rows)
+    (both,) = task.parts(rows)
     assert both.models == (0, 1)
     assert both.share.sum(1).tolist() == [2, 5]
     assert both.sizes == tuple(size for batch in apart for size in batch.sizes)

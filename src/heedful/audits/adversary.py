@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from heedful.audits.exact_adversary import MOST_UNITS, TOLERANCE, farthest, largest_jsd
-from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.searched_adversary import search
 from heedful.audits.tables import counted, histogram, percent
 from heedful.importance import Importance
@@ -23,7 +23,6 @@ from heedful.runs.randomness import keys, uniform_noise
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import mean, paired, proportion
 
-QUESTION = "Could the model have attended elsewhere and given the same output?"
 SEARCHED = 0.03
 """Share of the documents that the gradient search runs on, chosen by key: it is slow and weaker."""
 ALMOST = 0.9
@@ -91,7 +90,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     rows = rows[(rows["units"] > 1) & rows["exact_jsd"].notna()] if every else rows
     if not len(rows):
         nothing = "Nothing could be measured: it takes a linear head and more than one unit."
-        return Finding("adversary", QUESTION, nothing, (), "adversary")
+        return AUDIT.finding(nothing)
     names = [str(name) for name in rows["instance"]]
     exact, most = _column(rows, "exact_jsd"), _column(rows, "largest_jsd")
     moved = proportion(int((exact >= ALMOST * most).sum()), len(rows))
@@ -103,12 +102,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
         Measure("TVD", mean(_column(rows, "exact_tvd"), names), "exact"),
     ]
     measures += _searched(rows[rows["is_searched"]])
-    return Finding(
-        audit="adversary",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(rows, moved, measures[1].estimate),
         measures=tuple(measures),
-        chart="adversary",
         drawn=_drawn(rows, exact),
         notes=_notes(rows, every),
     )
@@ -177,3 +173,15 @@ def _notes(rows: pd.DataFrame, every: int) -> tuple[str, ...]:
         )
     notes += counted(failed, len(tried), "given to the search never came within the tolerance.")
     return notes
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="adversary",
+    title="Attention far away",
+    question="Could the model have attended elsewhere and given the same output?",
+    place=9,
+    chart="adversary",
+    is_slow=True,
+)

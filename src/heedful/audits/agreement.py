@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from heedful.audits.finding import Finding, Measure, frame
-from heedful.audits.tables import counted
+from heedful.audits.finding import Audit, Finding, Measure, frame
+from heedful.audits.tables import of_several_units
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
@@ -16,7 +16,6 @@ from heedful.statistics.agreement import kendall_tau_b, top_units
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import means
 
-QUESTION = "Do other measures of importance rank the units of a text as attention does?"
 MEASURES = {"tau": "Kendall τ", "top_1": "same top unit", "top_10th": "overlap of the top 10 %"}
 
 
@@ -51,13 +50,10 @@ def rows(
 
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows: the mean of each measure for each pair of methods."""
-    of = int(rows["instance"].nunique()) if len(rows) else 0
-    rows = rows[rows["units"] > 1] if of else rows
-    kept = int(rows["instance"].nunique()) if len(rows) else 0
-    notes = counted(of - kept, of, "have one unit and are left out.")
-    if not kept:
+    rows, notes = of_several_units(rows)
+    if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
-        return Finding("agreement", QUESTION, nothing, (), "agreement", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     found: dict[tuple[str, str], list[Estimate]] = {}
     for pair, part in rows.groupby(["first", "second"], sort=False):
         table = part[list(MEASURES)].to_numpy(dtype=np.float64)
@@ -73,12 +69,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
             f"{undefined} of {len(rows)} rankings are undefined because a method gives every unit "
             "the same importance.",
         )
-    return Finding(
-        audit="agreement",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer({pair: estimates[0] for pair, estimates in found.items()}),
         measures=tuple(measures),
-        chart="agreement",
         drawn=_drawn(found),
         notes=notes,
     )
@@ -112,3 +105,14 @@ def _drawn(found: dict[tuple[str, str], list[Estimate]]) -> dict[str, Any]:
             matrix[i, j] = matrix[j, i] = estimates[column].value
         drawn[measure] = [[None if np.isnan(x) else x for x in row] for row in matrix.tolist()]
     return drawn
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="agreement",
+    title="Agreement between methods",
+    question="Do other measures of importance rank the units of a text as attention does?",
+    place=12,
+    chart="agreement",
+)

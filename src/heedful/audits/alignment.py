@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from heedful.audits.evidence import share_on
-from heedful.audits.finding import Finding, Measure
+from heedful.audits.finding import Audit, Finding, Measure
 from heedful.audits.tables import per_ranking, percent
 from heedful.corpora.pairs import END, START, pair_of
 from heedful.corpora.parallel import Links
@@ -28,7 +28,6 @@ from heedful.models.verbs import AttentiveModel
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import pooled
 
-QUESTION = "May attention be shown as a word alignment?"
 HIT, MASS = "top piece is aligned", "mass on aligned pieces"
 ON_MARKS = "top unit is <s> or </s>"
 BEYOND = "aligned more often than"
@@ -147,7 +146,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     notes: tuple[str, ...] = (left_out,) if of > kept else ()
     if not kept:
         nothing = "Nothing could be measured: no output piece has an aligned source piece."
-        return Finding("alignment", QUESTION, nothing, (), "measures", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     methods = {str(name): own for name, own in rows.groupby("ranking", sort=False)}
     first = "attention" if "attention" in methods else next(iter(methods))
     own = methods[first]
@@ -172,7 +171,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         f"{largest} <s> or </s> for {percent(on_marks)} of the output pieces; there it counts as "
         "not aligned.",
     )
-    finding = Finding("alignment", QUESTION, "", tuple(measures), "measures", {}, notes)
+    finding = AUDIT.finding("", tuple(measures), notes=notes)
     top = f"the piece with most {first}"
     if is_tied:  # as it is everywhere when attention is uniform
         top = f"{first} is largest on several units at once, and one of them drawn at random"
@@ -224,3 +223,14 @@ def _answer(finding: Finding, method: str, top: str) -> str:
     is_less = beyond is not None and beyond.side(MORE) == "below"
     how = "less often than" if is_less else "not surely more often than"
     return f"No: {said}, {how} {best} ({percent(found)}), which needs no model."
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="alignment",
+    title="Agreement with an alignment",
+    question="May attention be shown as a word alignment?",
+    place=14,
+    needs=("alignment",),
+)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from heedful.audits.finding import Finding, Measure, frame
-from heedful.audits.tables import counted, histogram, percent
+from heedful.audits.finding import Audit, Finding, Measure, frame
+from heedful.audits.tables import histogram, of_several_units, percent
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
@@ -17,7 +17,6 @@ from heedful.statistics.divergence import entropy
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import means
 
-QUESTION = "On how many units does attention really lie?"
 COLUMNS = ("entropy", "largest weight", "effective units", "effective share of units")
 OUTSIDE = "share on special tokens"
 SOME = 0.005
@@ -54,12 +53,10 @@ def outside_in_words(share: Estimate) -> str:
 
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows; a document of one unit has nothing to concentrate on."""
-    of = len(rows)
-    rows = rows[rows["units"] > 1] if of else rows
-    notes = counted(of - len(rows), of, "have one unit and are left out.")
+    rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
-        return Finding("concentration", QUESTION, nothing, (), "concentration", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     table = rows[["entropy", "largest_weight", "effective_units"]].to_numpy(dtype=np.float64)
     share = table[:, 2] / rows["units"].to_numpy(dtype=np.float64)
     table = np.concatenate([table, share[:, None]], 1)
@@ -75,12 +72,20 @@ def summarise(rows: pd.DataFrame) -> Finding:
     )
     if OUTSIDE in found and found[OUTSIDE].value >= SOME:
         answer += f" {outside_in_words(found[OUTSIDE])}"
-    return Finding(
-        audit="concentration",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=answer,
         measures=tuple(Measure(name, estimate) for name, estimate in found.items()),
-        chart="concentration",
         drawn={"entropy": histogram(table[:, 0]), "largest weight": histogram(table[:, 1])},
         notes=notes,
     )
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="concentration",
+    title="Concentration",
+    question="On how many units does attention really lie?",
+    place=11,
+    chart="concentration",
+)

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float64
 
-from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import counted, histogram, percent
 from heedful.importance import Importance
 from heedful.models.reading import Reading
@@ -19,7 +19,6 @@ from heedful.models.verbs import AttentiveModel, alone
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap, means
 
-QUESTION = "How sure would the model be of its decision if it attended to one unit alone?"
 BINS = 20
 NEAR = 0.1
 """A unit within this of the document's probability says what the document says."""
@@ -66,7 +65,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     """
     if not len(rows):
         nothing = "Nothing could be measured: there are no documents."
-        return Finding("confidence", QUESTION, nothing, (), "confidence")
+        return AUDIT.finding(nothing)
     overall = _estimates(rows)
     measures = [Measure(name, estimate) for name, estimate in overall.items()]
     notes: tuple[str, ...] = ()
@@ -89,12 +88,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
         f"{percent(overall['units that decide alike'])} of a text's units would decide alike: "
         "the nearer to 100 %, the less it matters where attention lies."
     )
-    return Finding(
-        audit="confidence",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=answer,
         measures=tuple(measures),
-        chart="confidence",
         drawn=_drawn(rows),
         notes=notes,
     )
@@ -132,3 +128,14 @@ def _drawn(rows: pd.DataFrame) -> dict[str, Any]:
         "units": {"edges": edges, "counts": counts.tolist()},
         "documents": histogram(rows["confidence"].to_numpy(dtype=np.float64), BINS),
     }
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="confidence",
+    title="One unit alone",
+    question="How sure would the model be of its decision if it attended to one unit alone?",
+    place=10,
+    chart="confidence",
+)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.finding import Audit, Border, Finding, Measure, frame
 from heedful.audits.tables import histogram, of_several_units
 from heedful.importance import Importance
 from heedful.models.reading import Reading
@@ -20,7 +20,6 @@ from heedful.models.verbs import AttentiveModel
 from heedful.runs.randomness import keys, uniform_noise
 from heedful.statistics.intervals import means, paired
 
-QUESTION = "Does deleting a unit that attention shows cost the decision more than deleting any?"
 DRAWS = 8
 """Units drawn of each document and in each way, with replacement."""
 
@@ -64,7 +63,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
-        return Finding("deletion", QUESTION, nothing, (), "measures", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     names = [str(name) for name in rows["instance"]]
     table = rows[["attention", "random"]].to_numpy(dtype=np.float64)
     attention, random = means(table, names)
@@ -75,16 +74,35 @@ def summarise(rows: pd.DataFrame) -> Finding:
         f"points of probability, {words[more.side(0)]} one drawn at random "
         f"({100 * random.value:.1f})."
     )
-    return Finding(
-        audit="deletion",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=answer,
         measures=(
             Measure("cost of one deletion", attention, "attention"),
             Measure("cost of one deletion", random, "random"),
             Measure("cost of one deletion", more, "attention - random"),
         ),
-        chart="measures",
         drawn={"attention": histogram(table[:, 0], low=-1.0)},
         notes=notes,
     )
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="deletion",
+    title="Deleting one unit",
+    question="Does deleting a unit that attention shows cost the decision more than deleting any?",
+    place=5,
+    border=Border(
+        "deletion",
+        "deletion",
+        "cost of one deletion",
+        "attention - random",
+        "Deleting an attended unit hurts at least as much as deleting any",
+        contradicts=0.0,
+        supports=0.0,
+        sentence="Deleting one unit drawn by attention takes {value} of probability from the "
+        "decision beyond what deleting one drawn at random takes.",
+        is_veto=True,
+    ),
+)

@@ -11,16 +11,14 @@ import pandas as pd
 import torch
 from jaxtyping import Float64
 
-from heedful.audits.finding import Finding, Measure
+from heedful.audits.finding import Audit, Finding, Measure
 from heedful.audits.rankings import GREEDY_UNITS, area, first_flip, greedy_order
-from heedful.audits.tables import Wide, counted, per_ranking, percent, wide
+from heedful.audits.tables import Wide, counted, of_several_units, per_ranking, percent, wide
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, curve, ranked
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps, mean, proportion
-
-QUESTION = "How much of a text must be erased, most important first, before the decision changes?"
 
 
 def rows(
@@ -94,9 +92,10 @@ def summarise(rows: pd.DataFrame) -> Finding:
     compared on the same instances; the published way, without them, stands beside it.
     """
     all_instances = int(rows["instance"].nunique()) if len(rows) else 0
-    rows = rows[rows["units"] > 1] if len(rows) else rows
+    rows, left_out = of_several_units(rows)
     if not len(rows):
-        return _nothing(all_instances)
+        nothing = "Nothing could be measured: no document has more than one unit."
+        return AUDIT.finding(nothing, notes=left_out)
     removed, flipped = wide(rows, "removed"), wide(rows, "fraction")
     whole = Wide(flipped.table.mask(removed.table < 0, 1.0))
     headline = whole.means()
@@ -117,14 +116,11 @@ def summarise(rows: pd.DataFrame) -> Finding:
     measures += [Measure("units removed", e, m) for m, e in _means_of_flipped(removed).items()]
     measures += _shares(rows, removed, flipped)
     measures += _comparisons(removed, all_instances)
-    return Finding(
-        audit="erasure",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(removed, headline),
         measures=tuple(measures),
-        chart="erasure",
         drawn=_drawn(whole, flipped),
-        notes=_notes(rows, removed, all_instances),
+        notes=left_out + _notes(rows, removed),
     )
 
 
@@ -225,7 +221,7 @@ def _answer(removed: Wide, headline: dict[str, Estimate]) -> str:
     return f"{answer}."
 
 
-def _notes(rows: pd.DataFrame, removed: Wide, all_instances: int) -> tuple[str, ...]:
+def _notes(rows: pd.DataFrame, removed: Wide) -> tuple[str, ...]:
     instances = len(removed.names)
     never = {m: int((removed[m] < 0).sum()) for m in removed.rankings}
     listed = ", ".join(f"{ranking} {count}" for ranking, count in never.items() if count)
@@ -233,7 +229,7 @@ def _notes(rows: pd.DataFrame, removed: Wide, all_instances: int) -> tuple[str, 
     ends = ", ".join(f"{ranking} {count}" for ranking, count in ended.items())
     underflow = int(rows.loc[rows["underflow"], "instance"].nunique())
     greedy = int(np.isnan(removed["greedy"]).sum()) if "greedy" in removed else 0
-    notes = counted(all_instances - instances, all_instances, "have one unit and are left out.")
+    notes: tuple[str, ...] = ()
     if listed:
         notes += (
             f"Decisions that never changed, of {instances} documents: {listed}; they count as "
@@ -253,12 +249,13 @@ def _notes(rows: pd.DataFrame, removed: Wide, all_instances: int) -> tuple[str, 
     return notes
 
 
-def _nothing(all_instances: int) -> Finding:
-    return Finding(
-        audit="erasure",
-        question=QUESTION,
-        answer="Nothing could be measured: no document has more than one unit.",
-        measures=(),
-        chart="erasure",
-        notes=counted(all_instances, all_instances, "have one unit and are left out."),
-    )
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="erasure",
+    title="Erasing down a ranking",
+    question="How much of a text must be erased, most important first, before the "
+    "decision changes?",
+    place=2,
+    chart="erasure",
+)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.audits.finding import Finding, Measure
+from heedful.audits.finding import Audit, Finding, Measure
 from heedful.audits.tables import Wide, counted, per_ranking, wide
 from heedful.importance import Importance
 from heedful.models.reading import Reading
@@ -14,7 +14,6 @@ from heedful.models.verbs import AttentiveModel
 from heedful.statistics.agreement import average_precision, mass_on, token_f1
 from heedful.statistics.estimates import Estimate
 
-QUESTION = "Does attention lie on the units that carry the label?"
 MEASURES = {"auprc": "AUPRC", "f1": "token F1", "mass": "mass on evidence"}
 
 
@@ -63,7 +62,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     notes = counted(of - kept, of, "have no known evidence and are left out.")
     if not kept:
         nothing = "Nothing could be measured: no document has known evidence."
-        return Finding("evidence", QUESTION, nothing, (), "evidence", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     everything = rows[rows["evidence_units"] == rows["units"]]["instance"].nunique()
     notes += counted(
         int(everything), of, "are evidence from the first unit to the last: any order finds it."
@@ -75,12 +74,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
         for name, table in tables.items()
         for method, estimate in (found[name] | table.minus("random")).items()
     ]
-    return Finding(
-        audit="evidence",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(found["AUPRC"], tables["AUPRC"].minus("random")),
         measures=tuple(measures),
-        chart="evidence",
         drawn={"methods": tables["AUPRC"].rankings}
         | {name: _bars(estimates) for name, estimates in found.items()},
         notes=notes,
@@ -103,3 +99,15 @@ def _answer(auprc: dict[str, Estimate], beyond_random: dict[str, Estimate]) -> s
 def _bars(estimates: dict[str, Estimate]) -> list[dict[str, float | None]]:
     stored = [estimate.to_json() for estimate in estimates.values()]
     return [{end: bar[end] for end in ("value", "low", "high")} for bar in stored]
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="evidence",
+    title="Agreement with known evidence",
+    question="Does attention lie on the units that carry the label?",
+    place=13,
+    chart="evidence",
+    needs=("evidence",),
+)

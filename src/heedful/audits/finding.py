@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Shaped
 
-from heedful.importance import Importance
-from heedful.models.reading import Reading
-from heedful.models.verbs import AttentiveModel
 from heedful.statistics.estimates import Estimate
+
+if TYPE_CHECKING:
+    from heedful.importance import Importance
+    from heedful.models.reading import Reading
+    from heedful.models.verbs import AttentiveModel
+
+Outcome = Literal["supports", "mixed", "contradicts", "unknown"]
+RowsOf: TypeAlias = "Callable[[AttentiveModel, Reading, Importance, int], pd.DataFrame]"
+"""The rows of one batch: `rows(model, reading, importance, seed)`."""
 
 
 @dataclass(frozen=True)
@@ -88,23 +95,75 @@ class Finding:
         )
 
 
+@dataclass(frozen=True)
+class Border:
+    """Where a measure stops contradicting the claim and where it starts supporting it."""
+
+    key: str
+    """What the calibration calls it."""
+    audit: str
+    measure: str
+    method: str
+    name: str
+    contradicts: float
+    supports: float
+    sentence: str
+    """What the measure says, with {value} in it."""
+    is_veto: bool = False
+    """Whether it can only speak against: where a text says things twice, no deletion costs much."""
+
+    def outcome(self, estimate: Estimate | None) -> Outcome:
+        """Supports or contradicts when the whole interval lies on that side; else mixed."""
+        if estimate is None or math.isnan(estimate.value) or math.isnan(estimate.low):
+            return "unknown"
+        if estimate.side(self.supports) == "above":
+            return "supports"
+        return "contradicts" if estimate.side(self.contradicts) == "below" else "mixed"
+
+
 class Audit(NamedTuple):
-    """Two functions: per-instance rows of one batch, and the summary of all rows.
+    """Two functions, per-instance rows of one batch and the summary of all rows; and their label.
 
     `rows(model, reading, importance, seed)` gives a tidy frame whose column `instance` holds the
     instance id; a batch that has nothing to say gives a frame without rows. `summarise(rows)` gets
     the rows of the whole corpus, or none of them, and never sees the model.
     """
 
-    rows: Callable[[AttentiveModel, Reading, Importance, int], pd.DataFrame]
+    rows: RowsOf
     summarise: Callable[[pd.DataFrame], Finding]
+    name: str
     title: str
+    question: str
+    """What the test asks, in one sentence a practitioner understands."""
+    place: int
+    """Where it stands on the page, from 1."""
+    chart: str = "measures"
+    """Name of the chart that shows it; `report` draws it."""
     needs: Sequence[str] = ()
-    """What the corpus must have for the audit to apply: `labels`, `evidence`."""
+    """What the corpus must have for the audit to apply: `labels`, `evidence`, `alignment`."""
     most: int = 0
     """Documents beyond which a slow audit learns little, drawn by key; 0 takes all."""
+    is_slow: bool = False
+    """Whether models in great number are asked about few documents only."""
+    is_per_ranking: bool = False
+    """Whether the documents are read again for every ranking: cost grows with the methods."""
+    border: Border | None = None
+    """Where its measure supports the verdict and where it contradicts; none stays out of it."""
+
+    def finding(
+        self,
+        answer: str,
+        measures: tuple[Measure, ...] = (),
+        drawn: Mapping[str, Any] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Finding:
+        """What it found: an answer to its question, drawn as its chart."""
+        return Finding(self.name, self.question, answer, measures, self.chart, drawn or {}, notes)
 
 
 def frame(instance: Sequence[str], **columns: Shaped[np.ndarray, "instance ..."]) -> pd.DataFrame:
     """One row per instance from equally long columns."""
-    return pd.DataFrame({"instance": list(instance)} | {k: list(v) for k, v in columns.items()})
+    # A list of lists or of objects is what pandas takes apart; plain numbers it takes as they are.
+    plain = {k: v if v.ndim == 1 and v.dtype.kind in "biuf" and len(v) else list(v)
+             for k, v in columns.items()}  # fmt: skip
+    return pd.DataFrame({"instance": list(instance)} | plain)

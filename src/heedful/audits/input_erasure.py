@@ -25,7 +25,7 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import Wide, of_several_units, percent
 from heedful.importance import Importance
 from heedful.models.reading import Reading
@@ -34,7 +34,6 @@ from heedful.models.verbs import AttentiveModel, ranked
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps, means
 
-QUESTION = "If the words that a ranking puts first are deleted, does the decision suffer?"
 SHARES = (0.05, 0.1, 0.2, 0.5)
 MODES = ("removed", "replaced")
 QUANTITIES = ("comprehensiveness", "sufficiency", "flip")
@@ -132,7 +131,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
-        return Finding("input-erasure", QUESTION, nothing, (), "input_erasure", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     modes = [mode for mode in MODES if mode in set(rows["mode"])]
     measures, headline = [], {}
     for mode in modes:
@@ -150,12 +149,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
                 measures += _worth(worth, name.removeprefix(quantity))
                 avoided = "loss avoided" + name.removeprefix(quantity)
                 measures += [Measure(avoided, e, m) for m, e in loss_avoided(over_shares).items()]
-    return Finding(
-        audit="input-erasure",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(headline),
         measures=tuple(measures),
-        chart="input_erasure",
         drawn=_drawn(rows, modes),
         notes=(_policy(rows), *notes),
     )
@@ -253,3 +249,15 @@ def _policy(rows: pd.DataFrame) -> str:
         f"The top {shares} % of a text's tokens, at least one unit, averaged over these shares; "
         "where units are sentences, whole ones until the share is reached."
     )
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="input-erasure",
+    title="Deleting words",
+    question="If the words that a ranking puts first are deleted, does the decision suffer?",
+    place=4,
+    chart="input_erasure",
+    is_per_ranking=True,
+)

@@ -21,7 +21,7 @@ from heedful.corpora.lexicon import Match
 from heedful.errors import InputError
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import central
 from heedful.statistics.regression import (
     LINEAR,
     SQUARE,
@@ -184,7 +184,7 @@ def summarise(
         Measure("b2", own.estimate(), importance),
         Measure("b2", bend(words, "softmax", has_length=True).estimate(), "with mean 1/N"),
         Measure("b2", bend(words, "ratio").estimate(), "times an even share"),
-        Measure("b2", _quantiles(shuffled.b, shuffled.drawn), "shuffled ratings"),
+        Measure("b2", central(shuffled.drawn), "shuffled ratings"),
     ]
     beats = None
     if untrained is not None:
@@ -278,12 +278,6 @@ def _answer(importance: str, fit: Fit, controls: Controls, middle: TwoLines) -> 
         + "; ".join(against)
         + "."
     )
-
-
-def _quantiles(value: float, drawn: np.ndarray) -> Estimate:
-    """The mean of shuffled coefficients with their central 95 %."""
-    low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
-    return Estimate(float(drawn.mean()), low, high, len(drawn), "permutation")
 
 
 def _drawn(words: pd.DataFrame, importance: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import Wide, counted, of_several_units
 from heedful.importance import METHODS, Importance, explain
 from heedful.models.reading import Reading
@@ -24,7 +24,6 @@ from heedful.models.verbs import AttentiveModel, read
 from heedful.statistics.agreement import kendall_tau_b
 from heedful.statistics.estimates import Estimate
 
-QUESTION = "Does an explanation change when the weights of the model are drawn anew?"
 STEPS = 4
 """Cuts between scrambling the head alone and scrambling everything."""
 KEPT = "order kept"
@@ -78,7 +77,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: it takes weights to draw anew and two units."
-        return Finding("randomisation", QUESTION, nothing, (), "randomisation", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     last = int(rows["step"].max())
     measures, lines = [], {}
     for step in range(last + 1):
@@ -95,12 +94,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
             measures += [Measure(name, e, m) for m, e in lines[down_to].items()]
     undefined = rows["tau"].isna().groupby(rows["instance"]).any().sum()
     notes += counted(int(undefined), every, "have units that a method puts all level; no τ there.")
-    return Finding(
-        audit="randomisation",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(lines[list(lines)[-1]]),
         measures=tuple(measures),
-        chart="randomisation",
         drawn=_drawn(lines),
         notes=(
             "The entries of each weight are put in random order, from the head down to the inputs; "
@@ -132,3 +128,17 @@ def _drawn(lines: dict[str, dict[str, Estimate]]) -> dict[str, Any]:
         "down to": list(lines),
         "τ": {m: [found[m].to_json() for found in lines.values()] for m in methods},
     }
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="randomisation",
+    title="Weights drawn anew",
+    question="Does an explanation change when the weights of the model are drawn anew?",
+    place=7,
+    chart="randomisation",
+    most=200,
+    is_slow=True,
+    is_per_ranking=True,
+)

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.finding import Audit, Border, Finding, Measure, frame
 from heedful.audits.tables import histogram, of_several_units, percent
 from heedful.importance import Importance
 from heedful.models.huggingface.pieces import FIRST
@@ -23,7 +23,6 @@ from heedful.models.verbs import AttentiveModel
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap, means
 
-QUESTION = "Do the units that attention shows say the decision by themselves?"
 UNITS_AT_ONCE = 64
 """Sentences of a document taken out at once; words are read from a list without repeats."""
 
@@ -88,7 +87,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
-        return Finding("read-alone", QUESTION, nothing, (), "measures", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     names = [str(name) for name in rows["instance"]]
     table = rows[["attended", "any_unit", "top", "text"]].to_numpy(dtype=np.float64)
     attended, any_unit, top, text = means(table, names)
@@ -98,9 +97,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         f"any unit {percent(any_unit)}, and the whole text {percent(text)}."
     )
     name = "probability of the decision, read alone"
-    return Finding(
-        audit="read-alone",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=answer,
         measures=(
             Measure("told by attended units", told),
@@ -109,7 +106,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
             Measure(name, top, "top unit"),
             Measure(name, text, "whole text"),
         ),
-        chart="measures",
         drawn={"attended": histogram(table[:, 0])},
         notes=notes,
     )
@@ -137,3 +133,24 @@ def beyond_any(
         return found
 
     return bootstrap(share, names, method="bca")
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="read-alone",
+    title="Units read alone",
+    question="Do the units that attention shows say the decision by themselves?",
+    place=8,
+    border=Border(
+        "told",
+        "read-alone",
+        "told by attended units",
+        "",
+        "The attended units say the decision themselves",
+        contradicts=0.2,
+        supports=0.25,
+        sentence="Read alone, attended units go {value} of the way from what any unit says of the "
+        "decision to what the whole text says.",
+    ),
+)

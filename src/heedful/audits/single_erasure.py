@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.audits.finding import Finding, Measure
-from heedful.audits.tables import counted, histogram, per_ranking, percent, wide
+from heedful.audits.finding import Audit, Finding, Measure
+from heedful.audits.tables import histogram, of_several_units, per_ranking, percent, wide
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, ranked, without_each
@@ -18,9 +18,6 @@ from heedful.statistics.divergence import js_divergence
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import mean, paired, proportion, sign_test
 
-QUESTION = (
-    "Does erasing the most important unit change the decision more often than erasing another one?"
-)
 POINTS = 1_000
 """At most so many points are drawn."""
 CELLS = ("both", "only top", "only random", "neither")
@@ -129,16 +126,10 @@ def contingency(rows: pd.DataFrame, ranking: str, legacy_random: bool = False) -
 
 def summarise(rows: pd.DataFrame, legacy_random: bool = False) -> Finding:
     """The finding over all rows; `legacy_random` takes the published rule for the random unit."""
-    all_instances = int(rows["instance"].nunique()) if len(rows) else 0
-    rows = rows[rows["units"] > 1] if len(rows) else rows
-    left_out = counted(
-        all_instances - (int(rows["instance"].nunique()) if len(rows) else 0),
-        all_instances,
-        "have one unit and are left out.",
-    )
+    rows, left_out = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
-        return Finding("single-erasure", QUESTION, nothing, (), "single_erasure", {}, left_out)
+        return AUDIT.finding(nothing, notes=left_out)
     change, weight = (
         wide(rows, _rule(column, legacy_random)) for column in ("delta_js", "delta_attention")
     )
@@ -162,12 +153,9 @@ def summarise(rows: pd.DataFrame, legacy_random: bool = False) -> Finding:
     if legacy_random:
         left_out += ("The other unit was drawn by the published rule: positions 1 to n-1.",)
     shown = "attention" if "attention" in tables else change.rankings[0]
-    return Finding(
-        audit="single-erasure",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(shown, tables[shown]),
         measures=tuple(measures),
-        chart="single_erasure",
         drawn=_drawn(shown, change[shown], weight[shown], tables),
         notes=left_out,
     )
@@ -215,3 +203,15 @@ def _drawn(
         "delta_attention where ΔJS < 0": histogram(weight[change < 0], bins=50),
         "contingency": {name: table._asdict() for name, table in tables.items()},
     }
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="single-erasure",
+    title="Erasing one unit",
+    question="Does erasing the most important unit change the decision more often "
+    "than erasing another one?",
+    place=3,
+    chart="single_erasure",
+)

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from heedful.audits.finding import Finding, Measure, frame
+from heedful.audits.finding import Audit, Border, Finding, Measure, frame
 from heedful.audits.tables import counted, histogram, percent
 from heedful.importance import Importance
 from heedful.models.edits import Permute, uniform
@@ -25,7 +25,6 @@ from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap, mean, proportion
 from heedful.statistics.scores import score_differences, score_estimates
 
-QUESTION = "Would the model decide the same with its attention flattened or shuffled?"
 DRAWS = 100
 CHUNK = 20
 """Permutations weighed at once; fixed, because each chunk has its own key."""
@@ -125,7 +124,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows: F1 and accuracy where labels are known, changes everywhere."""
     if not len(rows):
         nothing = "Nothing could be measured: there are no documents."
-        return Finding("substitution", QUESTION, nothing, (), "substitution")
+        return AUDIT.finding(nothing)
     names = [str(name) for name in rows["instance"]]
     decision = rows["decision"].to_numpy()
     changed = {
@@ -162,15 +161,21 @@ def summarise(rows: pd.DataFrame) -> Finding:
             )
             for source in ("exact", "sampled")
         ]
-    return Finding(
-        audit="substitution",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(changed, can_flip, scored),
         measures=tuple(measures),
-        chart="substitution",
         drawn=_drawn(rows, changed, scored),
         notes=_notes(rows),
     )
+
+
+def decisions(rows: pd.DataFrame) -> dict[str, Int[np.ndarray, "draw instance"]]:
+    """What was decided under the trained, the uniform and each permuted attention."""
+    return {
+        "trained": rows["decision"].to_numpy(dtype=np.int64)[None],
+        "uniform": rows["uniform"].to_numpy(dtype=np.int64)[None],
+        "permuted": np.stack(list(rows["permuted"])).astype(np.int64).T,
+    }
 
 
 def against_chance(
@@ -238,13 +243,8 @@ def _scores(rows: pd.DataFrame, names: list[str]) -> dict[str, dict[str, Estimat
     if not (gold >= 0).any():
         return {}
     classes = [str(name) for name in rows["classes"].iloc[0]]
-    permuted = np.stack(list(rows["permuted"])).astype(np.int64).T
-    predicted = {
-        "trained": rows["decision"].to_numpy(dtype=np.int64)[None],
-        "uniform": rows["uniform"].to_numpy(dtype=np.int64)[None],
-        "permuted": permuted,
-        "permuted, one draw": permuted[:1],
-    }
+    predicted = decisions(rows)
+    predicted["permuted, one draw"] = predicted["permuted"][:1]
     found = {
         edit: score_estimates(drawn, gold, classes, names) for edit, drawn in predicted.items()
     }
@@ -315,3 +315,25 @@ def _notes(rows: pd.DataFrame) -> tuple[str, ...]:
             "change is a lower bound.",
         )
     return notes
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="substitution",
+    title="Uniform and shuffled attention",
+    question="Would the model decide the same with its attention flattened or shuffled?",
+    place=1,
+    chart="substitution",
+    border=Border(
+        "reliance",
+        "substitution",
+        "decisions changed, against chance",
+        "permuted",
+        "The decision depends on where attention lies",
+        contradicts=0.25,
+        supports=0.75,
+        sentence="Shuffling attention changes {value} as many decisions as drawing them anew "
+        "would.",
+    ),
+)

@@ -49,10 +49,6 @@ class Wide:
     def __contains__(self, ranking: str) -> bool:
         return ranking in self.table.columns
 
-    def filled(self, value: float) -> "Wide":
-        """The same with undefined numbers set to a value."""
-        return Wide(self.table.fillna(value))
-
     def means(self) -> dict[str, Estimate]:
         """The mean of each ranking with its interval, all from one resampling."""
         found = means(self.table.to_numpy(dtype=np.float64), self.names)
@@ -62,8 +58,9 @@ class Wide:
         """The mean paired difference of every other ranking to one of them, by `a - b`."""
         if baseline not in self:
             return {}
+        names = self.names
         return {
-            f"{ranking} - {baseline}": paired(self[ranking], self[baseline], self.names)
+            f"{ranking} - {baseline}": paired(self[ranking], self[baseline], names)
             for ranking in self.rankings
             if ranking != baseline
         }
@@ -71,7 +68,7 @@ class Wide:
 
 def wide(rows: pd.DataFrame, column: str) -> Wide:
     """One column of per-ranking rows, laid out by instance and ranking."""
-    order = list(dict.fromkeys(rows["ranking"]))
+    order = list(rows["ranking"].unique())
     table = rows.pivot(index="instance", columns="ranking", values=column)[order]
     return Wide(table.astype(np.float64))
 

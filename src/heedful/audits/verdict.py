@@ -2,7 +2,7 @@
 
 Two tests, each on one measure, and a veto. Where their borders lie was fitted to models whose right
 answer is known by construction (`heedful calibrate`, docs/calibration.md) and is read from
-`calibration.json` beside this module; without that file the borders below hold and the verdict is
+`calibration.json` beside this module; without that file those of the audits hold and the verdict is
 provisional.
 """
 
@@ -15,81 +15,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from heedful.audits.finding import Finding
+from heedful.audits.finding import Border, Finding, Outcome
 from heedful.audits.ranking import Ranking, rank
+from heedful.audits.registry import AUDITS
 from heedful.runs.atomic import read_json
 from heedful.statistics.estimates import Estimate
 
 Word = Literal["yes", "partly", "no", "cannot tell"]
-Outcome = Literal["supports", "mixed", "contradicts", "unknown"]
 
 FEWEST_DOCUMENTS = 100
 """With fewer documents intervals are too wide, and too often wrong, for a verdict."""
 CALIBRATION = Path(__file__).with_name("calibration.json")
 
 
-@dataclass(frozen=True)
-class Border:
-    """Where a measure stops contradicting the claim and where it starts supporting it."""
-
-    key: str
-    """What the calibration calls it."""
-    audit: str
-    measure: str
-    method: str
-    name: str
-    contradicts: float
-    supports: float
-    sentence: str
-    """What the measure says, with {value} in it."""
-    is_veto: bool = False
-    """Whether it can only speak against: where a text says things twice, no deletion costs much."""
-
-    def outcome(self, estimate: Estimate | None) -> Outcome:
-        """Supports or contradicts when the whole interval lies on that side; else mixed."""
-        if estimate is None or math.isnan(estimate.value) or math.isnan(estimate.low):
-            return "unknown"
-        if estimate.side(self.supports) == "above":
-            return "supports"
-        return "contradicts" if estimate.side(self.contradicts) == "below" else "mixed"
-
-
-BORDERS = (
-    Border(
-        "reliance",
-        "substitution",
-        "decisions changed, against chance",
-        "permuted",
-        "The decision depends on where attention lies",
-        contradicts=0.25,
-        supports=0.75,
-        sentence="Shuffling attention changes {value} as many decisions as drawing them anew "
-        "would.",
-    ),
-    Border(
-        "told",
-        "read-alone",
-        "told by attended units",
-        "",
-        "The attended units say the decision themselves",
-        contradicts=0.2,
-        supports=0.25,
-        sentence="Read alone, attended units go {value} of the way from what any unit says of the "
-        "decision to what the whole text says.",
-    ),
-    Border(
-        "deletion",
-        "deletion",
-        "cost of one deletion",
-        "attention - random",
-        "Deleting an attended unit hurts at least as much as deleting any",
-        contradicts=0.0,
-        supports=0.0,
-        sentence="Deleting one unit drawn by attention takes {value} of probability from the "
-        "decision beyond what deleting one drawn at random takes.",
-        is_veto=True,
-    ),
+BORDERS = tuple(
+    sorted((audit.border for audit in AUDITS.values() if audit.border), key=lambda b: b.is_veto)
 )
+"""Those of the audits that enter the verdict: tests first, vetoes last."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from heedful.audits.finding import Finding, Measure
+from heedful.audits.finding import Audit, Finding, Measure
 from heedful.audits.tables import Wide, of_several_units, per_ranking, percent, wide
 from heedful.importance import Importance
 from heedful.models.reading import Reading
@@ -29,7 +29,6 @@ from heedful.models.verbs import AttentiveModel
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps
 
-QUESTION = "Does the unit that an explanation puts first speak for the decision as it claims?"
 NOTHING = 1e-6
 """A change of probability below this is rounding: the unit speaks neither for nor against."""
 
@@ -78,7 +77,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     rows, notes = of_several_units(rows)
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
-        return Finding("violation", QUESTION, nothing, (), "violation", {}, notes)
+        return AUDIT.finding(nothing, notes=notes)
     violated, claim, effect = (wide(rows, column) for column in ("violated", "claim", "effect"))
     as_claimed = Wide(claim.table * effect.table)
     found = violated.means()
@@ -90,12 +89,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
     measures += [
         Measure("effect as claimed", e, m) for m, e in (told | as_claimed.minus("random")).items()
     ]
-    return Finding(
-        audit="violation",
-        question=QUESTION,
+    return AUDIT.finding(
         answer=_answer(found, beside),
         measures=tuple(measures),
-        chart="violation",
         drawn={"methods": violated.rankings}
         | {"violations": _bars(found), "effect as claimed": _bars(told)}
         | {"chance": [e.to_json()["value"] for e in chance.values()]},
@@ -148,3 +144,15 @@ def _answer(found: dict[str, Estimate], beside: dict[str, Estimate]) -> str:
 
 def _bars(estimates: dict[str, Estimate]) -> Sequence[dict[str, Any]]:
     return [estimate.to_json() for estimate in estimates.values()]
+
+
+AUDIT = Audit(
+    rows,
+    summarise,
+    name="violation",
+    title="Claims belied",
+    question="Does the unit that an explanation puts first speak for the decision as it claims?",
+    place=6,
+    chart="violation",
+    is_per_ranking=True,
+)

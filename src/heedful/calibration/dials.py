@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from heedful.report.drawing import (
     ACCENT,
@@ -16,6 +15,7 @@ from heedful.report.drawing import (
     SOFT,
     WARM,
     WIDTH,
+    PageFigure,
     page_style,
     plain_text,
     standalone,
@@ -50,7 +50,7 @@ def draw_dials(models: Sequence[Dialled], measures: Mapping[str, Any]) -> str:
     """
     lines = -(-len(measures) // COLUMNS)
     with page_style("chart-dials"):
-        figure = Figure(figsize=(WIDTH / 72, lines * PANEL / 72 + 0.45), layout="constrained")
+        figure = PageFigure(figsize=(WIDTH / 72, lines * PANEL / 72 + 0.45), layout="constrained")
         panels = figure.subplots(lines, COLUMNS, squeeze=False)
         for axes, (key, measure) in zip(panels.flat, measures.items(), strict=False):
             _panel(axes, models, key)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import torch
 
 from heedful.audits import AUDITS, adversary, input_erasure
-from heedful.audits.finding import Finding
+from heedful.audits.examination import Portion, examine, readings
+from heedful.audits.finding import Audit, Finding, RowsOf
 from heedful.audits.randomisation import KEPT
 from heedful.audits.ranking import FAITHFULNESS
 from heedful.audits.verdict import BORDERS
 from heedful.calibration.constructions import ConstructedModel, construct
-from heedful.corpora.batches import batches
 from heedful.corpora.encoded import EncodedCorpus
-from heedful.importance import Importance, explain
 from heedful.jobs.subject import Decider
-from heedful.models import Reading, read
 
 METHODS = ("random", "attention", "leave-one-out")
-BATCH = 64
+READ = Portion(64, None)
 
 
 class Headline(NamedTuple):
@@ -58,12 +55,8 @@ OF_EXPLANATIONS: dict[str, Headline] = {
 }
 """Audits that set explanations side by side, asked about attention; no verdict rests on them."""
 MEASURES = OF_ATTENTION | OF_EXPLANATIONS
-SLOW = {"adversary": 64, "randomisation": 64}
-"""Audits that get only the so many shortest documents of each model."""
-LEFT_OUT = {"alignment": "it is for translators; of a classifier it would repeat `evidence`"}
-"""Audits that no constructed model is given, and why."""
-
-Rows = Callable[[Decider, Reading, Importance, int], pd.DataFrame]
+FEW = 64
+"""Slow audits get only the so many shortest documents of each model."""
 
 
 def measure(
@@ -73,9 +66,8 @@ def measure(
     started = time.process_time()
     known = construct(setting, documents)
     model = known.model.to(device)
-    names = [name for name in AUDITS if name not in {*LEFT_OUT, "violation", "randomisation"}]
-    findings = _findings(model, known.corpus, setting.seed, device, names)
-    accuracy, evidence = _deciding(model, known.corpus, setting.seed, device)
+    findings = _findings(model, known.corpus, setting.seed, device, OF_ATTENTION)
+    accuracy, evidence = _deciding(model, known.corpus, device)
     return {
         "name": setting.name,
         "construction": setting.construction,
@@ -97,8 +89,8 @@ def measure_explanations(
     """The estimates of the audits that set explanations side by side, on the same model."""
     started = time.process_time()
     known = construct(setting, documents)
-    names = dict.fromkeys(headline.audit for headline in OF_EXPLANATIONS.values())
-    findings = _findings(known.model.to(device), known.corpus, setting.seed, device, names)
+    model = known.model.to(device)
+    findings = _findings(model, known.corpus, setting.seed, device, OF_EXPLANATIONS)
     return {
         "estimates": _estimates(findings, OF_EXPLANATIONS),
         "cpu_seconds": round(time.process_time() - started, 3),
@@ -116,19 +108,12 @@ def _estimates(
     return {name: estimate.to_json() for name, estimate in found.items() if estimate is not None}
 
 
-def _readings(
-    model: Decider, corpus: EncodedCorpus, device: torch.device | str
-) -> Iterator[Reading]:
-    for batch in batches(corpus.splits["test"], BATCH):
-        yield read(model, batch.to(device))
-
-
 def _deciding(
-    model: Decider, corpus: EncodedCorpus, seed: int, device: torch.device | str
+    model: Decider, corpus: EncodedCorpus, device: torch.device | str
 ) -> tuple[float, float]:
     """Accuracy, and attention on the evidence."""
     right, on_evidence = [], []
-    for reading in _readings(model, corpus, device):
+    for reading in readings(model, corpus.splits["test"], device, READ):
         assert reading.evidence is not None
         right.append((reading.decision == reading.labels).cpu().numpy())
         on_evidence.append((reading.attention * reading.evidence).sum(-1).cpu().numpy())
@@ -140,34 +125,36 @@ def _findings(
     corpus: EncodedCorpus,
     seed: int,
     device: torch.device | str,
-    audits: Collection[str],
+    headlines: Mapping[str, Headline],
 ) -> dict[str, Finding]:
-    """The findings of some audits."""
-    rows: dict[str, list[pd.DataFrame]] = {name: [] for name in audits}
-    for reading in _readings(model, corpus, device):
-        importance = explain(model, reading, METHODS, seed)
-        for name in audits:
-            if name not in SLOW or sum(map(len, rows[name])) < SLOW[name]:
-                given = _two(importance) if name in BY_TWO else importance
-                rows[name].append(_rows(name)(model, reading, given, seed))
-    tables = {name: pd.concat(parts, ignore_index=True) for name, parts in rows.items()}
+    """The findings of the audits that the headlines speak for."""
+    audits = {headline.audit: AUDITS[headline.audit] for headline in headlines.values()}
+    documents = corpus.splits["test"]
+    shortest = np.argsort(documents.lengths, kind="stable")
+    tables = examine(
+        model,
+        documents,
+        {name: _rows(audit) for name, audit in audits.items()},
+        METHODS,
+        seed=seed,
+        device=device,
+        among={name: shortest[:FEW] for name, audit in audits.items() if audit.is_slow},
+        at_once=READ,
+    )
     if "substitution" in tables:
         tables["substitution"]["label"] = -1  # F1 under each attention is not needed here
-    return {name: AUDITS[name].summarise(table) for name, table in tables.items()}
+    return {name: audits[name].summarise(table) for name, table in tables.items()}
 
 
-BY_TWO = ("input-erasure", "violation", "randomisation")
-"""Audits that read the documents again for every ranking."""
-
-
-def _two(importance: Importance) -> Importance:
-    return {name: importance[name] for name in ("random", "attention")}
-
-
-def _rows(audit: str) -> Rows:
+def _rows(audit: Audit) -> RowsOf:
     """What an audit does with a batch, without the parts that cost much and are not needed here."""
-    cheaper: dict[str, Rows] = {
+    cheaper: dict[str, RowsOf] = {
         "input-erasure": partial(input_erasure.rows, modes=("removed",)),
         "adversary": partial(adversary.rows, searched=0.0),
     }
-    return cheaper.get(audit, AUDITS[audit].rows)
+    rows = cheaper.get(audit.name, audit.rows)
+    if not audit.is_per_ranking:
+        return rows
+    return lambda model, reading, importance, seed: rows(
+        model, reading, {name: importance[name] for name in ("random", "attention")}, seed
+    )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from heedful.corpora.batches import Batch, batches
@@ -17,6 +17,7 @@ from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.huggingface.pieces import framed
 from heedful.models.transformer import TransformerClassifier
 from heedful.runs.randomness import numpy_generator, seeded
+from heedful.training.optimisers import descend
 
 Trainable = AttentionClassifier | TransformerClassifier | PretrainedClassifier
 
@@ -87,8 +88,5 @@ def fit_hiding(
                 loss = functional.cross_entropy(found.logits, batch.labels)
                 if strength:
                     loss = loss + strength * hiding(found)
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(free, 5.0)
-                optimiser.step()
+                descend(optimiser, loss, clip_norm=5.0)
     model.eval()

@@ -20,8 +20,8 @@ from heedful.models.saved import build as build_model
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from heedful.runs.randomness import seeded
+from heedful.training import fit
 from heedful.training.config import TrainConfig
-from heedful.training.loop import fit
 
 TRANSFORMERS = ("transformer", "bert", "gpt2")
 """Recipes beside those of `models.recipe`: our own Transformer, and two of `transformers`."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+import heedful
 from heedful.cli.options import (
     AsJson,
     Config,
@@ -17,6 +17,7 @@ from heedful.cli.options import (
     Device,
     LabelColumn,
     Long,
+    Options,
     Out,
     Quick,
     RemoteCode,
@@ -26,14 +27,10 @@ from heedful.cli.options import (
     SplitColumn,
     TextColumn,
     Vectors,
-    for_run,
-    for_transformer,
-    open_to_train,
-    place,
     print_json,
     settings_named,
-    source_named,
 )
+from heedful.cli.subject import subject_of
 from heedful.errors import InputError
 
 
@@ -68,47 +65,38 @@ def audit(
     json: AsJson = False,
 ) -> None:
     """Audit a model's attention: verdict, numbers, pictures, one page."""
-    from heedful.jobs import audit as audit_job
-    from heedful.jobs import load
-    from heedful.models.huggingface import is_transformer
+    from heedful.jobs.subject import is_trained
 
-    columns, source = (text, label, split), None
-    audited: Any = model
-    is_pretrained = is_transformer(model)
-    if is_pretrained or Path(model).exists():
+    if is_trained(model):
         for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):
             if given:
                 raise InputError(f"{model} is trained already; {name} is for training.")
-    if is_pretrained:
-        audited = load(model, device, site=site, long=long, allows_remote_code=trust_remote_code)
-        places = (corpus, data, columns, data_root, seed, out, text2)
-        opened, out = for_transformer(audited, *places)
-    elif Path(model).exists():
-        opened, out = for_run(Path(model), corpus, data, columns, data_root, seed, out, text2)
-    else:
-        source = source_named(corpus, data, columns, data_root, seed, quick, text2)
-        opened = open_to_train(source)
-        out = out or place(model, source.name, seed, quick)
-    result = audit_job(
-        audited,
-        opened,
-        out,
+    options = Options(
+        corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
+        data_root=data_root, seed=seed, out=out, quick=quick, device=device, site=site, long=long,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
+    subject = subject_of(model, options)
+    result = heedful.audit(
+        subject.model,
+        subject.documents,
+        subject.place,
         settings=settings_named(config, quick),
         vectors=vectors,
         documents=documents,
         seed=seed,
         device=device,
         is_deterministic=deterministic,
-        source=source,
-        site=site,
+        run=subject.run,
+        source=subject.source,
         show=True,
     )
     if json:
-        return print_json(result.to_json())
-    from heedful.report.console import print_verdict
-    from heedful.report.quality import in_words
+        print_json(result.to_json())
+    else:
+        from heedful.report.console import print_verdict
+        from heedful.report.quality import in_words
 
-    said = in_words(result.quality)
-    page = str(result.report)
-    print_verdict(result.verdict.to_json(), result.documents, page, said, result.outside)
-    return None
+        said = in_words(result.quality)
+        page = str(result.report)
+        print_verdict(result.verdict.to_json(), result.documents, page, said, result.outside)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import heedful
 from heedful.cli.options import AsJson, Device, tell
 
 
@@ -20,7 +21,5 @@ def calibrate(
     json: AsJson = False,
 ) -> None:
     """Test the verdict on models whose right answer is known."""
-    from heedful.calibration.calibrate import calibrate as calibrate_job
-
-    done = calibrate_job(out, scale=scale, seeds=seeds, device=device, show=True)
+    done = heedful.calibrate(out, scale=scale, seeds=seeds, device=device, show=True)
     tell(done, json)

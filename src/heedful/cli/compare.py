@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import heedful
 from heedful.cli.options import AsJson, tell
 
 
@@ -18,7 +19,5 @@ def compare(
     json: AsJson = False,
 ) -> None:
     """Put the verdicts of several runs side by side in one page."""
-    from heedful.jobs.compare import compare as compare_job
-
-    done = compare_job(runs, out)
+    done = heedful.compare(runs, out)
     tell(done, json)

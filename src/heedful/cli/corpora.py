@@ -12,6 +12,6 @@ def corpora(data_root: DataRoot = None, json: AsJson = False) -> None:
 
     rows = available(data_root)
     if json:
-        return print_json(rows)
-    print_corpora(rows)
-    return None
+        print_json(rows)
+    else:
+        print_corpora(rows)

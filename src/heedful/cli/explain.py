@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import AsJson, Device, Long, RemoteCode, Seed, Site, print_json
+import heedful
+from heedful.cli.options import AsJson, Device, Long, Options, RemoteCode, Seed, Site, print_json
 
 
 def explain(
@@ -31,15 +32,11 @@ def explain(
     json: AsJson = False,
 ) -> None:
     """Show which words of a text mattered, by every method."""
-    from heedful.jobs import explain as explain_job
-    from heedful.jobs import load
-    from heedful.jobs.subject import deciding
-
-    opened = load(model, device, site=site, long=long, allows_remote_code=trust_remote_code)
-    found = explain_job(deciding(opened), text, method or None, seed=seed, second=text2)
+    options = Options(device=device, site=site, long=long, trust_remote_code=trust_remote_code)
+    found = heedful.explain(options.decider(model), text, method or None, seed=seed, second=text2)
     if json:
-        return print_json(found.to_json())
-    from heedful.report.console import print_explanation
+        print_json(found.to_json())
+    else:
+        from heedful.report.console import print_explanation
 
-    print_explanation(found.to_json())
-    return None
+        print_explanation(found.to_json())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,14 +13,14 @@ from heedful.cli.options import (
     DataRoot,
     Device,
     LabelColumn,
+    Options,
     Out,
     Seed,
     SplitColumn,
     TextColumn,
-    for_run,
-    for_transformer,
     tell,
 )
+from heedful.cli.subject import trained
 
 
 def lexicon(
@@ -52,20 +51,18 @@ def lexicon(
 ) -> None:
     """Lay what people feel about words beside the importance they get."""
     from heedful.jobs.lexicon import rate
-    from heedful.models.huggingface import is_transformer, open_classifier
 
-    named = corpus, data, (text, label, split), data_root, seed, out
-    rated: Any = model
-    if is_transformer(model):
-        rated = open_classifier(model)
-        opened, place = for_transformer(rated, *named)
-    else:
-        opened, place = for_run(Path(model), *named)
+    options = Options(
+        corpus=corpus, data=data, text=text, label=label, split=split,
+        data_root=data_root, seed=seed, out=out, device=device,
+    )  # fmt: skip
+    subject = trained(model, options)
     found = rate(
-        rated,
-        opened,
+        subject.model,
+        subject.documents,
         lexicon,
-        place,
+        subject.place,
+        run=subject.run,
         method=method,
         has_lemmas=lemmas,
         data_root=data_root,

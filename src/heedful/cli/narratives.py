@@ -27,8 +27,8 @@ def narratives(
     json: AsJson = False,
 ) -> None:
     """Train a Transformer to follow ratings over time, and trace its attention to the words."""
-    from heedful.jobs import read_settings
     from heedful.jobs.narratives import PRESET, trace_narratives, train_narrator
+    from heedful.jobs.settings import read_settings
     from heedful.training.presets import PRESETS
 
     usual = PRESETS[PRESET].train

@@ -29,6 +29,6 @@ def report(
     with folder.locked():
         page = render(folder.path)
     if json:
-        return print_json({"report": str(page)})
-    typer.echo(f"The page: {page}")
-    return None
+        print_json({"report": str(page)})
+    else:
+        typer.echo(f"The page: {page}")

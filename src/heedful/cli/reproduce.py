@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import heedful
 from heedful.cli.options import AsJson, DataRoot, Device, parts, tell
 from heedful.studies import STUDIES
 
@@ -32,9 +33,7 @@ def reproduce(
     json: AsJson = False,
 ) -> None:
     """Rebuild the tables, figures and claims of a study."""
-    from heedful.studies import reproduce as reproduce_job
-
-    done = reproduce_job(
+    done = heedful.reproduce(
         study,
         only=parts(only),
         scale=scale,

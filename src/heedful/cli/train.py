@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import heedful
 from heedful.cli.options import (
     AsJson,
     Config,
@@ -17,6 +21,7 @@ from heedful.cli.options import (
     Deterministic,
     Device,
     LabelColumn,
+    Options,
     Out,
     Quick,
     RemoteCode,
@@ -25,15 +30,15 @@ from heedful.cli.options import (
     SplitColumn,
     TextColumn,
     Vectors,
-    named_model,
-    open_to_train,
-    place,
     print_json,
     settings_named,
-    source_named,
+    tell,
 )
-from heedful.cli.remedy import refuse_beside_from, sweep
+from heedful.cli.subject import documents_of, to_train
 from heedful.errors import InputError
+
+if TYPE_CHECKING:
+    from heedful.jobs.strengths import Remedy
 
 
 def train(
@@ -83,51 +88,120 @@ def train(
 ) -> None:
     """Train a model and keep it in a run folder."""
     if run is not None:
-        refuse_beside_from(
+        _refuse_beside_from(
             {"--corpus": corpus, "--data": data, "--text": text, "--text2": text2, "--label": label}
             | {"--split": split, "--seed": seed, "--quick": quick, "--watch": watch}
             | {"--deterministic": deterministic, "--data-root": data_root}
             | {"--trust-remote-code": trust_remote_code}
         )
-        return sweep(run, recipe, objective or "tying", limit, config, vectors, out, device, json)
+        if recipe:
+            raise InputError("--from takes its recipe from the run; leave the recipe out.")
+        options = Options(out=out, device=device)
+        return tell(_remedy(run, objective or "tying", limit, config, vectors, options), json)
     if limit is not None:
         raise InputError("--limit is for --from RUN: it bounds what a strength may cost there.")
     if not recipe:
         raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
-    from heedful.jobs import train as train_job
     from heedful.jobs.fine_tune import objective_of
     from heedful.models.huggingface import is_transformer
     from heedful.runs import RunFolder
 
     is_tuned = is_transformer(recipe)
-    model = named_model(recipe, objective, is_tuned)
+    title = _title(recipe, objective, is_tuned)
     if text2 is not None and not is_tuned:
         raise InputError(f"--text2 is for models of transformers; {recipe} reads one text.")
-    source = source_named(corpus, data, (text, label, split), data_root, seed, quick, text2)
-    opened = open_to_train(source)
-    out = out or place(model, source.name, seed, quick)
-    train_job(
+    options = Options(
+        corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
+        data_root=data_root, seed=seed, out=out, quick=quick,
+    )  # fmt: skip
+    subject = to_train(recipe, title, options)
+    heedful.train(
         recipe,
-        opened,
-        out,
+        subject.documents,
+        subject.place,
         settings=settings_named(config, quick, is_tuned),
         vectors=vectors,
         seed=seed,
         device=device,
         is_deterministic=deterministic,
-        source=source,
+        source=subject.source,
         show=True,
         watch=watch,
         penalties=objective_of(objective),
         allows_remote_code=trust_remote_code,
     )
-    record = RunFolder.open(out).record
+    record, place = RunFolder.open(subject.place).record, str(subject.place)
     test, chosen = record.get("test") or {}, record["configuration"]["train"]["select"]
     if json:
-        return print_json({"folder": str(out), "test": test, "best_dev": record["best_dev"]})
-    typer.echo(
-        f"Trained {model} on {opened.name}: dev {chosen} {abs(record['best_dev']):.3f}", nl=False
-    )
-    typer.echo(f", test accuracy {test['accuracy']:.3f}" if test else "")
-    typer.echo(f"The run: {out}\nNext: heedful audit {quote(str(out))}")
+        return print_json({"folder": place, "test": test, "best_dev": record["best_dev"]})
+    scored = f"dev {chosen} {abs(record['best_dev']):.3f}"
+    scored += f", test accuracy {test['accuracy']:.3f}" if test else ""
+    typer.echo(f"Trained {title} on {subject.documents.name}: {scored}")
+    typer.echo(f"The run: {place}\nNext: heedful audit {quote(place)}")
     return None
+
+
+def _title(recipe: str, objective: str, is_tuned: bool) -> str:
+    """What a model in training is called; an objective beside a recipe is refused."""
+    if not is_tuned and objective:
+        from heedful.jobs.remedy import OBJECTIVES, swept
+
+        key, strengths = swept(objective)
+        strength = (*strengths, OBJECTIVES[key][1][2])[0]
+        raise InputError(
+            f"A recipe says its own objective; write {recipe}+{key}:{strength:g}, or name a run by "
+            "--from."
+        )
+    name = Path(recipe.removeprefix("hf:")).name if is_tuned else recipe
+    return f"{name}+{objective}" if objective else name
+
+
+def _refuse_beside_from(given: Mapping[str, object]) -> None:
+    """Raises where an option was given that a sweep takes from the run."""
+    # The folder of corpora that the environment names for all commands was not given to this one.
+    set_for_all = os.environ.get("HEEDFUL_DATA")
+    ambient = {"--data-root": Path(set_for_all)} if set_for_all else {}
+    named = [option for option, value in given.items() if value and value != ambient.get(option)]
+    if named:
+        raise InputError(
+            f"--from takes documents, seed and training from the run; leave {', '.join(named)} out."
+        )
+
+
+def _remedy(
+    run: Path,
+    objective: str,
+    limit: float | None,
+    config: Path | None,
+    vectors: Path | None,
+    options: Options,
+) -> Remedy:
+    """The best strength of an objective, swept on the run's own dev documents."""
+    from heedful.jobs.remedy import source_again, swept
+    from heedful.jobs.settings import Settings
+    from heedful.jobs.strengths import LIMIT, refuse_limit
+    from heedful.models.recipe import typed
+
+    settings = settings_named(config, quick=False)
+    if settings != Settings(penalties=settings.penalties):
+        raise InputError(
+            f"--from takes sizes, training and words from the run; leave all but [penalties] out "
+            f"of {config}."
+        )
+    name, strengths = swept(objective)
+    allowed = LIMIT if limit is None else limit
+    refuse_limit(allowed)  # before documents are opened, which may take a while
+    folder = f"{run.name}-{re.sub('[:,]+', '-', objective)}"
+    folder += "" if allowed == LIMIT else f"-limit-{typed(allowed)}"
+    return heedful.remedy(
+        run,
+        documents_of(source_again(run)),
+        options.out or run.with_name(folder),
+        objective=name,
+        strengths=strengths,
+        limit=allowed,
+        reductions=settings.penalties,
+        vectors=vectors,
+        device=options.device,
+        show=True,
+    )

@@ -20,6 +20,7 @@ from heedful.corpora.pieces import PieceTokeniser, bleu, encode_parallel
 from heedful.corpora.planted import planted
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.prepared import load_prepared, prepare
+from heedful.corpora.redrawing import redrawn
 from heedful.corpora.sentences import sentence_numbers
 from heedful.corpora.splits import keyed_split
 from heedful.corpora.synthetic import synthetic
@@ -69,6 +70,7 @@ __all__ = [
     "read_pairs",
     "read_texts",
     "recipe_of",
+    "redrawn",
     "sentence_numbers",
     "synthetic",
     "tokenise",

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +105,7 @@ def label_of(evidence: Sequence[str], classes: int = 2) -> int:
     return sum(score(evidence) > bound for bound in BOUNDS[classes])
 
 
+@cache
 def graded(word: str) -> int:
     """How a word alone would be labelled, 0 (very negative) to 4 (very positive); 2 for most."""
     value = LEXICON.get(word, 0.0)

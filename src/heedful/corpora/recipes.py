@@ -97,6 +97,12 @@ RECIPES: dict[str, dict[str, CorpusRecipe]] = {
             dev_share=0.2,
             seed=1378,
         ),
+        "polarity-whole": CorpusRecipe(
+            "polarity before its draws: words only, fewer than 400, all of train and of test",
+            tokeniser="polarity",
+            shorter_than=400,
+            dev_share=None,
+        ),
         "jw": CorpusRecipe(
             "Jain & Wallace, for faithful: fewer than 400 words, a fifth of test, min_df 10",
             tokeniser="polarity",

@@ -28,12 +28,13 @@ def drawn(encoded: Encoded, rows: Rows, most: int, seed: int) -> Rows:
 
 
 def subset(encoded: Encoded, rows: Rows) -> Encoded:
-    """The documents in these rows alone."""
-    starts, stops = encoded.starts[rows], encoded.starts[rows + 1]
-    where = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
+    """The documents in these rows alone, in the order given."""
+    lengths = encoded.lengths[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    where = np.arange(starts[-1]) + np.repeat(encoded.starts[rows] - starts[:-1], lengths)
     return Encoded(
         ids=encoded.ids[where],
-        starts=np.concatenate([[0], np.cumsum(stops - starts)]),
+        starts=starts,
         labels=encoded.labels[rows],
         sentence=encoded.sentence[where],
         names=tuple(encoded.names[row] for row in rows),

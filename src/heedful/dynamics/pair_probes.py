@@ -28,7 +28,7 @@ from heedful.models.likelihoods import attended, saliency
 from heedful.models.saved_translator import translations
 from heedful.models.translator import Translator
 from heedful.runs.atomic import writing
-from heedful.training.sequences import SequenceMoment
+from heedful.training.loop import Moment
 
 SENTENCES = {"cpu": 64, "cuda": 512}
 """Pairs read together: on a GPU a pass costs its launches, whatever their number."""
@@ -114,7 +114,7 @@ class PairLog:
         self.folder, self.splits, self.pieces = folder, splits, pieces
         self.with_saliency = with_saliency
 
-    def __call__(self, moment: SequenceMoment) -> None:
+    def __call__(self, moment: Moment) -> None:
         """Keeps the moment."""
         for name, split in self.splits.items():
             found = probed_pairs(moment.model, split, moment.device, moment.step)
@@ -124,7 +124,7 @@ class PairLog:
             if self.with_saliency:
                 self._keep_best(name, moment)
 
-    def _keep_best(self, name: str, moment: SequenceMoment) -> None:
+    def _keep_best(self, name: str, moment: Moment) -> None:
         whole = kept_checkpoints(self.folder, name)
         for performance in PERFORMANCES:
             if int(whole.steps[whole.best(performance)]) == moment.step:

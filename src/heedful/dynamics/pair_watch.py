@@ -23,10 +23,10 @@ from heedful.corpora.splits import draw
 from heedful.dynamics.agreement import admitted, agrees_split, concentration
 from heedful.dynamics.cooccurrence import EM, CorpusSide, grid, looked_up, side, translation_table
 from heedful.dynamics.pair_probes import probed_pairs
-from heedful.dynamics.watch import entered, kept_entries
 from heedful.models.saved_translator import translations
 from heedful.models.translator import Translator
-from heedful.training.sequences import SequenceMoment
+from heedful.runs.watched import entered, kept_entries
+from heedful.training.loop import Moment
 
 PAIRS = 100
 """Dev pairs watched: the probe asks about every source position of every word to write."""
@@ -57,7 +57,7 @@ class PairWatch:
         self.pieces, self.folder = PieceTokeniser(corpus.model), folder
         self.entries: list[dict[str, Any]] = kept_entries(folder)
 
-    def __call__(self, moment: SequenceMoment) -> None:
+    def __call__(self, moment: Moment) -> None:
         """Logs the moment."""
         entry: dict[str, Any] = {"step": moment.step}
         entry |= self.agreements(moment.model, moment.device)

@@ -17,18 +17,18 @@ from jaxtyping import Bool, Float, Float32, Int, Shaped
 from torch import Tensor
 
 from heedful.corpora.batches import Batch, collate
+from heedful.corpora.batches import groups as rows_of_batches
 from heedful.corpora.encoded import Encoded
 from heedful.corpora.vocabulary import END, START
 from heedful.dynamics.agreement import starts_of
 from heedful.dynamics.trajectory import Trajectory, keep_checkpoint
 from heedful.models.classifier import AttentionClassifier
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.models.likelihoods import differentiating
 from heedful.models.log_odds import log_odds
 from heedful.models.verbs import evaluating
 from heedful.runs.atomic import writing
 from heedful.training.loop import Moment
-from heedful.training.stack import Stack
-from heedful.training.stacked import StackMoment
 
 TOKENS_AT_ONCE = 65_536
 """Documents × longest document of a batch."""
@@ -40,14 +40,8 @@ def groups(
     encoded: Encoded, most: int = TOKENS_AT_ONCE
 ) -> Iterator[tuple[Int[np.ndarray, "batch"], Batch]]:
     """All documents once, by length, with their row numbers."""
-    order = np.argsort(encoded.lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        longest = np.maximum.accumulate(encoded.lengths[order[start:]])
-        fits = longest * np.arange(1, len(longest) + 1) <= most
-        rows = order[start : start + max(int(fits.sum()), 1)]
+    for rows in rows_of_batches(encoded, len(encoded), max_tokens=most):
         yield rows, collate(encoded, rows)
-        start += len(rows)
 
 
 def probed(
@@ -62,7 +56,7 @@ def probed(
 
 
 def probed_together(
-    stack: Stack, encoded: Encoded, device: torch.device | str = "cpu", step: int = 0
+    stack: ClassifierStack, encoded: Encoded, device: torch.device | str = "cpu", step: int = 0
 ) -> list[Trajectory]:
     """`probed` of every model of a stack, all of them in one pass."""
     with torch.no_grad():
@@ -96,7 +90,9 @@ def _read(
         yield _Seen(rows, attention, _told(said, here), is_right, special, lengths)
 
 
-def _read_together(stack: Stack, encoded: Encoded, device: torch.device | str) -> Iterator[_Seen]:
+def _read_together(
+    stack: ClassifierStack, encoded: Encoded, device: torch.device | str
+) -> Iterator[_Seen]:
     for rows, batch in groups(encoded, TOGETHER // max(len(stack), 4)):
         here = batch.to(device)
         passed = stack.forward(here)
@@ -198,23 +194,6 @@ def saliency(
     return laid.cut(gated).astype(np.float32)
 
 
-def chosen(encoded: Encoded, rows: Int[np.ndarray, "row"]) -> Encoded:
-    """Some documents of a split, in the order given."""
-    lengths = encoded.lengths[rows]
-    starts = starts_of(lengths)
-    place = np.arange(int(lengths.sum())) + np.repeat(encoded.starts[rows] - starts, lengths)
-    documents = encoded.documents
-    return Encoded(
-        ids=encoded.ids[place],
-        starts=np.append(starts, lengths.sum()),
-        labels=encoded.labels[rows],
-        sentence=encoded.sentence[place],
-        names=tuple(encoded.names[row] for row in rows.tolist()),
-        evidence=None if encoded.evidence is None else encoded.evidence[place],
-        documents=None if documents is None else [documents[row] for row in rows.tolist()],
-    )
-
-
 class ProbeLog:
     """An observer that keeps α, β and right answers of some documents at every evaluation.
 
@@ -270,12 +249,12 @@ class ProbeLogs:
         for log in self.logs:
             log.folder.mkdir(parents=True, exist_ok=True)
 
-    def __call__(self, moment: StackMoment) -> None:
+    def __call__(self, moment: Moment) -> None:
         """Keeps the moment of every model."""
         for name, encoded in self.splits.items():
-            found = probed_together(moment.stack, encoded, moment.device, moment.step)
+            found = probed_together(moment.model, encoded, moment.device, moment.step)
             for row, (log, one) in enumerate(zip(self.logs, found, strict=True)):
-                with moment.stack.lent(row) as model:
+                with moment.model.lent(row) as model:
                     log.keep(name, one, model, moment.device)
 
 

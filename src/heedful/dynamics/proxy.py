@@ -25,6 +25,7 @@ from torch.nn import functional
 from heedful.dynamics.cooccurrence import CorpusSide
 from heedful.models.log_odds import log_odds
 from heedful.runs.randomness import numpy_generator, seeded
+from heedful.training.optimisers import descend
 
 PENALTIES = (*(one * 10.0**e for e in range(-5, 4) for one in (1, 5)), 1e4)
 """The 19 strengths C of the logistic regressions."""
@@ -120,10 +121,7 @@ def train_proxy(
         for start in range(0, len(order), config.batch_size):
             rows = order[start : start + config.batch_size]
             wanted = _answers(answers, rows, config, device)
-            loss = _loss(vectors, head, sources, rows, wanted)
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            descend(optimiser, _loss(vectors, head, sources, rows, wanted))
         losses.append(_held_out(vectors, head, *held_out, device))
         if losses[-1] < min(losses[:-1], default=np.inf):
             best = [p.detach().clone() for p in (vectors, *head.parameters())]

@@ -9,7 +9,6 @@ training, between agreement by chance and 1.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +19,20 @@ from torch import Tensor
 
 from heedful.corpora.batches import Batch
 from heedful.corpora.encoded import EncodedCorpus
+from heedful.corpora.samples import subset
 from heedful.corpora.splits import draw
 from heedful.dynamics.agreement import agrees, chance, concentration
 from heedful.dynamics.cooccurrence import CorpusSide
-from heedful.dynamics.probes import chosen, groups
+from heedful.dynamics.probes import groups
 from heedful.dynamics.proxy import Regression, logistic_sweep
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.log_odds import log_odds
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone, read
-from heedful.runs.atomic import write_text
+from heedful.runs.watched import entered, kept_entries
 from heedful.training.loop import Moment
 
-FILE = "watched.jsonl"
 DOCUMENTS = 256
 """Dev documents watched; an eighth where every unit alone needs a pass of its own."""
 PENALTIES = (1.0, 1e2, 1e4)
@@ -52,7 +51,7 @@ class Watch:
         labelled = [np.flatnonzero(part.labels >= 0) for part in (train, dev)]
         if not all(map(len, labelled)):
             raise InputError(f"Watching needs labelled train and dev documents of {corpus.name}.")
-        train, dev = (chosen(part, rows) for part, rows in zip((train, dev), labelled, strict=True))
+        train, dev = (subset(part, rows) for part, rows in zip((train, dev), labelled, strict=True))
         types = len(corpus.vocabulary)
         bags = [CorpusSide(part.ids.astype(np.int64), part.starts, types) for part in (train, dev)]
         self.bag: Regression = logistic_sweep(
@@ -78,7 +77,7 @@ class Watch:
         count = DOCUMENTS if is_linear else DOCUMENTS // 8
         rows = np.array(draw(self.dev.names, count, self.seed))
         parts: list[tuple[np.ndarray, ...]] = []
-        for _, batch in groups(chosen(self.dev, rows)):
+        for _, batch in groups(subset(self.dev, rows)):
             parts.append(self._vectors(model, batch.to(device)))
         attention, probe, bag, lengths = (np.concatenate(part) for part in zip(*parts, strict=True))
         return {
@@ -109,31 +108,3 @@ def _mean_per_unit(
     """The mean over the tokens of each unit: a sentence says what its words say."""
     count = reading.per_unit(torch.ones_like(per_token))
     return reading.per_unit(per_token) / count.clamp_min(1)
-
-
-def entered(
-    entry: dict[str, Any], entries: list[dict[str, Any]], folder: Path | None
-) -> list[dict[str, Any]]:
-    """The entries with one more, kept in the folder where there is one.
-
-    Those of later steps, left by a run that was killed, are dropped.
-    """
-    found = [old for old in entries if old["step"] < entry["step"]] + [entry]
-    if folder is not None:
-        write_text(folder / FILE, "".join(json.dumps(one) + "\n" for one in found))
-    return found
-
-
-def kept_entries(folder: Path | None) -> list[dict[str, Any]]:
-    """The entries that an earlier part of this training left."""
-    if folder is None or not (folder / FILE).is_file():
-        return []
-    return read_watched(folder / FILE)
-
-
-def read_watched(path: Path) -> list[dict[str, Any]]:
-    """The entries of a `watched.jsonl`."""
-    try:
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-    except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); delete it to go on without.") from error

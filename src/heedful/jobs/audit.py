@@ -10,24 +10,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 
 from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
 from heedful.audits.concentration import OUTSIDE, SOME, outside_in_words
 from heedful.audits.lexicon import FILES as LEXICON_FILES
+from heedful.audits.registry import titles
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
 from heedful.importance import methods_of
 from heedful.jobs.advice import advised
 from heedful.jobs.examination import Examination
-from heedful.jobs.settings import Settings
+from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import Source, source_of
-from heedful.jobs.subject import Decider, deciding, device_of, load, read_by
+from heedful.jobs.subject import (
+    Decider,
+    decider_of,
+    device_of,
+    encoded_of,
+    is_trained,
+    read_by,
+)
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier, looks_like_recipe
-from heedful.models.huggingface import RULE, PretrainedClassifier, is_transformer
+from heedful.models.huggingface import RULE, PretrainedClassifier
 from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
@@ -91,6 +100,7 @@ def audit(
     seed: int = 0,
     device: str = "auto",
     is_deterministic: bool = False,
+    run: Path | None = None,
     source: Source | None = None,
     site: str = "pooled",
     show: bool = False,
@@ -98,9 +108,10 @@ def audit(
     """Whether the model's attention may be shown as the reason for its decisions.
 
     `model` is a trained model, a run or model folder (also one of `transformers`, or `hf:NAME`), or
-    a recipe, which is trained first; an existing path wins over a recipe. `site` is that of `load`.
-    Findings and `report.html` go to the run folder `out`; the
-    same call again goes on where it was stopped, or gives back what it found.
+    a recipe, which is trained first; an existing path wins over a recipe. `run` is the run that a
+    trained model is from, if it is not named itself, and `site` that of `load`. Findings and
+    `report.html` go to the run folder `out`; the same call again goes on where it was stopped, or
+    gives back what it found.
 
     >>> import heedful, tempfile
     >>> from heedful.jobs.settings import settings_of
@@ -120,40 +131,37 @@ def audit(
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, seed=seed)
     target = device_of(device)
-    named = Path(model) if isinstance(model, str | Path) else None
-    if isinstance(model, str | Path):
-        if Path(model).exists() or is_transformer(model):
-            model = deciding(load(model, str(target), site=site))
-        elif isinstance(model, str) and (looks_like_recipe(model) or model in PRESETS):
-            model = train(
-                model,
-                corpus,
-                out,
-                settings=settings,
-                vectors=vectors,
-                seed=seed,
-                device=str(target),
-                is_deterministic=is_deterministic,
-                source=source,
-                show=show,
-            )
-        else:
-            raise InputError(
-                f"{model} is neither an existing folder, nor hf:NAME of a model on the hub, nor a "
-                f"recipe such as bilstm+additive. {nearest(str(model))}"
-            )
-    model = model.to(target)
+    if isinstance(model, str | Path) and is_trained(model):
+        run = Path(model)
+    elif isinstance(model, str | Path):
+        recipe = _recipe(model)
+        settings = settings_for(recipe, settings)
+        corpus = encoded_of(corpus, settings.words)
+        model = train(
+            recipe,
+            corpus,
+            out,
+            settings=settings,
+            vectors=vectors,
+            seed=seed,
+            device=str(target),
+            is_deterministic=is_deterministic,
+            source=source,
+            show=show,
+        )
+    model = decider_of(model, str(target), site=site).to(target)
     encoded = read_by(model, corpus)
     methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
     if show:
         _tell(encoded, split)
-    run = _run_of(Path(out), model, encoded, seed, target)
-    with run.locked():
+    weights = weights_digest(model)
+    folder = _folder(Path(out), model, weights, encoded, seed, target)
+    with folder.locked():
         chosen = sampled(encoded.splits[split], documents, seed)
         inputs = {
-            "model": weights_digest(model),
+            "model": weights,
             "corpus": encoded.fingerprint,
             "split": split,
             "documents": fingerprint({"names": [encoded.splits[split].names[i] for i in chosen]}),
@@ -162,9 +170,9 @@ def audit(
             "seed": seed,
             "heedful": __version__,
         } | _reading_of(model)
-        trained = _trained_in(run.path, named)
+        trained = _trained_in(folder.path, run)
         examined = Examination(model, encoded, split, chosen, audits, methods, seed, target)
-        return _Job(examined, run, inputs, trained).result(show)
+        return _Job(examined, folder, inputs, trained).result(show)
 
 
 @dataclass(frozen=True)
@@ -179,32 +187,40 @@ class _Job:
 
     def result(self, show: bool) -> Audited:
         """The findings, from the folder when they are there already."""
+        started = time.perf_counter()
         mark, count = fingerprint(self.inputs), len(self.examined.chosen)
-        done = self.run.record["steps"].get("audit", {})
         audits = self.examined.applicable()
-        names = ["verdict", "instances", *audits]
-        kept = [self.run.report, *(self.run.findings / f"{name}.json" for name in names)]
-        if done.get("fingerprint") != mark or not all(file.is_file() for file in kept):
-            started = time.perf_counter()
+        is_kept = self._is_kept(mark, audits)
+        if not is_kept:
             self._compute(show)
-            seconds = time.perf_counter() - started
-            self.run.finish("audit", seconds, fingerprint=mark)
-            if show:
-                speed = count / max(seconds, 1e-9)
-                print(f"{speed:,.1f} texts per second, audited by all tests", file=sys.stderr)
         names = audits + (["words"] if words.has_words(self.examined.model) else [])
         findings = {
             name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
         }
         verdict = judge(findings, count)
-        if plain(verdict) != read_json(self.run.findings / "verdict.json"):
-            # The findings are as they were, but a newer heedful judges them otherwise.
-            write_json(self.run.findings / "verdict.json", verdict)
+        told = self.run.findings / "verdict.json"
+        # Findings that were there already may be judged otherwise by a newer heedful.
+        if not is_kept or plain(verdict) != read_json(told):
+            write_json(told, verdict)
             render(self.run.path)
+        if not is_kept:
+            seconds = time.perf_counter() - started
+            shutil.rmtree(self.run.path / "work", ignore_errors=True)
+            self.run.finish("audit", seconds, fingerprint=mark)
+            if show:
+                speed = count / max(seconds, 1e-9)
+                print(f"{speed:,.1f} texts per second, audited by all tests", file=sys.stderr)
         if self.trained and verdict.advises_training:  # said, not stored: a folder can be moved
             verdict = verdict.naming(advised(self.trained, self.examined.corpus))
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
+
+    def _is_kept(self, mark: str, audits: Sequence[str]) -> bool:
+        """Whether the folder holds all files of this very audit."""
+        files = [self.run.findings / f"{name}.json" for name in ("verdict", "instances", *audits)]
+        done = self.run.record["steps"].get("audit", {})
+        is_same = done.get("fingerprint") == mark
+        return is_same and all(file.is_file() for file in (self.run.report, *files))
 
     def _forget(self) -> None:
         """Takes away what an earlier audit found; what a lexicon told of the same model stays."""
@@ -216,16 +232,10 @@ class _Job:
         examined = self.examined
         rows = examined.rows(self.run.path / "work", self.inputs, show)
         self._forget()
-        findings = {}
         for name, table in rows.items():
-            findings[name] = AUDITS[name].summarise(table)
-            with writing(self.run.findings / f"{name}.parquet") as path:
-                table.to_parquet(path, index=False)
-            write_json(self.run.findings / f"{name}.json", findings[name])
-        verdict = judge(findings, len(examined.chosen))
+            self._keep(name, table, AUDITS[name].summarise(table))
         if words.has_words(examined.model):
             self._keep_words()
-        write_json(self.run.findings / "verdict.json", verdict)
         write_json(self.run.findings / "instances.json", examined.instances(rows))
         elsewhere = self.trained if self.trained != self.run.path else None
         self.run.update(
@@ -235,13 +245,18 @@ class _Job:
                 "split": examined.split,
                 "corpus": examined.corpus.name,
                 "notes": dict(examined.corpus.notes),
+                "titles": titles(),
             }
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
             | _reading_of(examined.model)
             | ({"words": RULE} if isinstance(examined.model, PretrainedClassifier) else {})
         )
-        render(self.run.path)
-        shutil.rmtree(self.run.path / "work", ignore_errors=True)
+
+    def _keep(self, name: str, table: pd.DataFrame, finding: Finding) -> None:
+        """Writes the rows of an audit and what they come to."""
+        with writing(self.run.findings / f"{name}.parquet") as path:
+            table.to_parquet(path, index=False)
+        write_json(self.run.findings / f"{name}.json", finding)
 
     def _keep_words(self) -> None:
         """The word view: no test, so the verdict does not see it."""
@@ -249,9 +264,7 @@ class _Job:
         assert isinstance(model, AttentionClassifier)
         read = subset(examined.documents, examined.chosen)
         table = words.table(model, examined.corpus, read)
-        with writing(self.run.findings / "words.parquet") as path:
-            table.to_parquet(path, index=False)
-        write_json(self.run.findings / "words.json", words.summarise(table, model.classes))
+        self._keep("words", table, words.summarise(table, model.classes))
 
 
 def _tell(encoded: EncodedCorpus, split: str) -> None:
@@ -268,21 +281,37 @@ def _reading_of(model: Decider) -> dict[str, Any]:
     return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces}
 
 
+def _recipe(name: str | Path) -> str:
+    """The recipe or preset of that name."""
+    recipe = str(name)
+    if isinstance(name, Path) or not (looks_like_recipe(recipe) or recipe in PRESETS):
+        raise InputError(
+            f"{name} is neither an existing folder, nor hf:NAME of a model on the hub, nor a "
+            f"recipe such as bilstm+additive. {nearest(recipe)}"
+        )
+    return recipe
+
+
 def _trained_in(run: Path, named: Path | None) -> Path | None:
     """The folder with a training that can be done again: the audit's own, or the one named."""
     folders = (run,) if named is None else (run, named)
     return next((folder for folder in folders if source_of(folder) is not None), None)
 
 
-def _run_of(
-    out: Path, model: Decider, encoded: EncodedCorpus, seed: int, device: torch.device
+def _folder(
+    out: Path,
+    model: Decider,
+    weights: str,
+    encoded: EncodedCorpus,
+    seed: int,
+    device: torch.device,
 ) -> RunFolder:
     """The run the model was trained in, or a new one for a model or data from elsewhere."""
     if (out / "run.json").is_file():
         run = RunFolder.open(out)
         if run.configuration.get("kind") == "train":
             is_same = run.record["corpus"] == encoded.fingerprint
-            if not is_same or weights_digest(deciding(load(out))) != weights_digest(model):
+            if not is_same or not _holds(run, weights):
                 raise InputError(
                     f"{out} holds a model trained on {run.configuration.get('corpus')}, and keeps "
                     "only the audit of that model on that corpus; choose another --out."
@@ -293,7 +322,7 @@ def _run_of(
         {
             "kind": "audit",
             "recipe": model.recipe,
-            "model": weights_digest(model),
+            "model": weights,
             "corpus": encoded.name,
             "seed": seed,
         },
@@ -301,3 +330,9 @@ def _run_of(
         device=str(device),
         corpus=encoded.fingerprint,
     )
+
+
+def _holds(run: RunFolder, weights: str) -> bool:
+    """Whether a run's model has these weights; where its record does not say so, it is opened."""
+    is_said = run.record.get("weights") == weights
+    return is_said or weights_digest(decider_of(run.path)) == weights

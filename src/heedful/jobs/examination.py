@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,19 +13,17 @@ import pandas as pd
 import torch
 
 from heedful.audits import AUDITS
-from heedful.corpora import Encoded, EncodedCorpus, batches
+from heedful.audits.examination import Portion, examine, joined, readings
+from heedful.corpora import Encoded, EncodedCorpus
 from heedful.corpora.samples import Rows, drawn, subset
 from heedful.importance import explain, sentence_of
+from heedful.jobs.instances import choose, describe
 from heedful.jobs.subject import Decider
-from heedful.models import Reading, read
-from heedful.report import choose, describe
 from heedful.runs import TABLES, step
 from heedful.runs.progress import ticking
 
 SHARD = 256
 """Documents whose rows are kept together; a killed audit loses at most one shard."""
-BATCH, BATCH_TOKENS = 64, 32_768
-"""Documents per forward pass, and documents × longest document."""
 SHOWN = 200
 """Instances on the page."""
 FLOWS = 40
@@ -80,7 +78,7 @@ class Examination:
                 for name in names:
                     parts[name].append(tables[name])
                 ticker.advance(len(shard))
-        return {name: _joined(tables) for name, tables in parts.items()}
+        return {name: joined(tables) for name, tables in parts.items()}
 
     def instances(self, rows: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
         """What the page shows of single documents."""
@@ -88,7 +86,8 @@ class Examination:
         tags = choose(rows, [every[row] for row in self.chosen], SHOWN, self.seed)
         picked = np.array([row for row in self.chosen if every[row] in tags])
         described: list[dict[str, Any]] = []
-        for reading in self._readings(picked):
+        shown = subset(self.documents, picked)
+        for reading in readings(self.model, shown, self.device, self._portion):
             importance = explain(self.model, reading, self.methods, self.seed)
             described += describe(self.model, reading, importance, tags)
         order = {name: position for position, name in enumerate(tags)}
@@ -104,38 +103,26 @@ class Examination:
         }
 
     def _shard(self, shard: Rows, names: Sequence[str]) -> dict[str, pd.DataFrame]:
-        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
-        for most, together in self._by_size(names).items():
-            rows = shard if not most else shard[np.isin(shard, self._drawn(most))]
-            for reading in self._readings(rows):
-                importance = explain(self.model, reading, self.methods, self.seed)
-                for name in together:
-                    found = AUDITS[name].rows(self.model, reading, importance, self.seed)
-                    parts[name].append(found)
-        return {name: _joined(tables) for name, tables in parts.items()}
+        return examine(
+            self.model,
+            self.documents,
+            {name: AUDITS[name].rows for name in names},
+            self.methods,
+            seed=self.seed,
+            device=self.device,
+            among={name: shard[np.isin(shard, self._looked_at(name))] for name in names},
+            at_once=self._portion,
+        )
 
-    def _by_size(self, names: Sequence[str]) -> dict[int, list[str]]:
-        """The audits that look at the same number of documents, by that number; 0 is all."""
-        sizes: dict[int, list[str]] = {}
-        for name in names:
-            most = AUDITS[name].most
-            sizes.setdefault(most if most < len(self.chosen) else 0, []).append(name)
-        return sizes
-
-    def _drawn(self, most: int) -> Rows:
-        """As many of the audited documents, those that a smaller audit would have drawn."""
+    def _looked_at(self, name: str) -> Rows:
+        """The documents that an audit is for: all, or those a smaller audit would have drawn."""
+        most = AUDITS[name].most
+        if not 0 < most < len(self.chosen):
+            return self.chosen
         return drawn(self.documents, self.chosen, most, self.seed)
 
-    def _readings(self, rows: Rows) -> Iterator[Reading]:
-        if not len(rows):
-            return
-        most = getattr(self.model, "batch_tokens", BATCH_TOKENS)
-        for batch in batches(subset(self.documents, rows), BATCH, max_tokens=most):
-            yield read(self.model, batch.to(self.device))
-
-
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    filled = [table for table in tables if len(table)]
-    if not filled:
-        return tables[0] if tables else pd.DataFrame({"instance": []})
-    return pd.concat(filled, ignore_index=True)
+    @property
+    def _portion(self) -> Portion:
+        """A model that needs more memory for a token says how many it takes."""
+        usual = Portion()
+        return usual._replace(tokens=getattr(self.model, "batch_tokens", usual.tokens))

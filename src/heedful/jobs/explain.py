@@ -12,7 +12,7 @@ from heedful.corpora.vocabulary import UNKNOWN
 from heedful.errors import InputError
 from heedful.importance import explain as importance_of
 from heedful.importance import methods_of
-from heedful.jobs.subject import Decider, deciding, load
+from heedful.jobs.subject import Decider, decider_of
 from heedful.models import Reading, read
 from heedful.models.huggingface import RULE, PretrainedClassifier, unit_spans
 
@@ -71,8 +71,7 @@ def explain(
     """
     if not text.strip():
         raise InputError("Expected a text to explain, got an empty one.")
-    if isinstance(model, str | Path):
-        model = deciding(load(model))
+    model = decider_of(model)
     reading = read(model, _batch(model, text, second))
     probabilities = reading.logits[0].softmax(-1).tolist()
     offered = methods_of(model, costly=True, units=int(reading.units[0]))

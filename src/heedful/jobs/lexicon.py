@@ -15,20 +15,27 @@ import torch
 
 from heedful.audits import head_shares
 from heedful.audits import lexicon as rated_words
+from heedful.audits.examination import examine
 from heedful.audits.finding import Finding
 from heedful.audits.word_means import normalised, word_means
-from heedful.corpora import Corpus, Encoded, EncodedCorpus, batches, load_lexicon
+from heedful.corpora import Corpus, Encoded, EncodedCorpus, load_lexicon
 from heedful.corpora.lexicon import Match, match
 from heedful.errors import InputError, UnsupportedModel, unknown
-from heedful.importance import METHODS, explain, methods_of
-from heedful.jobs.subject import Decider, deciding, device_of, load, read_by
-from heedful.models import AttentionClassifier, Classifier, TransformerClassifier, build, read
+from heedful.importance import METHODS, Importance, methods_of
+from heedful.jobs.subject import Decider, decider_of, device_of, read_by
+from heedful.models import (
+    AttentionClassifier,
+    AttentiveModel,
+    Classifier,
+    Reading,
+    TransformerClassifier,
+    build,
+)
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.tracing import lat, layers_of
 from heedful.report import render
 from heedful.runs import RunFolder, write_json, writing
 
-BATCH, BATCH_TOKENS = 64, 32_768
 MASS = 8.0
 """What importances of a text are scaled to before the softmax: published ones sum to 8 heads."""
 SCALE = (1.0, 9.0)
@@ -66,6 +73,7 @@ def rate(
     lexicon: str | Path | Mapping[str, float] | None = None,
     out: str | Path | None = None,
     *,
+    run: Path | None = None,
     method: str | None = None,
     has_lemmas: bool = True,
     language: str = "en",
@@ -76,15 +84,16 @@ def rate(
 ) -> Rated:
     """Whether words that people feel strongly about get more of a model's importance.
 
-    `model` is a run folder, what else `load` takes, or a model; findings and the page go to the
-    run, or to `out`, which is made a run of its own. `lexicon` is a two-column file, `warriner` of
-    the data root, or a mapping; without one it is the corpus's own, else Warriner's. Without a
-    `method`, attention is traced where the model has layers, else it is the attention itself.
+    `model` is a run folder, what else `load` takes, or a model, of that `run` if it is named;
+    findings and the page go to the run, or to `out`, which is made a run of its own. `lexicon` is a
+    two-column file, `warriner` of the data root, or a mapping; without one it is the corpus's own,
+    else Warriner's. Without a `method`, attention is traced where the model has layers, else it is
+    the attention itself.
     """
     started = time.perf_counter()
     target = device_of(device)
-    run = Path(model) if isinstance(model, str | Path) else None
-    opened = deciding(load(model, str(target))) if isinstance(model, str | Path) else model
+    run = Path(model) if isinstance(model, str | Path) else run
+    opened = decider_of(model, str(target))
     if isinstance(opened, AttentionClassifier) and opened.words is not None:
         raise UnsupportedModel(
             "This model attends to sentences, and a lexicon rates words; take a flat model."
@@ -134,28 +143,28 @@ def token_table(
     as a share of one unit, of which special tokens of a pretrained model keep the rest.
     """
     beside = "squared gradient" if METHODS["squared gradient"].suits(model) else "input-gradient"
-    parts = []
-    for batch in batches(texts, BATCH, max_tokens=BATCH_TOKENS):
-        batch = batch.to(device)
-        reading = read(model, batch)
-        found = explain(model, reading, (method, beside))
+
+    def rows(
+        model: AttentiveModel, reading: Reading, importance: Importance, seed: int
+    ) -> pd.DataFrame:
         mask = reading.mask.cpu()
         lengths = mask.sum(1).numpy()
         columns: dict[str, Any] = {
             "instance": np.repeat(np.array(reading.names, dtype=object), lengths),
             "word": [word.lower() for words in reading.texts for word in words],
             "length": np.repeat(lengths, lengths),
-            "importance": found[method].cpu()[mask].double().numpy(),
-            "gradient": found[beside].cpu()[mask].double().numpy(),
+            "importance": importance[method].cpu()[mask].double().numpy(),
+            "gradient": importance[beside].cpu()[mask].double().numpy(),
         }
         if method == "trace":
-            stack = layers_of(model, batch)
+            stack = layers_of(model, reading.batch)
             columns["held"] = columns["importance"] / stack.layers[-1].heads
             for head, share in enumerate(lat(stack).input.unbind(1)):
                 held = reading.per_unit(stack.of_batch(share).double()).cpu()
                 columns[f"head_{head}"] = (held / held.sum(1, keepdim=True))[mask].numpy()
-        parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
+        return pd.DataFrame(columns)
+
+    return examine(model, texts, {"tokens": rows}, (method, beside), device=device)["tokens"]
 
 
 def findings_of(

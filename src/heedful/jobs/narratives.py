@@ -42,7 +42,7 @@ from heedful.statistics import draws
 from heedful.statistics.estimates import Estimate
 from heedful.training import fit
 from heedful.training.checkpoints import remove_checkpoint
-from heedful.training.tasks import evaluate_narratives
+from heedful.training.kinds import evaluate_narratives
 
 PRESET = "tracing/send"
 CORPORA = ("planted", "send")

@@ -64,7 +64,7 @@ def source_again(run: Path) -> Source:
     if source is None:
         raise InputError(
             f"{run} was trained on {trained.configuration.get('corpus')} from Python and cannot "
-            "open them again; call heedful.jobs.remedy.remedy with these documents."
+            "open them again; call heedful.remedy with these documents."
         )
     return source
 

@@ -79,6 +79,11 @@ def preset_settings(name: str) -> Settings:
     return Settings(preset.model, preset.train, with_settings(WordSettings, preset.words))
 
 
+def settings_for(recipe: str, given: Settings) -> Settings:
+    """The settings to train a recipe by: a preset brings its own unless others are given."""
+    return preset_settings(recipe) if recipe in PRESETS and given == Settings() else given
+
+
 def read_settings(path: Path, usual: TrainConfig = TrainConfig()) -> Settings:
     """The settings of a TOML file with the tables [model], [train], [words] and [penalties]."""
     try:

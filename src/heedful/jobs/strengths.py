@@ -16,15 +16,14 @@ from shlex import quote
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float64, Int
 
 from heedful.audits import substitution
-from heedful.corpora import Corpus, EncodedCorpus, batches
+from heedful.audits.examination import Portion, examine
+from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
 from heedful.jobs.advice import Command, again, silence, untried
 from heedful.jobs.subject import Decider
-from heedful.models import read
 from heedful.statistics import Estimate, bootstraps, classification_scores
 from heedful.statistics.scores import mean_of_defined
 
@@ -305,19 +304,16 @@ def on_dev(
 ) -> Decisions:
     """What the model decides of the dev documents, from one reading."""
     refuse_dev(corpus)
-    tables = [
-        substitution.rows(model, read(model, batch.to(device)), {}, seed)
-        for batch in batches(corpus.splits["dev"], 256, max_tokens=32_768)
-    ]
-    rows = pd.concat(tables, ignore_index=True)
+    asked = {"substitution": substitution.rows}
+    dev, at_once = corpus.splits["dev"], Portion(256)
+    found = examine(model, dev, asked, seed=seed, device=device, at_once=at_once)
+    rows = found["substitution"]
     return Decisions(
         tuple(str(name) for name in rows["instance"]),
         rows["label"].to_numpy(dtype=np.int64),
-        rows["decision"].to_numpy(dtype=np.int64)[None],
-        rows["uniform"].to_numpy(dtype=np.int64)[None],
-        np.stack(list(rows["permuted"])).T,
-        len(model.classes),
-        of_class,
+        **substitution.decisions(rows),
+        classes=len(model.classes),
+        of_class=of_class,
     )
 
 

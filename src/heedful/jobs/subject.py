@@ -100,6 +100,20 @@ def load(
     return load_model(folder, device_of(device))
 
 
+def decider_of(
+    model: Decider | str | Path, device: str = "cpu", *, site: str = "pooled"
+) -> Decider:
+    """The model itself, or the one that a folder or `hf:NAME` names; see `load`."""
+    if isinstance(model, str | Path):
+        return deciding(load(model, device, site=site))
+    return model
+
+
+def is_trained(name: str | Path) -> bool:
+    """Whether this names a trained model: an existing path, or `hf:NAME`."""
+    return Path(name).exists() or is_transformer(name)
+
+
 def refuse_translator(run: str | Path) -> None:
     """Raises at a translator, which decides nothing that these audits ask about.
 
@@ -118,16 +132,6 @@ def refuse_translator(run: str | Path) -> None:
 def lacking(corpus: Corpus | EncodedCorpus, split: str) -> tuple[str, ...]:
     """The classes of which the split has no document."""
     return tuple(name for name, count in corpus.counts(split).items() if not count)
-
-
-def load_own(path: str | Path, device: str = "cpu") -> Classifier:
-    """The classifier of our own in a folder; a model of `transformers` is refused."""
-    model = deciding(load(path, device))
-    if isinstance(model, PretrainedClassifier):
-        raise UnsupportedModel(
-            f"{path} is a model of transformers; this needs one of heedful's own."
-        )
-    return model
 
 
 @overload

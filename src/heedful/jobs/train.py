@@ -10,7 +10,7 @@ from typing import Any
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
 from heedful.errors import InputError
 from heedful.jobs.fine_tune import DEFAULT, fine_tune
-from heedful.jobs.settings import Settings, preset_settings
+from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import Source
 from heedful.jobs.subject import Decider, deciding, deterministic, device_of, encoded_of
 from heedful.jobs.training_run import kept
@@ -84,7 +84,7 @@ def train(
     if penalties != Penalties():
         raise InputError("A recipe says its own penalties, such as bilstm+additive+tying:10.")
     if isinstance(recipe, str) and recipe in PRESETS:
-        settings = preset_settings(recipe) if settings == Settings() else settings
+        settings = settings_for(recipe, settings)
         recipe = PRESETS[recipe].recipe
     elif isinstance(recipe, str) and "/" in recipe:  # which no recipe has
         raise InputError(
@@ -159,7 +159,7 @@ def recipe_of(
     if name == NARRATIVES:
         raise InputError(
             "This preset follows narratives, which are no classification corpus; train it with "
-            "heedful.jobs.train_narrator."
+            "heedful.jobs.narratives.train_narrator."
         )
     if name == TRANSFORMER:
         width = {} if vectors is None else {"embedding_dim": vectors}

@@ -13,6 +13,7 @@ import torch
 from heedful.corpora import EncodedCorpus
 from heedful.jobs.sources import Source
 from heedful.jobs.subject import Decider
+from heedful.models.saved import weights_digest
 from heedful.runs import RunFolder
 from heedful.training import History, evaluate
 from heedful.training.checkpoints import remove_checkpoint
@@ -55,6 +56,7 @@ def kept(
         model, history = learn(run.path)
         save(model, run.model)
         run.update(best_dev=history.best, best_step=history.best_step)
+        run.update(weights=weights_digest(model))
         if "test" in encoded.splits:
             run.update(test=asdict(evaluate(model, encoded.splits["test"], device)))
         run.finish("train", time.perf_counter() - started)

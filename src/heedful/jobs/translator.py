@@ -23,7 +23,6 @@ from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links
 from heedful.corpora.pieces import PieceTokeniser
 from heedful.dynamics.pair_watch import PAIRS, PairWatch
-from heedful.dynamics.watch import FILE
 from heedful.errors import InputError
 from heedful.jobs.subject import device_of
 from heedful.jobs.translator_audit import Checked, check, examples, scored
@@ -36,10 +35,11 @@ from heedful.models.saved_translator import (
 )
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.runs import RunFolder, digest, fingerprint, plain, read_json, write_json, write_text
+from heedful.runs.watched import FILE
 from heedful.statistics.estimates import Estimate
 from heedful.training.checkpoints import CHECKPOINT, remove_checkpoint
-from heedful.training.loop import History
-from heedful.training.sequences import SequenceConfig, SequenceObserver, fit_translator
+from heedful.training.loop import History, Observer
+from heedful.training.sequences import SequenceConfig, fit_translator
 
 BEAM = 5
 MOMENTS = 20
@@ -117,7 +117,7 @@ def train_translator(
     training: SequenceConfig = SequenceConfig(),
     seed: int = 0,
     device: str = "auto",
-    observers: Sequence[SequenceObserver] = (),
+    observers: Sequence[Observer] = (),
     show: bool = False,
 ) -> TranslatedFiles:
     """A translator of two line-parallel files: trained, watched, scored, audited, on one page.
@@ -196,7 +196,7 @@ def _train(
     training: SequenceConfig,
     seed: int,
     device: torch.device,
-    observers: Sequence[SequenceObserver],
+    observers: Sequence[Observer],
     show: bool,
 ) -> SavedTranslator:
     started = time.perf_counter()

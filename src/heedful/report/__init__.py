@@ -1,7 +1,6 @@
-"""What people look at: the page of a run, its charts and its instances."""
+"""What people look at: the page of a run and its charts, drawn from files without any model."""
 
 from heedful.report.charts import CHARTS, draw
-from heedful.report.instances import choose, describe
 from heedful.report.page import render
 
-__all__ = ["CHARTS", "choose", "describe", "draw", "render"]
+__all__ = ["CHARTS", "draw", "render"]

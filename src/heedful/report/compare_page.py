@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
+from heedful.report.html import asset, template
 from heedful.statistics.estimates import Estimate
 
 ENDS = ("low", "high")
@@ -35,14 +35,10 @@ class Column:
 
 def render_comparison(columns: Sequence[Column], notes: Sequence[str] = ()) -> str:
     """The page as HTML that opens from disk: no script, no network, all text escaped."""
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_read("compare.html")).render(
-        css=Markup(_read("page.css")),
+    return template("compare.html").render(
+        css=Markup(asset("page.css")),
         columns=[_heading(one) for one in columns],
         notes=list(notes),
         tests=_tests(columns),
@@ -126,7 +122,3 @@ def _estimate(stored: Mapping[str, Any] | None) -> str:
         return "–"
     low, high = (math.nan if stored.get(end) is None else float(stored[end]) for end in ENDS)
     return str(Estimate(float(stored["value"]), low, high, 0, "")).replace("-", "−")
-
-
-def _read(name: str) -> str:
-    return files("heedful.report").joinpath("templates", name).read_text("utf-8")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 
 class Colour(NamedTuple):
@@ -82,11 +83,26 @@ def page_style(name: str) -> Iterator[None]:
         yield
 
 
+class PageFigure(Figure):
+    """A figure that is laid out without being drawn.
+
+    `savefig` draws a figure with a layout twice, the first time only to lay it out.
+    """
+
+    def draw(self, renderer: Any) -> None:
+        """Lays out on the first call of `savefig`, draws on the second."""
+        layout = self.get_layout_engine()
+        if isinstance(layout, ConstrainedLayoutEngine):
+            layout.execute(self)
+        else:
+            super().draw(renderer)
+
+
 def canvas(
     height: float, columns: int = 1, widths: tuple[float, ...] | None = None
 ) -> tuple[Figure, list[Axes]]:
     """An empty figure of the page's width with axes side by side."""
-    figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=200, layout="constrained")
+    figure = PageFigure(figsize=(WIDTH / 72, height / 72), dpi=200, layout="constrained")
     axes = figure.subplots(1, columns, squeeze=False, gridspec_kw={"width_ratios": widths})
     return figure, list(axes[0])
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
 from heedful.errors import InputError
-from heedful.report.drawing import INK, LINE, SERIES, SOFT, WIDTH, plain_text
+from heedful.report.drawing import INK, LINE, SERIES, SOFT, WIDTH, PageFigure, plain_text
 from heedful.report.panels import DENSE, PAINTED, heatmap
 from heedful.report.word_charts import LETTER, overlap
 from heedful.statistics.regression import SQUARE, curve, quadratic
@@ -32,7 +32,7 @@ MOST_WORDS = 120
 def lexicon(finding: Finding) -> Figure:
     """Word averages over ratings with fitted parabolas and bands, the highest words named."""
     drawn = finding.drawn
-    figure = Figure(figsize=(WIDTH / 72, 290 / 72), dpi=160, layout="constrained")
+    figure = PageFigure(figsize=(WIDTH / 72, 290 / 72), dpi=160, layout="constrained")
     axes = figure.subplots()
     points = pd.DataFrame(drawn["points"])
     for number, (name, column) in enumerate(drawn["kinds"].items()):
@@ -71,7 +71,7 @@ def rated_scatter(
     """
     names = list(dict.fromkeys(table[panel]))
     height = 210 if len(names) > 1 else 290
-    figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=160, layout="constrained")
+    figure = PageFigure(figsize=(WIDTH / 72, height / 72), dpi=160, layout="constrained")
     grid = figure.subplots(1, len(names), squeeze=False)[0]
     is_painted = len(table) * len(scores) > DENSE
     for axes, name in zip(grid, names, strict=True):

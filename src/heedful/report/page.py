@@ -7,8 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +15,18 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from heedful.audits.finding import Finding
-from heedful.dynamics.watch import FILE
 from heedful.errors import InputError
 from heedful.report.charts import draw, draw_training
 from heedful.report.drawing import standalone
+from heedful.report.html import asset
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
 from heedful.report.watch_charts import TITLE, draw_watched
 from heedful.runs.atomic import read_json, write_text
 from heedful.runs.folder import RunFolder
+from heedful.runs.watched import FILE
 
 SCRIPTS = ("decision.js", "words.js", "flow.js", "heads.js", "panel.js", "list.js", "start.js")
-ORDER = (
-    "substitution",
-    "erasure",
-    "single-erasure",
-    "input-erasure",
-    "deletion",
-    "violation",
-    "randomisation",
-    "read-alone",
-    "adversary",
-    "confidence",
-    "concentration",
-    "agreement",
-    "evidence",
-)
-"""The audits in the order a reader wants; others follow by name."""
 OUTCOMES = ("supports", "mixed", "contradicts", "unknown")
 WORDS = ("yes", "partly", "no", "cannot tell")
 _MISSING = {"value": None, "low": None, "high": None}
@@ -57,7 +41,8 @@ def render(run_folder: Path | str) -> Path:
     """The path of the run's page, written anew with its figures from what the folder holds."""
     run = RunFolder.open(run_folder)
     record = run.record
-    findings = _findings(run.findings)
+    titles = _titles(record)
+    findings = _findings(run.findings, list(titles))
     charts = {name: _chart(run.findings / f"{name}.json", f) for name, f in findings.items()}
     training = draw_training(run.metrics)
     watched = draw_watched(run.path / FILE)
@@ -72,7 +57,7 @@ def render(run_folder: Path | str) -> Path:
         policies=_policies(record),
         ranking=_ranking(verdict),
         model=facts.get("Model", "a model"),
-        findings=[_section(finding, charts[name]) for name, finding in findings.items()],
+        findings=[_section(f, charts[name], titles) for name, f in findings.items()],
         training=Markup(training),
         watched=Markup(watched),
         watched_title=TITLE,
@@ -83,7 +68,7 @@ def render(run_folder: Path | str) -> Path:
         has_evidence=any(entry.get("evidence") for entry in shown["instances"]),
         version=record.get("versions", {}).get("heedful", ""),
         date=str(record.get("created", ""))[:10],
-        style=Markup(_read("page.css")),
+        style=Markup(asset("page.css")),
         script=Markup(script),
         script_hash=_hash(script),
     )
@@ -106,7 +91,18 @@ def anchor(audit: str) -> str:
     return "test-" + re.sub(r"[^a-z0-9]+", "-", audit.lower()).strip("-")
 
 
-def _findings(folder: Path) -> dict[str, Finding]:
+def _titles(record: Mapping[str, Any]) -> dict[str, str]:
+    """The titles of the audits in the order a reader wants, as the run keeps them."""
+    kept: dict[str, str] | None = record.get("audited", {}).get("titles")
+    if kept is None:  # an audit from before runs kept them
+        from heedful.audits.registry import titles
+
+        kept = titles()
+    return kept
+
+
+def _findings(folder: Path, order: Sequence[str]) -> dict[str, Finding]:
+    """What the folder holds, in that order; others follow by name."""
     found = {}
     for path in sorted(folder.glob("*.json")):
         if path.stem in ("verdict", "instances") or path.name.endswith(".step.json"):
@@ -118,8 +114,8 @@ def _findings(folder: Path) -> dict[str, Finding]:
             raise InputError(
                 f"{path} is not a finding this heedful reads ({error!r}); audit the run again."
             ) from error
-    places = {name: place for place, name in enumerate(ORDER)}
-    return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(ORDER)), item[0])))
+    places = {name: place for place, name in enumerate(order)}
+    return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(order)), item[0])))
 
 
 def _chart(path: Path, finding: Finding) -> str:
@@ -256,7 +252,7 @@ def _strip(
     }
 
 
-def _section(finding: Finding, chart: str) -> dict[str, Any]:
+def _section(finding: Finding, chart: str, titles: Mapping[str, str]) -> dict[str, Any]:
     rows = []
     for measure in finding.measures:
         value, _, interval = str(measure.estimate).partition(" [")
@@ -272,7 +268,7 @@ def _section(finding: Finding, chart: str) -> dict[str, Any]:
         )
     return {
         "anchor": anchor(finding.audit),
-        "title": _title(finding.audit),
+        "title": titles.get(finding.audit, finding.audit.replace("-", " ").capitalize()),
         "question": finding.question,
         "answer": finding.answer,
         "chart": Markup(chart),
@@ -283,17 +279,11 @@ def _section(finding: Finding, chart: str) -> dict[str, Any]:
     }
 
 
-def _title(audit: str) -> str:
-    from heedful.audits import AUDITS
-
-    return AUDITS[audit].title if audit in AUDITS else audit.replace("-", " ").capitalize()
-
-
 def _template() -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["code"] = _with_code
     environment.filters["plain"] = lambda x: f"{x:.3g}" if isinstance(x, float) else x
-    return environment.from_string(_read("page.html.j2"))
+    return environment.from_string(asset("page.html.j2"))
 
 
 def _with_code(text: str) -> Markup:
@@ -303,17 +293,13 @@ def _with_code(text: str) -> Markup:
 
 def _script() -> str:
     """All scripts as one, with names of their own."""
-    return '(() => {\n"use strict";\n' + "\n".join(map(_read, SCRIPTS)) + "})();\n"
+    return '(() => {\n"use strict";\n' + "\n".join(map(asset, SCRIPTS)) + "})();\n"
 
 
 def _hash(script: str) -> str:
     """What the page's policy admits: this script and no other."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _read(name: str) -> str:
-    return (files("heedful.report") / "templates" / name).read_text("utf-8")
 
 
 def _encodable(text: str) -> str:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from heedful.report.drawing import HUSH, INK, RASTER, SERIES, SOFT, WIDTH, plain_text
+from heedful.report.drawing import HUSH, INK, RASTER, SERIES, SOFT, WIDTH, PageFigure, plain_text
 
 LETTER = 5.0
 """About the width of a letter of a label."""
@@ -266,7 +266,7 @@ def _panels(
     columns = min(len(names), 3 if len(names) != 4 else 2)
     rows = -(-len(names) // columns)
     height = max(height, 190 if columns == 1 else 150) * rows + 24 * legend
-    figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
+    figure = PageFigure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharey=share)
     flat: Sequence[Any] = list(grid.flat)
     for axes, name in zip(flat, names, strict=False):

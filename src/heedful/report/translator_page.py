@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -33,6 +32,7 @@ from heedful.report.drawing import (
     page_style,
     svg,
 )
+from heedful.report.html import asset, template
 from heedful.report.method_charts import as_percent, ends
 from heedful.report.method_charts import lines as axes_lines
 from heedful.report.watch_charts import PAIR_CURVES, RISE, draw_entries, told
@@ -60,16 +60,12 @@ MEANINGS = {
 
 def render_translator(found: Mapping[str, Any], record: Mapping[str, Any]) -> str:
     """The page as HTML that opens from disk: no script, no network, all text escaped."""
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     finding = Finding.from_json(found["audit"])
     curves = found["curves"]
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_read("translator.html")).render(
-        css=Markup(_read("page.css")),
+    return template("translator.html").render(
+        css=Markup(asset("page.css")),
         title=" → ".join(record["configuration"]["files"][:2]),
         found=found,
         numbers=_numbers(found, finding),
@@ -257,7 +253,3 @@ def _value(value: Any) -> str:
     if value is None:
         return "–"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _read(name: str) -> str:
-    return files("heedful.report").joinpath("templates", name).read_text("utf-8")

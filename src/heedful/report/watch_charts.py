@@ -8,8 +8,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from heedful.dynamics.watch import read_watched
 from heedful.report.drawing import ACCENT, GREY, OCHRE, SOFT, VIOLET, WARM, canvas, page_style, svg
+from heedful.runs.watched import read_watched
 
 CURVES = {
     "probe ~ bag of words": (WARM, "-"),

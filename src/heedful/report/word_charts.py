@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
-from heedful.report.drawing import GREY, INK, LINE, SERIES, SOFT, WIDTH, plain_text
+from heedful.report.drawing import GREY, INK, LINE, SERIES, SOFT, WIDTH, PageFigure, plain_text
 
 CLOUD_HEIGHT = 190
 LETTER = 0.56
@@ -22,7 +22,9 @@ LETTER = 0.56
 def words(finding: Finding) -> Figure:
     """Attention score against polarity with the telling words named, and a cloud of the highest."""
     drawn = finding.drawn
-    figure = Figure(figsize=(WIDTH / 72, (CLOUD_HEIGHT + 270) / 72), dpi=200, layout="constrained")
+    figure = PageFigure(
+        figsize=(WIDTH / 72, (CLOUD_HEIGHT + 270) / 72), dpi=200, layout="constrained"
+    )
     top, bottom = figure.subplots(2, 1, height_ratios=(270, CLOUD_HEIGHT))
     colours = _colours(drawn["classes"])
     _scatter(top, drawn, colours)

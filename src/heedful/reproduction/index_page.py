@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
 import pandas as pd
 
+from heedful.report.html import asset, template
 from heedful.reproduction.readable_tables import Readable, readable
 
 VERDICTS = ("confirmed", "refuted", "undecided", "not measurable")
@@ -51,16 +51,11 @@ class StudyPage:
 
 def render_study(page: StudyPage) -> str:
     """The page as HTML that opens from disk: no script, no network, all text escaped."""
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string(_read("study.html"))
     counts = Counter(claim["verdict"] for claim in page.claims)
-    return template.render(
-        css=Markup(_read("page.css")),
+    return template("study.html").render(
+        css=Markup(asset("page.css")),
         page=page,
         counts=[(word, counts[word]) for word in VERDICTS if counts[word]],
         claims=_folded(page.claims),
@@ -112,7 +107,3 @@ def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 def _short(number: float) -> str:
     return f"{number:.3g}"
-
-
-def _read(name: str) -> str:
-    return files("heedful.report").joinpath("templates", name).read_text("utf-8")

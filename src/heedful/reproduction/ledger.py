@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from heedful.statistics import Estimate
+from heedful.statistics.power import CHANCE, needed
 
 Word: TypeAlias = Literal["confirmed", "refuted", "undecided", "not measurable"]
 WORDS: tuple[Word, ...] = ("confirmed", "refuted", "undecided", "not measurable")
@@ -30,6 +31,15 @@ class Side:
     """As a person writes it: `> 0`."""
     is_held: bool = False
     """Whether the interval must hold all allowed values instead of lying among them."""
+
+    def power(self, estimate: Estimate) -> str:
+        """Which n would decide an undecided estimate, in half a sentence."""
+        ends = [end for end in (self.low, self.high) if estimate.low <= end <= estimate.high]
+        found = [needed(estimate, end) for end in ends]
+        known = [n for n in found if n is not None]
+        if not known or len(known) < len(found):
+            return "no n would decide it at this value"
+        return f"n = {max(known):,} would decide it with a chance of {CHANCE:.0%}"
 
     def judge(self, estimate: Estimate) -> Word:
         """Where the estimate's interval lies; without an interval nothing is decided."""
@@ -139,7 +149,8 @@ def judge(measured: Measured, sides: Sides) -> Judgement:
     """The verdict on what was measured.
 
     Of several parts all must be confirmed; one refuted part refutes, and the first part that is not
-    confirmed is the one shown. `sides` is one side for every part, or one for each by name.
+    confirmed is the one shown; the reason begins with how many hold. `sides` is one side for every
+    part, or one for each by name.
     """
     match measured:
         case NotMeasurable(reason):
@@ -148,7 +159,8 @@ def judge(measured: Measured, sides: Sides) -> Judgement:
             return _unchanged(judge(before, sides), judge(after, sides))
         case Estimate():
             side = _side(sides, "")
-            return Judgement(side.judge(measured), measured, _reason(measured, side))
+            word = side.judge(measured)
+            return Judgement(word, measured, _reason(measured, side, word))
     return _all_of(measured, sides)
 
 
@@ -161,10 +173,12 @@ def _all_of(parts: Parts, sides: Sides) -> Judgement:
         named = {name: one for name, one in judged.items() if one.word == word}
         if named:
             shown = next(iter(named.values()))
+            held = sum(one.word == "confirmed" for one in judged.values())
+            counted = [f"{held} of {len(judged)} parts hold"] if len(judged) > 1 else []
             return Judgement(
                 shown.word,
                 shown.estimate,
-                _join([f"{name}: {one.reason}" for name, one in named.items()]),
+                _join([*counted, *(f"{name}: {one.reason}" for name, one in named.items())]),
                 tuple(
                     {"part": name, "side": _side(sides, name).text, "verdict": one.word}
                     | _numbers(one.estimate)
@@ -203,7 +217,10 @@ def over_all(judged: Mapping[str, Judgement]) -> Judgement:
         word = "confirmed"
     elif "refuted" in words.values():
         word = "refuted"
+    held = sum(found == "confirmed" for found in words.values())
     told = [f"decided over the corpora at hand: {', '.join(at_hand)}"]
+    if len(at_hand) > 1:
+        told.insert(0, f"holds on {held} of {len(at_hand)} corpora")
     exceptions = [f"{name} ({found})" for name, found in words.items() if found != "confirmed"]
     if exceptions:
         told.append(f"exceptions: {', '.join(exceptions)}")
@@ -269,12 +286,13 @@ def _side(sides: Sides, name: str) -> Side:
     return sides[name]
 
 
-def _reason(estimate: Estimate, side: Side) -> str:
+def _reason(estimate: Estimate, side: Side, word: Word) -> str:
     if math.isnan(estimate.value):
         return "cannot be computed here"
     if math.isnan(estimate.low):
         return f"{estimate.value:.3g} from n = {estimate.n} has no interval"
-    return f"{estimate.against(side.low, side.high)}, claimed {side.text}"
+    said = f"{estimate.against(side.low, side.high)}, claimed {side.text}"
+    return f"{said}; {side.power(estimate)}" if word == "undecided" else said
 
 
 def _numbers(estimate: Estimate | None) -> dict[str, Any]:

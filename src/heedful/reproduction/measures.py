@@ -94,6 +94,20 @@ def across_seeds(
     return over_seeds([number_of(results[step_of(seed)]) for seed in seeds])
 
 
+def over_alike_seeds(
+    values: Iterable[float], least: float = -math.inf, most: float = math.inf
+) -> Estimate:
+    """`over_seeds` of a count of the same documents or words in every seed.
+
+    Seeds that all give the same number, as a whole count can, estimate it: the interval has width
+    0, where other numbers without spread have none.
+    """
+    given = [float(value) for value in values]
+    if len(given) > 1 and min(given) == max(given):
+        return exact(given[0], len(given))
+    return over_seeds(given, least, most)
+
+
 def exact(value: float, n: int) -> Estimate:
     """A number without uncertainty (an identity, a count): its interval has width 0."""
     return Estimate(value, value, value, n, "constant")

@@ -103,21 +103,12 @@ def audited(
     """The per-instance rows of each named audit over one split, by the audit's name."""
 
     def compute(results: Results) -> Mapping[str, pd.DataFrame]:
-        import pandas as pd
-
         from heedful.audits import AUDITS
-        from heedful.corpora import batches
-        from heedful.importance import explain
-        from heedful.models import read
+        from heedful.audits.examination import examine
 
-        opened = results[model].to(results.device)
-        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in audits}
-        for batch in batches(results[text].splits[split], 64, max_tokens=32_768):
-            reading = read(opened, batch.to(results.device))
-            importance = explain(opened, reading, methods, seed)
-            for name in audits:
-                parts[name].append(AUDITS[name].rows(opened, reading, importance, seed))
-        return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
+        asked = {name: AUDITS[name].rows for name in audits}
+        opened, documents = results[model].to(results.device), results[text].splits[split]
+        return examine(opened, documents, asked, methods, seed=seed, device=results.device)
 
     inputs = {"audits": list(audits), "methods": list(methods), "split": split, "seed": seed}
     name = named(*_place(model), *_tagged("rows", tag))

@@ -1,7 +1,4 @@
-"""Run folders, whole-or-nothing writes, locks and steps that are done once.
-
-`heedful.runs.randomness` imports torch and is therefore imported by its own name.
-"""
+"""Run folders, whole-or-nothing writes, locks and steps that are done once."""
 
 from heedful.runs.atomic import (
     plain,

@@ -1,19 +1,23 @@
 """Noise that belongs to an instance: keyed by (seed, name), never by batch, padding or device.
 
 A value is a hash of its address, so nothing has to be drawn in order: shards, machines and batch
-sizes cannot change it. This module imports torch, so `heedful.runs` does not import it.
+sizes cannot change it. torch is imported where tensors are made: keys alone do not need it.
 """
+
+from __future__ import annotations
 
 import hashlib
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int, Int64
-from torch import Tensor
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 # SplitMix64: the increment and the two multipliers of its finaliser, as signed numbers.
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
@@ -54,6 +58,8 @@ def uniform_noise(
     Every axis is hashed in turn, so a longer axis (padding, more draws) keeps the values of a
     shorter one. Without a device, the one the keys are on.
     """
+    import torch
+
     # The upper 53 bits fill a double's mantissa exactly.
     return _shifted(_hashed(keys, shape, device), 11).to(torch.float64) * 2.0**-53
 
@@ -68,6 +74,8 @@ def random_permutations(
     Each unit's noise is packed with its position into one whole number, so that a plain sort, much
     faster than an argsort, carries the positions along.
     """
+    import torch
+
     position = torch.arange(mask.shape[-1], device=mask.device)
     noise = _shifted(_hashed(keys, (draws, mask.shape[-1]), mask.device), 1)
     noise.masked_fill_(~mask[:, None], torch.iinfo(torch.int64).max)
@@ -90,6 +98,8 @@ def seeded(seed: int) -> Iterator[None]:
 
     For layers that draw from the global generator (dropout, initialisation) and take no other.
     """
+    import torch
+
     devices = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
     with torch.random.fork_rng(devices=list(devices)):
         torch.manual_seed(seed)
@@ -102,6 +112,8 @@ def _hashed(
     device: torch.device | str | None,
 ) -> Int64[Tensor, "batch *shape"]:
     """64 random bits for every (key, index, index, …); the keys are hashes already."""
+    import torch
+
     state = torch.as_tensor(keys).to(device=device, dtype=torch.int64)
     for size in shape:
         index = torch.arange(1, size + 1, device=state.device)

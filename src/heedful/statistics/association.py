@@ -24,14 +24,21 @@ def spearman_of_few(x: ArrayLike, y: ArrayLike) -> Estimate:
     """Spearman's rank correlation of a few points, too few to draw from, with Fisher's interval.
 
     On the scale of its inverse hyperbolic tangent its variance is about (1 + r²/2) / (n - 3)
-    (Bonett & Wright, 2000): three points have no interval, and four tell next to nothing.
+    (Bonett & Wright, 2000): three points have no interval, and four tell next to nothing. Ranks
+    that agree wholly, where that scale ends, have the inner end of the next smaller correlation,
+    1 - 12 / (n³ - n): two neighbours changed places.
     """
     n = len(np.asarray(x))
     r = float(rank_correlation(x, y)(np.ones((1, n)))[0])
-    if n < 4 or not abs(r) < 1:
+    if n < 4 or np.isnan(r):
         return Estimate(r, float("nan"), float("nan"), n, "none")
-    half = Z * np.sqrt((1 + r * r / 2) / (n - 3))
-    low, high = np.tanh(np.arctanh(r) + np.array([-half, half])).tolist()
+    is_whole = abs(r) > 1 - 6 / (n**3 - n)  # up to rounding
+    near = float(np.sign(r)) * (1 - 12 / (n**3 - n)) if is_whole else r
+    half = Z * np.sqrt((1 + near * near / 2) / (n - 3))
+    low, high = np.tanh(np.arctanh(near) + np.array([-half, half])).tolist()
+    if is_whole:
+        r = float(np.sign(r))
+        low, high = (low, 1.0) if r > 0 else (-1.0, high)
     return Estimate(r, low, high, n, "fisher z")
 
 

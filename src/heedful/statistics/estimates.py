@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 
@@ -35,6 +35,12 @@ class Estimate:
         if self.high < threshold:
             return "below"
         return "straddles"
+
+    def cut(self, least: float, most: float) -> Estimate:
+        """The same with its interval inside what the number can be at all; nan stays nan."""
+        ends = (self.low, self.high)
+        low, high = (end if math.isnan(end) else min(max(end, least), most) for end in ends)
+        return replace(self, low=low, high=high)
 
     def to_json(self) -> dict[str, Any]:
         """The fields in order, with None for nan."""

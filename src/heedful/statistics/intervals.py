@@ -1,4 +1,7 @@
-"""95 % intervals, all made here.
+"""95 % intervals, of means over documents and of whatever can be resampled.
+
+Nowhere outside this room is one made: here, in `seeds` (one number per training), `shares` (exact
+ones of few trainings), `association` (correlations), `regression` (least squares) and `draws`.
 
 Means have a studentised bootstrap (bootstrap-t: Efron & Tibshirani 1993, ch. 12), which stays near
 its nominal coverage on skewed values; any other statistic a percentile or BCa bootstrap (ch. 13,
@@ -15,7 +18,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, UInt8
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, chdtri, ndtr, ndtri, stdtrit
+from scipy.special import bdtr, ndtr, ndtri, stdtrit
 
 from heedful.runs.randomness import keys
 from heedful.statistics.estimates import Estimate
@@ -30,10 +33,10 @@ Statistics: TypeAlias = Callable[
 ]
 Method: TypeAlias = Literal["percentile", "bca"]
 
-_TAILS = np.array([0.025, 0.975])
+TAILS = np.array([0.025, 0.975])
 Z = float(ndtri(0.975))
 """Half the width of a normal 95 % interval, in standard errors."""
-_NAN = float("nan")
+NAN = float("nan")
 _CHUNK = 2**22  # weights turned into float64 at once: 32 MiB
 _GROUPS = 200  # of BCa's jackknife
 ENOUGH = 30
@@ -45,7 +48,7 @@ def proportion(hits: int, n: int) -> Estimate:
     if not 0 <= hits <= n:
         raise ValueError(f"hits must lie between 0 and n = {n}, got {hits}")
     if n == 0:
-        return Estimate(_NAN, _NAN, _NAN, 0, "none")
+        return Estimate(NAN, NAN, NAN, 0, "none")
     share = hits / n
     centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z * np.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / (1 + Z**2 / n)
@@ -133,7 +136,7 @@ class Moments:
             t = np.nan_to_num(
                 (centre[1:] - centre[0]) / error[1:], nan=0.0, posinf=np.inf, neginf=-np.inf
             )
-            lower, upper = np.quantile(t, _TAILS, axis=0)
+            lower, upper = np.quantile(t, TAILS, axis=0)
         found = []
         for column in range(self.sums.shape[-1]):
             n, undefined = int(weight[0, column]), int(self.undefined[column])
@@ -141,15 +144,15 @@ class Moments:
             with np.errstate(invalid="ignore"):  # 0 × ∞ at a constant column: not used below
                 ends = value - scale * np.array([upper[column], lower[column]])
             if n < 2:
-                estimate = Estimate(value, _NAN, _NAN, n, "none")
+                estimate = Estimate(value, NAN, NAN, n, "none")
             elif self.is_indicator[column]:
                 estimate = proportion(round(total[0, column]), n)
             elif self.least[column] == self.most[column]:
-                estimate = _constant(float(self.least[column]), n)
+                estimate = constant(float(self.least[column]), n)
             elif np.isfinite(ends).all():
                 estimate = Estimate(value, float(ends[0]), float(ends[1]), n, "bootstrap-t")
             else:
-                estimate = _student(value, scale, n)
+                estimate = student(value, scale, n)
             found.append(replace(estimate, undefined=undefined))
         return found
 
@@ -199,7 +202,7 @@ def bootstrap(
     says) percentile when all replicates lie on one side of the value.
     """
     if not names:
-        return Estimate(_NAN, _NAN, _NAN, 0, "none")
+        return Estimate(NAN, NAN, NAN, 0, "none")
     return bootstraps(lambda weights: statistic(weights)[:, None], names, seed, replicates, method)[
         0
     ]
@@ -216,8 +219,8 @@ def bootstraps(
     n = len(names)
     values = statistics(np.ones((1, n)))[0].astype(np.float64)
     if n < 2:
-        values = values if n else np.full_like(values, _NAN)
-        return [Estimate(value, _NAN, _NAN, n, "none") for value in values.tolist()]
+        values = values if n else np.full_like(values, NAN)
+        return [Estimate(value, NAN, NAN, n, "none") for value in values.tolist()]
     drawn = _in_blocks(statistics, resampling_weights(names, seed, replicates))
     without = None
     if method == "bca":
@@ -245,11 +248,11 @@ def from_replicates(
     are fewer than 30 instances.
     """
     defined = drawn[~np.isnan(drawn)]
-    none = Estimate(value, _NAN, _NAN, n, "none")
+    none = Estimate(value, NAN, NAN, n, "none")
     if np.isnan(value) or len(defined) < 0.95 * len(drawn):
         return none
     tails = None if without is None else _bca_tails(value, defined, without)
-    low, high = np.quantile(defined, _TAILS if tails is None else tails).tolist()
+    low, high = np.quantile(defined, TAILS if tails is None else tails).tolist()
     if low == high and n < ENOUGH:
         return none
     return Estimate(value, low, high, n, "percentile" if tails is None else "bca")
@@ -269,7 +272,7 @@ def pooled(values: ArrayLike, groups: Sequence[str], is_difference: bool = False
     if n > 1 and kept.min() == kept.max():
         value = float(kept[0])
         is_share = value in (0.0, 1.0) and not is_difference
-        found = proportion(round(value * n), n) if is_share else _constant(value, n)
+        found = proportion(round(value * n), n) if is_share else constant(value, n)
     else:
         mean_of_all = ratio_of(np.bincount(place, kept), np.bincount(place))
         found = bootstrap(mean_of_all, known.tolist(), method="bca")
@@ -298,68 +301,19 @@ def median(values: ArrayLike) -> Estimate:
     given = np.asarray(values, dtype=np.float64)
     ordered = np.sort(given[~np.isnan(given)])
     n, undefined = len(ordered), len(given) - len(ordered)
-    middle = float(np.median(ordered)) if n else _NAN
+    middle = float(np.median(ordered)) if n else NAN
     rank = int((2 * bdtr(np.arange(n // 2), n, 0.5) <= 0.05).sum())
     if not rank:
-        return Estimate(middle, _NAN, _NAN, n, "none", undefined)
+        return Estimate(middle, NAN, NAN, n, "none", undefined)
     ends = float(ordered[rank - 1]), float(ordered[n - rank])
     return Estimate(middle, *ends, n, "order statistics", undefined)
 
 
-def over_seeds(values: ArrayLike, least: float = -np.inf, most: float = np.inf) -> Estimate:
-    """The mean of one number per seed with Student's interval: how far new seeds would differ.
-
-    Fewer than 30 seeds that all give the same number have no interval. `least` and `most` are what
-    the number can be at all, where the interval is cut.
-    """
-    values = np.asarray(values, dtype=np.float64)
-    defined = values[~np.isnan(values)]
-    n, undefined = len(defined), len(values) - len(defined)
-    if n < 2:
-        value = float(defined[0]) if n else _NAN
-        return Estimate(value, _NAN, _NAN, n, "none", undefined)
-    if defined.min() == defined.max():
-        return replace(_constant(float(defined[0]), n), undefined=undefined)
-    error = float(defined.std(ddof=1) / np.sqrt(n))
-    found = _student(float(defined.mean()), error, n)
-    low, high = max(found.low, least), min(found.high, most)
-    return replace(found, low=low, high=high, undefined=undefined)
-
-
-def widened(
-    found: Estimate, per_seed: ArrayLike, least: float = -np.inf, most: float = np.inf
-) -> Estimate:
-    """An estimate over documents, its interval widened by how far trainings differ.
-
-    Documents and seeds err independently, so half-widths add as squares; that of the seeds is
-    Student's. Seeds without an interval of their own, as a single one, add nothing. `least` and
-    `most` are what the number can be at all.
-    """
-    seeds = over_seeds(per_seed)
-    half = seeds.high - seeds.value
-    if np.isnan([half, found.low, found.high]).any():
-        return found
-    low, high = found.value - found.low, found.high - found.value
-    low, high = found.value - float(np.hypot(low, half)), found.value + float(np.hypot(high, half))
-    low, high = max(low, least), min(high, most)
-    return replace(found, low=low, high=high, method=f"{found.method}, student-t")
-
-
-def deviation(values: ArrayLike, together: int = 1) -> Estimate:
-    """The standard deviation of one number per seed, with the interval of a normal sample's (χ²).
-
-    Fewer than two defined values have none. Intervals of several deviations, so many `together`,
-    are wider and hold all at once (Bonferroni), so that the largest may be picked.
-    """
-    given = np.asarray(values, dtype=np.float64)
-    defined = given[~np.isnan(given)]
-    n, undefined = len(defined), len(given) - len(defined)
-    if n < 2:
-        return Estimate(_NAN, _NAN, _NAN, n, "none", undefined)
-    found = float(defined.std(ddof=1))
-    outside = _TAILS[0] / together
-    low, high = (found * np.sqrt((n - 1) / chdtri(n - 1, tail)) for tail in (outside, 1 - outside))
-    return Estimate(found, float(low), float(high), n, "chi-squared", undefined)
+def central(drawn: ArrayLike) -> Estimate:
+    """The mean of values drawn under a hypothesis, shuffled ones say, with their central 95 %."""
+    values = np.asarray(drawn, dtype=np.float64)
+    low, high = np.quantile(values, TAILS).tolist()
+    return Estimate(float(values.mean()), low, high, len(values), "permutation")
 
 
 def sign_test(wins: int, losses: int) -> float:
@@ -368,14 +322,15 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2.0 * float(bdtr(min(wins, losses), n, 0.5))) if n else 1.0
 
 
-def _constant(value: float, n: int) -> Estimate:
+def constant(value: float, n: int) -> Estimate:
     """Equal values: an interval of width 0 where there are enough of them, else none."""
     if n < ENOUGH:
-        return Estimate(value, _NAN, _NAN, n, "none")
+        return Estimate(value, NAN, NAN, n, "none")
     return Estimate(value, value, value, n, "constant")
 
 
-def _student(value: float, error: float, n: int) -> Estimate:
+def student(value: float, error: float, n: int) -> Estimate:
+    """A mean of n values with its standard error: Student's interval."""
     half = float(stdtrit(n - 1, 0.975)) * error
     return Estimate(value, value - half, value + half, n, "student-t")
 
@@ -410,5 +365,5 @@ def _bca_tails(
     influence = without.mean() - without
     spread = float(np.sum(influence**2))
     acceleration = float(np.sum(influence**3)) / (6 * spread**1.5) if spread > 0 else 0.0
-    shifted = bias + ndtri(_TAILS)
+    shifted = bias + ndtri(TAILS)
     return np.asarray(ndtr(bias + shifted / (1 - acceleration * shifted)))

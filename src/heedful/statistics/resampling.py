@@ -5,7 +5,6 @@ from functools import lru_cache
 from math import exp, factorial
 
 import numpy as np
-import torch
 from jaxtyping import UInt8
 
 from heedful.runs.randomness import keys, uniform_noise
@@ -31,6 +30,8 @@ def resampling_weights(
 def _weights(
     names: tuple[str, ...], seed: int, replicates: int
 ) -> UInt8[np.ndarray, "replicate instance"]:
+    import torch
+
     instances = torch.from_numpy(keys(seed, names, "resampling"))
     thresholds = torch.from_numpy(_CUMULATIVE)
     weights = np.empty((replicates, len(names)), dtype=np.uint8)

@@ -8,10 +8,9 @@ between the last update and the saved model costs no more than a kill: what was 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -21,66 +20,67 @@ from torch import Tensor
 from heedful.errors import InputError
 from heedful.runs.atomic import writing
 
+if TYPE_CHECKING:
+    from heedful.training.loop import Task
+
 CHECKPOINT = "checkpoint.safetensors"
 """Its name in the folder that a training was lent."""
 
 
 @dataclass
-class Progressed:
+class Standing:
+    """How far one model has come; plain numbers only."""
+
+    best: float | None = None
+    """Its best dev metric so far."""
+    best_step: int = 0
+    without_gain: int = 0
+    """Evaluations since then."""
+    is_done: bool = False
+    """Whether its patience was over when an epoch ended: what follows no longer counts."""
+    history: list[dict[str, Any]] = field(default_factory=list)
+    """One entry per evaluation."""
+
+
+@dataclass
+class Progress:
     """How far training has come; plain numbers only."""
 
     epoch: int = 0
     batch: int = 0
     """Batches of this epoch already taken."""
     step: int = 0
-    loss: float = 0.0
-    """Summed loss of this epoch's batches."""
+    due: float | None = None
+    """The epoch of an evaluation that is due after this step."""
+    loss: list[float] = field(default_factory=list)
+    """Each model's summed loss of some batches."""
+    summed: int = 0
+    """How many those are."""
     learning_rate: float = 0.0
-    best: float | None = None
-    best_step: int = 0
-    without_gain: int = 0
-    stopped: bool = False
-    history: list[dict[str, Any]] = field(default_factory=list)
-    """One entry per evaluation; what metrics.jsonl holds."""
-
-
-class Stateful(Protocol):
-    """What is trained: a module, or anything that tells its state and takes it back."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """The tensors that the next step depends on."""
-
-    def load_state_dict(self, state: Mapping[str, Any], /) -> Any:
-        """Puts them back."""
+    models: list[Standing] = field(default_factory=list)
 
 
 def save_checkpoint(
-    path: Path,
-    progressed: Progressed,
-    model: Stateful,
-    best: dict[str, Tensor],
-    optimiser: torch.optim.Optimizer,
-    fingerprint: str,
+    path: Path, done: Progress, task: Task, best: dict[str, Tensor], mark: str
 ) -> None:
     """Writes everything that the next step depends on, atomically."""
     tensors: dict[str, Tensor] = {"random.cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
-    tensors |= {f"model.{name}": value for name, value in model.state_dict().items()}
+    tensors |= {f"random.{n}": drawn.get_state() for n, drawn in enumerate(task.generators)}
+    tensors |= {f"model.{name}": value for name, value in task.model.state_dict().items()}
     tensors |= {f"best.{name}": value for name, value in best.items()}
-    for index, state in optimiser.state_dict()["state"].items():
+    for index, state in task.optimiser.state_dict()["state"].items():
         for name, value in state.items():
             if isinstance(value, Tensor):
                 tensors[f"optimiser.{index}.{name}"] = value
-    metadata = {"progressed": json.dumps(asdict(progressed)), "fingerprint": fingerprint}
+    metadata = {"done": json.dumps(asdict(done)), "fingerprint": mark}
     plain = {name: value.detach().cpu().clone() for name, value in tensors.items()}
     with writing(path) as temporary:
         save_file(plain, temporary, metadata)
 
 
-def load_checkpoint(
-    path: Path, model: Stateful, optimiser: torch.optim.Optimizer, fingerprint: str
-) -> tuple[Progressed, dict[str, Tensor]] | None:
+def load_checkpoint(path: Path, task: Task, mark: str) -> tuple[Progress, dict[str, Tensor]] | None:
     """Puts the state of a checkpoint back; none when there is no checkpoint of this very run."""
     if not path.is_file():
         return None
@@ -92,7 +92,7 @@ def load_checkpoint(
         raise InputError(
             f"The checkpoint {path} cannot be read ({error}); remove it to train from the start."
         ) from error
-    if metadata.get("fingerprint") != fingerprint:
+    if metadata.get("fingerprint") != mark:
         raise InputError(
             f"The checkpoint {path} belongs to a run with other settings or data; "
             "choose another --out, or remove the folder to train from the start."
@@ -100,14 +100,17 @@ def load_checkpoint(
     torch.set_rng_state(tensors["random.cpu"])
     if "random.cuda" in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors["random.cuda"])
-    model.load_state_dict(_under("model.", tensors))
+    for number, generator in enumerate(task.generators):
+        generator.set_state(tensors[f"random.{number}"])
+    task.model.load_state_dict(_under("model.", tensors))
     stored: dict[int, dict[str, Tensor]] = {}
     for name, value in _under("optimiser.", tensors).items():
         index, _, key = name.partition(".")
         stored.setdefault(int(index), {})[key] = value
-    optimiser.load_state_dict(optimiser.state_dict() | {"state": stored})
-    progressed = Progressed(**json.loads(metadata["progressed"]))
-    return progressed, _under("best.", tensors)
+    task.optimiser.load_state_dict(task.optimiser.state_dict() | {"state": stored})
+    kept = json.loads(metadata["done"])
+    models = [Standing(**one) for one in kept.pop("models")]
+    return Progress(**kept, models=models), _under("best.", tensors)
 
 
 def remove_checkpoint(folder: Path) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from heedful.errors import InputError, unknown
 from heedful.models.recipe import settings_without
+from heedful.runs.randomness import numpy_generator
 
 OPTIMISERS = ("adam", "amsgrad", "adamw", "adagrad", "sgd")
 SELECTIONS = ("accuracy", "macro_f1", "f1", "loss", "ccc")
@@ -77,8 +80,8 @@ class TrainConfig:
     evaluate_at: tuple[int, ...] = ()
     """Extra steps at which dev is evaluated and observers are called; every epoch always is."""
     checkpoint_seconds: float = 60.0
-    """Least time between checkpoints inside an epoch; an epoch ends with one, unless it is much
-    shorter than writing it."""
+    """Least time between checkpoints inside an epoch, 0 for one after every step; an epoch ends
+    with one, unless it is much shorter than writing it."""
     warm_up: float = 0.0
     """Share of training in which the learning rate rises evenly from 0."""
     linear_decay: bool = False
@@ -115,6 +118,10 @@ class TrainConfig:
         rising = progress / self.warm_up if self.warm_up else 1.0
         falling = (1 - progress) / (1 - self.warm_up) if self.linear_decay else 1.0
         return max(min(rising, falling, 1.0), 0.0)
+
+    def order(self, seed: int, epoch: int) -> np.random.Generator:
+        """What draws the batches of an epoch, for a model of this seed."""
+        return numpy_generator(seed if self.order_seed is None else self.order_seed, "epoch", epoch)
 
     def described(self) -> dict[str, Any]:
         """The configuration as plain data, for what a result was computed from.

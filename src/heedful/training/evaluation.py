@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch.nn import functional
 
 from heedful.corpora.batches import batches
@@ -61,10 +64,24 @@ def evaluate(
     known = torch.cat(gold) >= 0
     predicted = torch.cat(decided)[known].cpu().numpy()
     labels_seen = torch.cat(gold)[known].cpu().numpy()
-    scores = classification_scores(predicted[None], labels_seen, len(model.classes))
-    return Metrics(
-        loss=float(total) / max(len(labels_seen), 1),
-        accuracy=float(scores.accuracy[0, 0]),
-        macro_f1=float(scores.macro_f1[0, 0]),
-        f1=tuple(float(value) for value in scores.f1[0, 0]),
-    )
+    (found,) = metrics_of([float(total)], predicted[None], labels_seen, len(model.classes))
+    return found
+
+
+def metrics_of(
+    losses: Sequence[float] | Float[np.ndarray, "model"],
+    predicted: Int[np.ndarray, "model document"],
+    labels: Int[np.ndarray, "document"],
+    classes: int,
+) -> list[Metrics]:
+    """The metrics of several models from their summed losses and their decisions."""
+    scores = classification_scores(predicted, labels, classes)
+    return [
+        Metrics(
+            loss=float(loss) / max(len(labels), 1),
+            accuracy=float(scores.accuracy[0, row]),
+            macro_f1=float(scores.macro_f1[0, row]),
+            f1=tuple(float(value) for value in scores.f1[0, row]),
+        )
+        for row, loss in enumerate(losses)
+    ]

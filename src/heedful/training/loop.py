@@ -1,36 +1,36 @@
-"""One loop for all models."""
+"""The one loop: it trains what a task brings, one model or many side by side."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import torch
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
-from heedful.corpora.batches import mixed_batches
-from heedful.corpora.encoded import Encoded, EncodedCorpus
-from heedful.corpora.narrative_batches import NarrativeCorpus
-from heedful.errors import InputError, unknown
-from heedful.models.recipe import Penalties
 from heedful.runs.atomic import plain, write_text
 from heedful.runs.progress import Ticker, ticking
-from heedful.runs.randomness import numpy_generator, seeded
+from heedful.runs.randomness import seeded
 from heedful.runs.steps import fingerprint
 from heedful.training.checkpoints import (
     CHECKPOINT,
-    Progressed,
+    Progress,
+    Standing,
     load_checkpoint,
     save_checkpoint,
 )
-from heedful.training.config import Schedule, TrainConfig
-from heedful.training.refusals import refuse_diverged, refuse_empty
-from heedful.training.tasks import Trained, task_of
+from heedful.training.config import TrainConfig
+from heedful.training.refusals import refuse_diverged
+
+CHEAP = 0.03
+"""Seconds that a checkpoint may take at the end of every epoch."""
+WRITING = 20
+"""Any other checkpoint takes at most one in so many seconds of training."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,12 @@ class Moment:
     step: int
     epoch: float
     model: Any
-    """What is being trained."""
+    """What is being trained: a model, or a stack of them."""
     corpus: Any
     """What it is trained on."""
     device: torch.device | str
 
 
-CHEAP = 0.03
-"""Seconds that a checkpoint may take at the end of every epoch."""
 Observer = Callable[[Moment], None]
 """Called at every evaluation; training knows nothing of what it does."""
 
@@ -59,306 +57,257 @@ class History:
     entries: tuple[dict[str, Any], ...]
     """One per evaluation: step, epoch, training loss, dev metrics, learning rate."""
     best: float
-    """The dev metric of the kept weights, higher = better."""
+    """The dev metric of the kept weights, higher = better; nan where dev was not evaluated."""
     best_step: int
 
 
-def fit(
-    model: Trained,
-    corpus: EncodedCorpus | NarrativeCorpus,
-    config: TrainConfig = TrainConfig(),
-    penalties: Penalties = Penalties(),
+class Task(Protocol):
+    """What is trained, and what for: the batches, losses and evaluation of one or many models."""
+
+    model: Any
+    """A module, or a stack with the `state_dict`, `load_state_dict` and `parameters` of one."""
+    corpus: Any
+    config: TrainConfig
+    optimiser: torch.optim.Optimizer
+    count: int
+    """How many models there are."""
+
+    @property
+    def device(self) -> torch.device | str:
+        """Where they are."""
+
+    @property
+    def generators(self) -> Sequence[torch.Generator]:
+        """What models draw from, where they do not draw from the global generator."""
+
+    def batches(self, epoch: int) -> Iterable[tuple[int, Any]]:
+        """The batches of an epoch, and how many documents a model reads in each."""
+
+    def learn(self, batch: Any, epoch: int) -> Float[Tensor, "model"]:
+        """Leaves the gradient of a batch, clipped, at the weights; tells each model's loss."""
+
+    def evaluate(self) -> Sequence[Any]:
+        """Each model's dev metrics: a dataclass with `chosen`, the one to select by."""
+
+
+def train(
+    task: Task,
+    described: Mapping[str, Any],
     *,
-    seed: int = 0,
-    device: torch.device | str = "cpu",
+    seed: int,
+    steps: int | None = None,
+    is_judged: bool = True,
+    loss_over: Literal["epoch", "evaluation"] = "epoch",
     observers: Sequence[Observer] = (),
     folder: Path | None = None,
     show: bool = False,
-    schedule: Schedule | None = None,
-    is_judged: bool = True,
-) -> History:
-    """Trains the model in place and leaves it with the weights of the best dev evaluation.
+) -> list[History]:
+    """Trains the models in place; where dev judges, each is left with its best weights.
 
-    A schedule counts steps in place of epochs and says where dev is evaluated. Where observers
-    look at dev themselves, `is_judged` off saves its evaluation, and the last weights stay.
+    With `steps` as many updates are made, however many epochs they take, and the models are
+    evaluated at `config.evaluate_at` alone; else after every epoch too. The loss that is told then
+    is the mean since the epoch began, or since the last evaluation.
 
-    With a folder, `checkpoint.safetensors` and `metrics.jsonl` are kept there; the same call after
-    a kill goes on from the checkpoint and ends with the same numbers. The checkpoint stays:
-    `remove_checkpoint` when the model is saved.
+    With a folder a checkpoint is kept there, and of a single model `metrics.jsonl`: the same call
+    after a kill, known by what is `described`, goes on from it and ends with the same numbers.
     """
-    refuse_empty(corpus)
-    task = task_of(model)
-    if config.select not in task.selections:
-        raise unknown("metric to select this model by", config.select, task.selections)
-    task.check(model, penalties)
-    dev = corpus.splits["dev"]
-    is_rare = isinstance(dev, Encoded) and not (dev.labels == len(model.classes) - 1).any()
-    if is_judged and config.select == "f1" and is_rare:
-        raise InputError(
-            f"F1 of {model.classes[-1]!r} chooses the weights, but no dev document of "
-            f"{corpus.name} has that label; add some, or set select to accuracy."
-        )
-    if not is_judged and (schedule is None or config.halve_on_plateau):
-        raise ValueError("only a schedule with a steady rate goes without dev evaluations")
-    if schedule is not None:
-        config = _scheduled(config, schedule, len(corpus.splits["train"]))
-    model.to(device)
-    optimiser = optimiser_of(model, config)
-    described = {
-        "model": task.described(model),
-        "train": config.described(),
-        "penalties": asdict(penalties),
-        "corpus": corpus.fingerprint,
-        "words": len(corpus.vocabulary),
-        "seed": seed,
-    } | ({} if schedule is None else {"schedule": asdict(schedule)})
-    mark = fingerprint(described)
-    run = _Run(
-        model, optimiser, corpus, config, device, observers, folder, mark, schedule, is_judged
-    )
-    total = len(corpus.splits["train"]) * config.epochs
-    with seeded(seed), ticking("training", total, show=show) as ticker:
-        run.resume()
-        ticker.advance(run.progressed.epoch * len(corpus.splits["train"]))
-        run.begin()
-        while not run.is_done:
-            run.epoch(seed, penalties, ticker)
+    run = _Run(task, fingerprint(dict(described)), steps, is_judged, loss_over, observers, folder)
+    title = "training" if task.count == 1 else f"training {task.count} models"
+    total, unit = len(task.corpus.splits["train"]) * task.config.epochs, "documents"
+    if steps is not None:
+        total, unit = steps, "updates"
+    with seeded(seed), ticking(title, total, unit, show=show) as ticker:
+        run.resume(ticker)
+        while not run.is_over:
+            run.epoch(ticker)
     if is_judged:
-        model.load_state_dict(run.best)
-    progressed = run.progressed
-    return History(
-        tuple(progressed.history),
-        float("nan") if progressed.best is None else progressed.best,
-        progressed.best_step,
-    )
+        task.model.load_state_dict(run.best)
+    return [
+        History(tuple(one.history), float("nan") if one.best is None else one.best, one.best_step)
+        for one in run.done.models
+    ]
 
 
 class _Run:
-    """The state of one training run between two steps."""
+    """The state of a training between two steps."""
 
     def __init__(
         self,
-        model: Trained,
-        optimiser: torch.optim.Optimizer,
-        corpus: Any,
-        config: TrainConfig,
-        device: torch.device | str,
+        task: Task,
+        mark: str,
+        steps: int | None,
+        is_judged: bool,
+        loss_over: str,
         observers: Sequence[Observer],
         folder: Path | None,
-        described: str,
-        schedule: Schedule | None = None,
-        is_judged: bool = True,
     ) -> None:
-        self.model, self.optimiser, self.corpus, self.config = model, optimiser, corpus, config
-        self.task = task_of(model)
-        self.device, self.observers, self.folder, self.described = (
-            device,
-            observers,
-            folder,
-            described,
-        )
-        self.schedule, self.is_judged = schedule, is_judged
-        self.progressed = Progressed(learning_rate=config.learning_rate)
-        self.class_weights = _class_weights(model, corpus, device) if config.balanced else None
-        self.best: dict[str, Tensor] = _copied(model) if is_judged else {}
-        self.loss = torch.zeros((), dtype=torch.float64, device=device)
-        self.saved = time.monotonic()
-        self.saving = 0.0
+        self.task, self.config, self.mark, self.steps = task, task.config, mark, steps
+        self.is_judged, self.loss_over = is_judged, loss_over
+        self.observers, self.folder = observers, folder
+        self.size = len(task.corpus.splits["train"])
+        standings = [Standing() for _ in range(task.count)]
+        self.done = Progress(learning_rate=self.config.learning_rate, models=standings)
+        self.best = _copied(task.model) if is_judged else {}
+        self.loss = torch.zeros(task.count, dtype=torch.float64, device=task.device)
+        self.saved, self.saving = time.monotonic(), 0.0
 
     @property
-    def is_done(self) -> bool:
-        """Whether no epoch is left; one that was begun is gone through, though it be the last."""
-        done = self.progressed
-        return done.epoch >= self.config.epochs or (done.stopped and not done.batch)
+    def is_over(self) -> bool:
+        """Whether nothing is left to learn."""
+        done = self.done
+        if self.steps is not None:
+            return done.step >= self.steps
+        return done.epoch >= self.config.epochs or all(one.is_done for one in done.models)
 
-    def resume(self) -> None:
-        """Goes on from the checkpoint, where there is one."""
-        if self.folder is None:
-            return
-        path = self.folder / CHECKPOINT
-        found = load_checkpoint(path, self.model, self.optimiser, self.described)
+    def resume(self, ticker: Ticker) -> None:
+        """Goes on from the checkpoint where there is one, with the evaluation that is due."""
+        task, path = self.task, None if self.folder is None else self.folder / CHECKPOINT
+        found = None if path is None else load_checkpoint(path, task, self.mark)
         if found is not None:
-            self.progressed, self.best = found
-            self.loss += self.progressed.loss
+            self.done, best = found
+            self.best = {name: value.to(task.device) for name, value in best.items()}
+            self.loss += torch.tensor(self.done.loss, dtype=torch.float64, device=task.device)
             self._set_rate()
+            # After the last step no epoch is left at whose end the weights are looked at.
+            refuse_diverged(task.model.parameters(), self.done.epoch)
+        ticker.skip(self.done.epoch * self.size if self.steps is None else self.done.step)
+        if 0 in self.config.evaluate_at and not self.done.step:
+            self.done.due = 0.0
+        self._evaluate_due()
 
-    def begin(self) -> None:
-        """Evaluates the untrained model where that is asked for."""
-        if 0 in self.config.evaluate_at and not self.progressed.history:
-            self._evaluate(0.0)
-
-    def epoch(self, seed: int, penalties: Penalties, ticker: Ticker) -> None:
+    def epoch(self, ticker: Ticker) -> None:
         """What is left of one pass over the training documents, then an evaluation."""
-        done = self.progressed
-        train = self.corpus.splits["train"]
-        given = self.config.order_seed
-        order = numpy_generator(seed if given is None else given, "epoch", done.epoch)
-        sizes = self.config.batch_size, order, self.config.max_batch_tokens
+        done = self.done
         taken = 0
-        # Some recipes drop out in the first epochs only.
-        last = getattr(getattr(self.model, "config", None), "dropout_epochs", None)
-        drops_out = last is None or done.epoch < last
-        groups = self.task.batches(train, *sizes)
-        if self.schedule is not None:
-            groups = mixed_batches(train, self.config.batch_size, order)
-        for index, batch in enumerate(groups):
-            taken += len(batch)
+        for index, (documents, batch) in enumerate(self.task.batches(done.epoch)):
+            taken += documents
             if index < done.batch:
                 continue
-            if self.schedule is not None and done.step >= self.schedule.steps:
+            if self.steps is not None and done.step >= self.steps:
                 break
-            self.model.train(drops_out)
-            here = batch.to(self.device)
-            self._ramp(done.epoch + (taken - len(batch) / 2) / len(train))
-            with self._precision():
-                loss = self.task.loss(self.model, here, penalties, self.class_weights)
-            self.optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            if self.config.clip_value:
-                nn.utils.clip_grad_value_(self.model.parameters(), self.config.clip_value)
-            if self.config.clip_norm:
-                nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
-            self.optimiser.step()
-            self.loss += loss.detach().double()  # a tensor: reading it here would stall a GPU
+            self._ramp(done.epoch + (taken - documents / 2) / self.size)
+            self._update(batch)
             done.batch, done.step = index + 1, done.step + 1
             if done.step in self.config.evaluate_at:
-                self._evaluate(done.epoch + taken / len(train))
-            if time.monotonic() - self.saved > self.config.checkpoint_seconds:
-                self._save()
-            ticker.advance(len(batch))
-        refuse_diverged(self.model.parameters(), done.epoch)
-        if self.schedule is None:
+                done.due = done.epoch + taken / self.size
+            self._save_in_time()
+            self._evaluate_due()
+            ticker.advance(documents if self.steps is None else 1)
+        refuse_diverged(self.task.model.parameters(), done.epoch)
+        if self.steps is None:
             ticker.advance(0, self._evaluate(done.epoch + 1.0))
+        for one in done.models:
+            one.is_done = 0 < self.config.patience <= one.without_gain
         done.epoch, done.batch = done.epoch + 1, 0
-        self.loss.zero_()
+        if self.loss_over == "epoch":
+            self._forget_loss()
         # Many short epochs of a large model would mostly write: then some go without a checkpoint,
-        # and a schedule, to which epochs mean nothing, goes by the clock alone.
-        is_cheap = self.saving < CHEAP or time.monotonic() - self.saved > 20 * self.saving
-        if self.schedule is None and is_cheap:
+        # and where steps are counted epochs mean nothing, so that it goes by the clock alone.
+        if self.steps is None and (self.saving < CHEAP or self._is_time(WRITING * self.saving)):
             self._save()
 
+    def _update(self, batch: Any) -> None:
+        """One step of the optimiser."""
+        self.task.optimiser.zero_grad(set_to_none=True)
+        losses = self.task.learn(batch, self.done.epoch)
+        self.task.optimiser.step()
+        self.loss += losses  # a tensor: reading it here would stall a GPU
+        self.done.summed += 1
+
+    def _evaluate_due(self) -> None:
+        """Evaluates where that is due; a checkpoint written before knows of it."""
+        if self.done.due is not None:
+            self._evaluate(self.done.due)
+            self.done.due = None
+
     def _evaluate(self, epoch: float) -> str:
-        done = self.progressed
-        loss = float(self.loss) / max(done.batch, 1)
-        entry: dict[str, Any] = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
-        said = self._judge(entry) if self.is_judged else ""
-        rate = self.optimiser.param_groups[0]["lr"]
-        done.history.append(entry | {"learning_rate": rate})
-        if self.folder is not None:
-            lines = "".join(json.dumps(line) + "\n" for line in done.history)
+        done, task = self.done, self.task
+        losses = (self.loss / max(done.summed, 1)).tolist()
+        said, metrics = self._judged() if self.is_judged else ("", [{}] * task.count)
+        rate = task.optimiser.param_groups[0]["lr"]
+        for one, loss, found in zip(done.models, losses, metrics, strict=True):
+            if not one.is_done:
+                entry = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
+                one.history.append(entry | found | {"learning_rate": rate})
+        if self.loss_over == "evaluation":
+            self._forget_loss()
+        if self.folder is not None and task.count == 1:
+            lines = "".join(json.dumps(line) + "\n" for line in done.models[0].history)
             write_text(self.folder / "metrics.jsonl", lines)
-        moment = Moment(done.step, epoch, self.model, self.corpus, self.device)
+        moment = Moment(done.step, epoch, task.model, task.corpus, task.device)
         for observer in self.observers:
             observer(moment)
         return said
 
-    def _judge(self, entry: dict[str, Any]) -> str:
-        """Adds dev metrics to the entry and keeps the weights if they are the best so far."""
-        done, config = self.progressed, self.config
-        metrics = self.task.evaluate(self.model, self.corpus.splits["dev"], self.device)
-        value = metrics.chosen(config.select)
-        if done.best is None or value > done.best:
-            done.best, done.best_step, done.without_gain = value, done.step, 0
-            done.stopped = False
-            self.best = _copied(self.model)
-        else:
-            done.without_gain += 1
-            if config.halve_on_plateau:
-                done.learning_rate /= 2
-                self._set_rate()
-            done.stopped = 0 < config.patience <= done.without_gain
-        entry |= {f"dev_{name}": plain(number) for name, number in asdict(metrics).items()}
-        return f"dev {config.select} {abs(value):.3f}"
+    def _judged(self) -> tuple[str, list[dict[str, Any]]]:
+        """Dev metrics as a sentence and as entries; the best weights so far of each model stay."""
+        done, select = self.done, self.config.select
+        found = self.task.evaluate()
+        values = [scores.chosen(select) for scores in found]
+        gained = []
+        for row, (one, value) in enumerate(zip(done.models, values, strict=True)):
+            if one.is_done:
+                continue
+            if one.best is None or value > one.best:
+                one.best, one.best_step, one.without_gain = value, done.step, 0
+                gained.append(row)
+            else:
+                one.without_gain += 1
+        self._keep(gained)
+        if self.config.halve_on_plateau and not gained:
+            done.learning_rate /= 2
+            self._set_rate()
+        metrics = [
+            {f"dev_{name}": plain(number) for name, number in asdict(scores).items()}
+            for scores in found
+        ]
+        return f"dev {select} {abs(values[0]):.3f}" if len(found) == 1 else "", metrics
+
+    def _keep(self, gained: list[int]) -> None:
+        """Copies the weights of the models that gained."""
+        if len(gained) == self.task.count:
+            self.best = _copied(self.task.model)
+        elif gained:
+            rows = torch.tensor(gained, device=self.task.device)
+            for name, weight in self.task.model.state_dict().items():
+                self.best[name][rows] = weight.detach()[rows]
+
+    def _forget_loss(self) -> None:
+        self.loss.zero_()
+        self.done.summed = 0
 
     def _set_rate(self, factor: float = 1.0) -> None:
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.progressed.learning_rate * factor
+        for group in self.task.optimiser.param_groups:
+            group["lr"] = self.done.learning_rate * factor
 
     def _ramp(self, epoch: float) -> None:
         """Sets the rate of a step by where its middle lies: never 0, also in the first and last."""
         if not (self.config.warm_up or self.config.linear_decay):
             return
-        if self.schedule is None:
+        if self.steps is None:
             progress = epoch / self.config.epochs
         else:
-            progress = (self.progressed.step + 0.5) / self.schedule.steps
+            progress = (self.done.step + 0.5) / self.steps
         self._set_rate(self.config.rate(progress))
 
-    def _precision(self) -> AbstractContextManager[Any]:
-        """Half the bits for what a GPU computes, where that is asked for."""
-        kind = torch.device(self.device).type
-        is_lower = self.config.precision == "bfloat16" and kind == "cuda"
-        return torch.autocast(kind, torch.bfloat16, enabled=is_lower)
+    def _save_in_time(self) -> None:
+        seconds = self.config.checkpoint_seconds
+        if not seconds or self._is_time(max(seconds, WRITING * self.saving)):
+            self._save()
+
+    def _is_time(self, seconds: float) -> bool:
+        """Whether the last checkpoint is so old."""
+        return time.monotonic() - self.saved >= seconds
 
     def _save(self) -> None:
         if self.folder is None:
             return
         started = time.monotonic()
-        self.progressed.loss = float(self.loss)
-        path = self.folder / CHECKPOINT
-        save_checkpoint(
-            path, self.progressed, self.model, self.best, self.optimiser, self.described
-        )
+        self.done.loss = self.loss.tolist()
+        save_checkpoint(self.folder / CHECKPOINT, self.done, self.task, self.best, self.mark)
         self.saved = time.monotonic()
         self.saving = self.saved - started
 
 
-def _scheduled(config: TrainConfig, schedule: Schedule, documents: int) -> TrainConfig:
-    """The configuration with as many epochs as the schedule's steps need."""
-    per_epoch = max(documents // config.batch_size, 1)
-    epochs = -(-schedule.steps // per_epoch)
-    return replace(config, epochs=epochs, patience=0, evaluate_at=schedule.evaluate_at)
-
-
-def _class_weights(model: Trained, corpus: Any, device: torch.device | str) -> Tensor:
-    """The inverse of each class's share of the training documents; 0 for one without any."""
-    labels = torch.from_numpy(corpus.splits["train"].labels)
-    counts = torch.bincount(labels[labels >= 0], minlength=len(model.classes)).float()
-    return torch.where(counts > 0, counts.sum() / (len(counts) * counts), 0).to(device)
-
-
-def _copied(model: nn.Module) -> dict[str, Tensor]:
+def _copied(model: Any) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
-
-
-def optimiser_of(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """The optimiser, with weight decay on the parameters the configuration names."""
-    return optimiser_for(model.named_parameters(), config)
-
-
-def optimiser_for(
-    named: Iterable[tuple[str, nn.Parameter]], config: TrainConfig, *, is_fused: bool = False
-) -> torch.optim.Optimizer:
-    """The optimiser of parameters under the names they have in a classifier.
-
-    Fused: Adam in one pass over the memory, for many parameters on a GPU.
-    """
-    decayed: list[nn.Parameter] = []
-    free: list[nn.Parameter] = []
-    for name, parameter in named:
-        if not parameter.requires_grad:
-            continue
-        is_decayed = {
-            "all": True,
-            "all but attention": ".attention." not in name,
-            "encoder": ".encoder." in name,
-            "additive map": ".attention.hidden." in name,
-            "matrices": parameter.dim() > 1,
-        }[config.decay]
-        (decayed if is_decayed else free).append(parameter)
-    groups = [
-        {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": free, "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
-    rate, is_amsgrad = config.learning_rate, config.optimiser == "amsgrad"
-    match config.optimiser:
-        case "adam" | "amsgrad":
-            fused = True if is_fused else None
-            return torch.optim.Adam(groups, rate, amsgrad=is_amsgrad, fused=fused)
-        case "adamw":
-            return torch.optim.AdamW(groups, rate)
-        case "adagrad":
-            return torch.optim.Adagrad(groups, rate, lr_decay=config.rate_decay)
-        case _:
-            return torch.optim.SGD(groups, rate)

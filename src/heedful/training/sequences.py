@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
 from heedful.corpora.pairs import PAD, EncodedPairs, Pairs, PairSplit, pair_batches
 from heedful.errors import InputError
 from heedful.models.translator import Translator
+from heedful.models.translator_walk import walked, walks
 from heedful.models.verbs import evaluating
-from heedful.runs.atomic import write_text
-from heedful.runs.progress import ticking
-from heedful.runs.randomness import numpy_generator, seeded
-from heedful.runs.steps import fingerprint
-from heedful.training.checkpoints import (
-    CHECKPOINT,
-    Progressed,
-    load_checkpoint,
-    save_checkpoint,
-)
-from heedful.training.loop import History
-from heedful.training.seeds import reduced_precision
-from heedful.training.translator_walk import walked, walks
+from heedful.training.config import TrainConfig
+from heedful.training.loop import History, Observer, train
+from heedful.training.optimisers import optimiser_for
+from heedful.training.precision import reduced_precision
 
 _START = (0, 50, 100, 500, 1_000, 1_500, 2_000, 4_000, 6_000, 8_000, 10_000)
 _LONG = (*_START, 16_000, 22_000, 28_000, 34_000, 40_000)
@@ -74,17 +65,17 @@ class SequenceConfig:
         """Updates in all."""
         return self.epochs * -(-pairs // self.batch_size)
 
-
-class SequenceMoment(NamedTuple):
-    """What an observer sees at a step of the grid."""
-
-    step: int
-    model: Translator
-    corpus: EncodedPairs
-    device: torch.device | str
-
-
-SequenceObserver = Callable[[SequenceMoment], None]
+    def train(self) -> TrainConfig:
+        """The same as a training of any model."""
+        return TrainConfig(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            clip_norm=0.0,
+            patience=0,
+            evaluate_at=self.grid,
+            checkpoint_seconds=self.checkpoint_seconds,
+        )
 
 
 def fit_translator(
@@ -94,7 +85,7 @@ def fit_translator(
     *,
     seed: int = 0,
     device: torch.device | str = "cpu",
-    observers: Sequence[SequenceObserver] = (),
+    observers: Sequence[Observer] = (),
     folder: Path | None = None,
     show: bool = False,
 ) -> History:
@@ -112,26 +103,38 @@ def fit_translator(
             f"The model has {model.config.vocabulary:,} words, {corpus.name} {len(corpus.pieces):,}"
             " pieces; build it for this corpus."
         )
-    model.to(device)
-    run = _Run(model, corpus, config, seed, torch.device(device), observers, folder)
-    total = config.steps(len(corpus.splits["train"]))
-    with (
-        seeded(seed),
-        reduced_precision(torch.device(device)),
-        ticking("training", total, "updates", show=show) as ticker,
-    ):
-        run.resume()
-        ticker.skip(run.done.step)
-        while run.done.epoch < config.epochs:
-            run.epoch(seed, ticker.advance)
-        run.evaluate()  # where the grid asks for the step after the last update
-    model.load_state_dict(run.best)
-    best = float("nan") if run.done.best is None else run.done.best
-    return History(tuple(run.done.history), best, run.done.best_step)
+    task = TranslatorTask(model, corpus, config, seed, torch.device(device))
+    described = {
+        "model": asdict(model.config),
+        "train": asdict(config),
+        "corpus": corpus.fingerprint,
+        "seed": seed,
+    }
+    with reduced_precision(task.device):
+        (history,) = train(
+            task,
+            described,
+            seed=seed,
+            steps=config.steps(len(corpus.splits["train"])),
+            loss_over="evaluation",
+            observers=observers,
+            folder=folder,
+            show=show,
+        )
+    return replace(history, entries=tuple(map(_told, history.entries)))
 
 
-class _Run:
-    """The state of one training run between two steps."""
+def _told(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry without the rate, which is always the same; before any update there is no loss."""
+    kept = {name: value for name, value in entry.items() if name != "learning_rate"}
+    return kept | ({} if entry["step"] else {"loss": None})
+
+
+class TranslatorTask:
+    """One translator, on pairs in random order."""
+
+    generators: Sequence[torch.Generator] = ()
+    count = 1
 
     def __init__(
         self,
@@ -140,91 +143,31 @@ class _Run:
         config: SequenceConfig,
         seed: int,
         device: torch.device,
-        observers: Sequence[SequenceObserver],
-        folder: Path | None,
     ) -> None:
-        self.model, self.corpus, self.config, self.device = model, corpus, config, device
-        self.observers, self.folder = observers, folder
-        self.optimiser = torch.optim.Adam(
-            model.parameters(), config.learning_rate, fused=device.type == "cuda"
-        )
-        described: dict[str, Any] = {"model": asdict(model.config), "train": asdict(config)}
-        described |= {"corpus": corpus.fingerprint, "seed": seed}
-        self.described = fingerprint(described)
-        self.done = Progressed(learning_rate=config.learning_rate)
-        self.best = _copied(model)
-        self.loss = torch.zeros((), dtype=torch.float64, device=device)
-        self.saved = time.monotonic()
+        self.model, self.corpus, self.config = model.to(device), corpus, config.train()
+        self.seed, self.device = seed, device
+        is_fused = device.type == "cuda"
+        self.optimiser = optimiser_for(model.named_parameters(), self.config, is_fused=is_fused)
         self.walks = walks(model)
 
-    def resume(self) -> None:
-        """Goes on from the checkpoint, where there is one."""
-        if self.folder is None:
-            return
-        path = self.folder / CHECKPOINT
-        found = load_checkpoint(path, self.model, self.optimiser, self.described)
-        if found is not None:
-            self.done, best = found
-            self.best = {name: value.to(self.device) for name, value in best.items()}
-            self.loss += self.done.loss
+    def batches(self, epoch: int) -> Iterable[tuple[int, Pairs]]:
+        """The training pairs in batches."""
+        order = self.config.order(self.seed, epoch)
+        for _, pairs in pair_batches(self.corpus.splits["train"], self.config.batch_size, order):
+            yield len(pairs), pairs
 
-    def epoch(self, seed: int, tell: Callable[[int], None]) -> None:
-        """What is left of one pass over the training pairs, in random order."""
-        train, done = self.corpus.splits["train"], self.done
-        order = numpy_generator(seed, "epoch", done.epoch)
-        for index, (_, pairs) in enumerate(pair_batches(train, self.config.batch_size, order)):
-            if index < done.batch:
-                continue
-            self.evaluate()
-            self.model.train()
-            here = pairs.to(self.device)
-            loss = mean_loss(self._logits(here), here.target)
-            self.optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
-            self.loss += loss.detach().double()  # a tensor: reading it here would stall a GPU
-            done.batch, done.step = index + 1, done.step + 1
-            if time.monotonic() - self.saved > self.config.checkpoint_seconds:
-                self._save()
-            tell(1)
-        if not bool(torch.isfinite(self.loss)):
-            raise InputError(
-                f"Training diverged in epoch {done.epoch + 1} (the loss is not finite); lower "
-                "learning_rate."
-            )
-        done.epoch, done.batch = done.epoch + 1, 0
+    def learn(self, batch: Pairs, epoch: int) -> Float[Tensor, "1"]:
+        """The gradient of the mean loss of the batch's words."""
+        self.model.train()
+        here = batch.to(self.device)
+        logits = walked(self.model, here) if self.walks else self.model(here).logits
+        loss = mean_loss(logits, here.target)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach().double()[None]
 
-    def _logits(self, pairs: Pairs) -> Tensor:
-        return walked(self.model, pairs) if self.walks else self.model(pairs).logits
-
-    def evaluate(self) -> None:
-        """Dev loss and accuracy and all observers, where the grid asks for it and only once."""
-        done = self.done
-        seen = done.history[-1]["step"] if done.history else -1
-        if done.step not in self.config.grid or seen == done.step:
-            return
-        found = evaluate_translator(self.model, self.corpus.splits["dev"], self.device)
-        if done.best is None or found.accuracy > done.best:
-            done.best, done.best_step = found.accuracy, done.step
-            self.best = _copied(self.model)
-        since = done.step - max(seen, 0)
-        loss = float(self.loss) / since if since else None
-        self.loss.zero_()
-        for observer in self.observers:
-            observer(SequenceMoment(done.step, self.model, self.corpus, self.device))
-        entry: dict[str, Any] = {"step": done.step, "epoch": done.epoch, "loss": loss}
-        done.history.append(entry | {"dev_loss": found.loss, "dev_accuracy": found.accuracy})
-        if self.folder is not None:
-            lines = "".join(json.dumps(line) + "\n" for line in done.history)
-            write_text(self.folder / "metrics.jsonl", lines)
-
-    def _save(self) -> None:
-        if self.folder is None:
-            return
-        self.done.loss = float(self.loss)
-        path = self.folder / CHECKPOINT
-        save_checkpoint(path, self.done, self.model, self.best, self.optimiser, self.described)
-        self.saved = time.monotonic()
+    def evaluate(self) -> list[TokenScores]:
+        """Loss and token accuracy on dev."""
+        return [evaluate_translator(self.model, self.corpus.splits["dev"], self.device)]
 
 
 def mean_loss(logits: Tensor, target: Tensor) -> Tensor:
@@ -232,13 +175,17 @@ def mean_loss(logits: Tensor, target: Tensor) -> Tensor:
     return functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD)
 
 
-class TokenScores(NamedTuple):
+@dataclass(frozen=True)
+class TokenScores:
     """How well the next words are told under teacher forcing, the end included."""
 
     loss: float
     """Nats per word."""
     accuracy: float
-    words: int
+
+    def chosen(self, select: str) -> float:
+        """The metric to select by, higher = better: always the accuracy."""
+        return self.accuracy
 
 
 def evaluate_translator(
@@ -257,8 +204,4 @@ def evaluate_translator(
             lost += mean_loss(logits, here.target).double() * count
             right += ((logits.argmax(-1) == here.target) & mask).sum()
             words += count
-    return TokenScores(float(lost) / words, int(right) / words, words)
-
-
-def _copied(model: Translator) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+    return TokenScores(float(lost) / words, int(right) / words)

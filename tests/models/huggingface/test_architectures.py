@@ -220,6 +220,7 @@ def edits(kind: str, site: str) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_edits_equal_a_whole_forward_pass_with_them(kind: str, site: str) -> None:
@@ -329,6 +330,7 @@ def row(kind: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+@pytest.mark.slow
 def test_the_table_in_the_docs_is_what_the_tests_found() -> None:
     assert sorted(KINDS) == sorted(SUPPORTED)
     names = ("model type", "attention", "backend", "decision read at", "parity: eager; own backend",

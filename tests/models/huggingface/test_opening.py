@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from heedful.cli import app
 from heedful.corpora import Corpus, document_of, match_labels, read_texts
 from heedful.errors import InputError, UnsupportedModel
-from heedful.jobs import load
-from heedful.jobs.subject import read_by
+from heedful.jobs.subject import load, read_by
 from heedful.models import read
 from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
 from heedful.models.huggingface.opening import limit_of
@@ -109,6 +108,7 @@ def test_files_that_are_missing_or_damaged_are_one_sentence(
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_code_that_comes_with_a_model_does_not_run(tmp_path: Path) -> None:
     folder = saved(tmp_path / "model")
     ran = tmp_path / "ran"
@@ -216,6 +216,7 @@ def test_two_columns_make_pairs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("site", ["pooled", "all"])
+@pytest.mark.usefixtures("sketched")
 def test_the_command_audits_a_folder(tmp_path: Path, site: str) -> None:
     folder = saved(tmp_path / "model")
     lines = [f"{text},the staff,{label}" for text in TEXTS[1:2] * 3 for label in (0, 1, 2)]

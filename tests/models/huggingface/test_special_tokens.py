@@ -8,14 +8,14 @@ import torch
 
 from heedful.audits import concentration
 from heedful.audits.concentration import OUTSIDE
-from heedful.jobs import explain
+from heedful.jobs.explain import explain
+from heedful.jobs.instance_layers import describe_flows
+from heedful.jobs.instances import describe
 from heedful.models import lat, read
 from heedful.models.huggingface.attending import attending
 from heedful.models.huggingface.calls import softmax
 from heedful.models.huggingface.pieces import framed
 from heedful.models.tracing import layers_of
-from heedful.report import describe
-from heedful.report.flow_diagram import describe_flows
 from tests.tiny import batch_of, classifier
 from tests.tiny_transformers import TEXTS, reader
 

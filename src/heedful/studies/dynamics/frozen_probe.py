@@ -7,6 +7,7 @@ states are constants: they are computed once, and no gradient goes through the e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from heedful.corpora.batches import collate, moved
+from heedful.corpora.batches import collate, mixed_groups, moved
 from heedful.corpora.encoded import Encoded
 from heedful.dynamics.probes import groups
 from heedful.errors import InputError
@@ -22,6 +23,7 @@ from heedful.models.classifier import AttentionClassifier
 from heedful.models.verbs import evaluating
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.training.config import Schedule
+from heedful.training.optimisers import descend
 
 CACHED_BYTES = 24 * 2**30
 """States of more bytes are computed anew for every batch."""
@@ -90,10 +92,8 @@ def train_frozen(
                 said = model.with_zero(model.head(values))
             scores = model.level.attention(values).masked_fill(~mask, -torch.inf)
             logits = (scores.softmax(-1)[..., None] * said).sum(1)
-            loss = functional.cross_entropy(logits, labels[moved(torch.from_numpy(rows), device)])
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            right = labels[moved(torch.from_numpy(rows), device)]
+            descend(optimiser, functional.cross_entropy(logits, right))
             if step in schedule.evaluate_at:
                 observe(step)
 
@@ -102,15 +102,9 @@ def _orders(
     encoded: Encoded, batch_size: int, steps: int, seed: int
 ) -> Iterator[Int[np.ndarray, "batch"]]:
     """Row numbers of as many batches as there are steps, in the order of `mixed_batches`."""
-    done, epoch = 0, 0
-    while done < steps:
-        order = numpy_generator(seed, "epoch", epoch).permutation(len(encoded))
-        for start in range(0, max(len(order) - batch_size, 0) + 1, batch_size):
-            yield order[start : start + batch_size]
-            done += 1
-            if done == steps:
-                return
-        epoch += 1
+    epochs = (numpy_generator(seed, "epoch", epoch) for epoch in count())
+    every = (rows for order in epochs for rows in mixed_groups(encoded, batch_size, order))
+    return islice(every, steps)
 
 
 def _tokens(encoded: Encoded, row: int) -> Int[np.ndarray, "token"]:

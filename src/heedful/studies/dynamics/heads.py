@@ -17,9 +17,9 @@ from torch import Tensor
 
 from heedful.corpora.tasks import Copying
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
+from heedful.models.translator_stack import TranslatorStack
 from heedful.runs.randomness import key, numpy_generator
-from heedful.training.seeds import FAILED, LEARNT, SeedCurves, SeedsConfig, fit_seeds
-from heedful.training.translator_stack import TranslatorStack
+from heedful.studies.dynamics.seeds import FAILED, LEARNT, SeedCurves, SeedsConfig, fit_seeds
 
 Stop = Callable[[Float[np.ndarray, "model"]], bool]
 """Sees the accuracies of an evaluation; True ends training."""

@@ -20,10 +20,11 @@ from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.recipe import parse
+from heedful.models.recurrent import lstm
 from heedful.models.saved import build
-from heedful.training.recurrent import lstm
-from heedful.training.seeds import reduced_precision
-from heedful.training.translator_stack import looked_up
+from heedful.models.translator_stack import looked_up
+from heedful.training.optimisers import descend
+from heedful.training.precision import reduced_precision
 
 PLACES = ("keyword", "next", "mean", "last")
 """Where γ is taken: at the keyword, at the state after it, over all states, at the last one."""
@@ -97,9 +98,7 @@ def fit_keyword(
                 odds = _gamma(weights, drawn.ids).mean(-1)
                 labels = drawn.labels.to(odds)
                 lost = functional.binary_cross_entropy_with_logits(odds, labels, reduction="none")
-                optimiser.zero_grad(set_to_none=True)
-                lost.mean(1).sum().backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
+                descend(optimiser, lost.mean(1))
     for row, model in enumerate(models):
         model.load_state_dict({n: w.detach()[row].cpu() for n, w in weights.items()})
     gamma, accuracy = (torch.stack(part, 1).cpu().numpy() for part in zip(*seen, strict=True))

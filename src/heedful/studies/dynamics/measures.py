@@ -13,7 +13,7 @@ from heedful.reproduction.ledger import NotMeasurable, Parts, each_unchanged
 from heedful.statistics import Estimate
 from heedful.statistics.association import spearman
 from heedful.statistics.draws import Draws, minus, over_pairs, smallest
-from heedful.statistics.intervals import deviation
+from heedful.statistics.seeds import deviation
 from heedful.studies.dynamics import steps
 from heedful.studies.dynamics.agreement_curves import Curve, contextual, is_inside
 from heedful.studies.dynamics.cells import span, written

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from heedful.corpora import Encoded, EncodedCorpus
+from heedful.corpora.samples import subset
 from heedful.dynamics.cooccurrence import (
     EM,
     CorpusSide,
@@ -25,7 +26,7 @@ from heedful.dynamics.cooccurrence import (
     table_bytes,
     translation_table,
 )
-from heedful.dynamics.probes import ProbeLogs, chosen, kept_saliency, probed
+from heedful.dynamics.probes import ProbeLogs, kept_saliency, probed
 from heedful.dynamics.proxy import PENALTIES, ProxyConfig, logistic_sweep, train_proxy
 from heedful.dynamics.trajectory import (
     ACCURACY,
@@ -56,7 +57,7 @@ def followed_documents(corpus: EncodedCorpus) -> dict[str, Encoded]:
     """The dev documents, and as many training documents drawn by seed 1 (§3.6)."""
     dev, train = corpus.splits["dev"], corpus.splits["train"]
     order = numpy_generator(1, "followed training documents").permutation(len(train))
-    return {"dev": dev, "train": chosen(train, np.sort(order[: len(dev)]))}
+    return {"dev": dev, "train": subset(train, np.sort(order[: len(dev)]))}
 
 
 def crew(

@@ -22,10 +22,11 @@ from heedful.reproduction.ledger import (
 from heedful.reproduction.results import Results, Skipped, Step
 from heedful.reproduction.study import Claim, Plan
 from heedful.statistics import Estimate, median, over_seeds
+from heedful.statistics.seeds import extent
 from heedful.statistics.shares import apart, exact_share, to_the_power
 from heedful.studies.dynamics import task_steps, tasks
+from heedful.studies.dynamics.seeds import LEARNT
 from heedful.studies.dynamics.tasks import COPYING, HEADS, KEYWORD
-from heedful.training.seeds import LEARNT
 
 ALWAYS = 0.8
 """Every time (ours): 20 of 20 leave an interval from .83, so this is what twenty seeds can show."""
@@ -79,17 +80,13 @@ def _proxy_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
 def _proxy(results: Results, plan: Plan, corpus: str) -> Parts:
     fixed, control, mixture = (results[step] for step in _proxy_needs(plan, corpus))
 
-    def worst(values: pd.Series[float]) -> Estimate:
-        least, most = float(values.min()), float(values.max())
-        return Estimate(most, least, most, len(values), "range of seeds")
-
     return Parts(
         {
-            "spread over positions": worst(fixed["spread"]),
-            "the control's spread": worst(control["spread"]),
-            "loss above log n": worst(fixed["loss"] - fixed["bound"]),
-            "mixture: spread": worst(mixture["spread"]),
-            "mixture: other block": worst(mixture["across"]),
+            "spread over positions": extent(fixed["spread"]),
+            "the control's spread": extent(control["spread"]),
+            "loss above log n": extent(fixed["loss"] - fixed["bound"]),
+            "mixture: spread": extent(mixture["spread"]),
+            "mixture: other block": extent(mixture["across"]),
         }
     )
 

@@ -13,13 +13,15 @@ import torch
 from heedful.corpora.tasks import Copying
 from heedful.errors import InputError
 from heedful.models.translator import TranslatorConfig, build_translator, copying_config
+from heedful.models.translator_stack import TranslatorStack
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import TABLE
 from heedful.runs.randomness import seeded
 from heedful.studies.dynamics.heads import Search, drawn_sets, search_heads, train_heads
 from heedful.studies.dynamics.keyword import PLACES, KeywordConfig, fit_keyword, keyword_classifier
-from heedful.training.seeds import SeedCurves, SeedsConfig, fit_seeds, reduced_precision
-from heedful.training.translator_stack import TranslatorStack
+from heedful.studies.dynamics.seeds import SeedCurves, SeedsConfig, fit_seeds
+from heedful.training.optimisers import descend
+from heedful.training.precision import reduced_precision
 
 SURE = 0.99
 """A run in which every seed is above this three times in a row has nothing more to show."""
@@ -215,9 +217,7 @@ def _proxied(task: Copying, seed: int, steps: int, dim: int, device: str) -> dic
     for step in range(steps):
         _, shares = bags(step, 128)
         said = (shares @ vectors @ weight.T + bias).log_softmax(-1)
-        optimiser.zero_grad(set_to_none=True)
-        (-(shares * said).sum(-1).mean()).backward()
-        optimiser.step()
+        descend(optimiser, -(shares * said).sum(-1).mean())
     with torch.no_grad():
         ids, shares = bags(steps, 400)
         said = (shares @ vectors @ weight.T + bias).log_softmax(-1).double()

@@ -24,7 +24,7 @@ from heedful.statistics.shares import exact_share
 from heedful.studies.dynamics import task_steps
 from heedful.studies.dynamics.heads import Search
 from heedful.studies.dynamics.keyword import PLACES, KeywordConfig
-from heedful.training.seeds import FAILED, LEARNT, SeedsConfig
+from heedful.studies.dynamics.seeds import FAILED, LEARNT, SeedsConfig
 
 COPYING, HEADS, KEYWORD = "copying", "heads", "keyword"
 SOURCES = (

@@ -16,8 +16,9 @@ import pandas as pd
 from jaxtyping import Bool, Float64
 
 from heedful.audits import erasure, single_erasure
+from heedful.audits.examination import Portion
 from heedful.audits.tables import Wide
-from heedful.importance import explain, methods
+from heedful.importance import Importance, methods
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
 
@@ -25,6 +26,10 @@ RANKINGS = ("random", "attention", "gradient", "product")
 """The published rankings, in the order of the figures."""
 OURS = ("centred", "greedy")
 """Rankings that are not in the paper (erasure.md §6.5)."""
+METHODS = (*RANKINGS, "centred")
+"""What `erase` is given; the greedy order is made as it goes."""
+READ = Portion(256, 65_536)
+"""What is read and erased at once."""
 RANDOM_ORDERS = 5
 """Random orders per document: one for the figures, the others for how much the order matters."""
 NOT_MEASURED, NEVER = -2, -1
@@ -33,20 +38,22 @@ _SINGLE = ("top_flips", "other_flips", "legacy_other_flips")
 _DELTAS = ("delta_js", "legacy_delta_js", "delta_attention", "legacy_delta_attention")
 
 
-def erase(model: AttentiveModel, reading: Reading, seed: int) -> pd.DataFrame:
+def erase(
+    model: AttentiveModel, reading: Reading, importance: Importance, seed: int
+) -> pd.DataFrame:
     """The rows of one batch: when every ranking flips, and what single erasures do.
 
     Columns are `removed RANKING`, `mass RANKING`, `top_flips RANKING` …; of ΔJS and Δα only those
     of the attention ranking, which the study uses. Numbers are as small as their meaning allows:
     a corpus of 25,000 documents takes a few megabytes.
     """
-    importance = dict(explain(model, reading, [*RANKINGS, OURS[0]], seed))
     single = single_erasure.rows(model, reading, importance, seed)
-    for number in range(2, RANDOM_ORDERS + 1):
-        # A generator of its own for each order: seeds of other trainings are small numbers.
-        order = methods.random(model, reading, seed=seed + 1_000_003 * number)
-        importance[f"random {number}"] = order
-    erased = erasure.rows(model, reading, importance, seed)
+    # A generator of its own for each order: seeds of other trainings are small numbers.
+    orders = {
+        f"random {number}": methods.random(model, reading, seed=seed + 1_000_003 * number)
+        for number in range(2, RANDOM_ORDERS + 1)
+    }
+    erased = erasure.rows(model, reading, {**importance, **orders}, seed)
     columns: dict[str, np.ndarray] = {
         "label": reading.labels.cpu().numpy().astype(np.int16),
         "decision": reading.decision.cpu().numpy().astype(np.int16),

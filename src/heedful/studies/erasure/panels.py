@@ -25,6 +25,7 @@ from heedful.report.drawing import (
     SOFT,
     WARM,
     WIDTH,
+    PageFigure,
     plain_text,
 )
 
@@ -88,7 +89,7 @@ def box_grid(table: pd.DataFrame, *, hue: str, ylabel: str = "") -> Figure:
     columns = 1 if len(models) < 4 else 2
     rows = -(-len(models) // columns)
     letters = 104 // (columns * len(corpora))  # of a corpus's name that fit below its boxes
-    figure = Figure(figsize=(WIDTH / 72, (118 * rows + 34) / 72), dpi=72, layout="constrained")
+    figure = PageFigure(figsize=(WIDTH / 72, (118 * rows + 34) / 72), dpi=72, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     flat: list[Axes] = list(grid.flat)
     for axes, model in zip(flat, models, strict=False):
@@ -157,7 +158,7 @@ def _grid(
             for model in models
         ]
     size = (WIDTH / 72, (height * rows + 40) / 72)
-    figure = Figure(figsize=size, dpi=dpi, layout="constrained")
+    figure = PageFigure(figsize=size, dpi=dpi, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=share)
     flat: list[Axes] = list(grid.flat)
     for number, (axes, (model, corpus, title)) in enumerate(zip(flat, places, strict=False)):

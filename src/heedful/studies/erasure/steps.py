@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from heedful.training.presets import Preset
 
 _TEXT, _VECTORS = "text", "vectors.safetensors"
-AUDIT_TOKENS = 65_536
-"""Documents × longest document of one batch that is read and erased."""
 
 
 def corpus_step(
@@ -138,19 +136,21 @@ def erased_step(
     """What erasing attention does to every document of a split: one small row each."""
 
     def compute(results: Results) -> pd.DataFrame:
-        import pandas as pd
+        from heedful.audits.examination import examine
+        from heedful.studies.erasure.examination import METHODS, READ, erase
 
-        from heedful.corpora import batches
-        from heedful.models import read
-        from heedful.studies.erasure.examination import erase
-
-        opened = results[model].to(results.device)
-        tables = [
-            erase(opened, read(opened, batch.to(results.device)), seed)
-            for batch in batches(results[text].splits[split], 256, max_tokens=AUDIT_TOKENS)
-        ]
+        opened, documents = results[model].to(results.device), results[text].splits[split]
+        rows = examine(
+            opened,
+            documents,
+            {"erased": erase},
+            METHODS,
+            seed=seed,
+            device=results.device,
+            at_once=READ,
+        )
         # By name: the order of batches depends on lengths, which nobody should have to know.
-        return pd.concat(tables, ignore_index=True).sort_values("instance", ignore_index=True)
+        return rows["erased"].sort_values("instance", ignore_index=True)
 
     name = named(*model.name.split("/")[:-1], "erased")
     return Step(name, compute, {"seed": seed, "split": split}, SMALL, (text, model))

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import torch
 
+from heedful.audits.examination import Portion, readings
 from heedful.audits.finding import frame
-from heedful.corpora.batches import batches
 from heedful.corpora.encoded import Encoded
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.verbs import read
@@ -29,15 +29,13 @@ def distances(
     `decision` is the second model's, so that a collapse can be seen.
     """
     found: list[list[pd.DataFrame]] = [[] for _ in seconds]
-    for batch in batches(encoded, 256, max_tokens=32_768):
-        here = batch.to(device)
-        one = read(first, here)
+    for one in readings(first, encoded, device, Portion(256)):
         attention, output = one.scores.log_softmax(-1), one.logits.softmax(-1)
         for parts, second in zip(found, seconds, strict=True):
-            two = read(second, here)
+            two = read(second, one.batch)
             jsd = js_divergence(attention, two.scores.log_softmax(-1))
             tvd = total_variation(output, two.logits.softmax(-1))
             columns = {"jsd": jsd, "tvd": tvd, "decision": two.decision, "label": two.labels}
             arrays = {name: np.asarray(column.cpu()) for name, column in columns.items()}
-            parts.append(frame(batch.names, **arrays))
+            parts.append(frame(one.names, **arrays))
     return [pd.concat(parts, ignore_index=True) for parts in found]

@@ -6,8 +6,9 @@ and leakage are arithmetic on the same cached unit logits; nothing is encoded tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,19 @@ from heedful.audits import (
     input_erasure,
     substitution,
 )
+from heedful.audits.examination import Portion, examine
+from heedful.audits.finding import RowsOf
 from heedful.audits.tables import of_several_units
-from heedful.corpora import Encoded, EncodedCorpus, batches
+from heedful.corpora import Encoded, EncodedCorpus
 from heedful.corpora.batches import collate
-from heedful.importance import explain
-from heedful.models import AttentionClassifier, Reading, read
+from heedful.models import AttentionClassifier, read
 from heedful.models.verbs import alone
 from heedful.statistics import classification_scores
 from heedful.studies.faithful import information, leakage, probe
 
 METHODS = ("random", "attention")
-READ = {"cpu": (256, 2**15), "cuda": (1_024, 2**18)}
-"""Documents, and documents × the longest, read at once: a card takes hardly longer for many."""
+READ = {"cpu": Portion(256, 2**15), "cuda": Portion(1_024, 2**18)}
+"""What is read at once: a card takes hardly longer for many."""
 SCORES = ("accuracy", "macro_f1", "f1", "f1 of class 0")
 """What is scored: `f1` is that of class 1, the last."""
 
@@ -73,18 +75,17 @@ def measure(
     `numbers` (name, value) for dev and test; `instances`, one row per test document; `distance`,
     the leakage by distance to the most attended word; `information` and `sentences` where asked.
     """
-    model = model.to(device)
+    model, at_once = model.to(device), READ.get(torch.device(device).type, READ["cpu"])
+    ask = partial(examine, model, seed=seed, device=device, at_once=at_once)
     numbers: dict[str, float] = {}
-    dev = _joined(
-        _substituted(model, r, seed, asked) for r in _readings(model, corpus, "dev", device)
-    )
+    substituted = {"substitution": partial(substitution.rows, draws=asked.draws)}
+    dev = ask(corpus.splits["dev"], substituted)["substitution"]
     shift = leakage.refitted_bias(_signed(dev), dev["label"].to_numpy())
     numbers |= _scored("dev", dev, shift)
-    parts: dict[str, list[pd.DataFrame]] = {}
-    for reading in _readings(model, corpus, "test", device):
-        for name, table in _asked(model, reading, asked, seed).items():
-            parts.setdefault(name, []).append(table)
-    rows = {name: _joined(tables) for name, tables in parts.items()}
+    test = corpus.splits["test"]
+    has_evidence = test.evidence is not None
+    methods = METHODS if asked.erasure or has_evidence else ()
+    rows = ask(test, audits_of(asked, has_evidence), methods)
     numbers |= _scored("test", rows["substitution"], shift) | {"refitted bias": shift}
     numbers |= _single(rows)
     found = {"instances": _instances(rows), "distance": _distances(rows["leakage"])}
@@ -187,40 +188,19 @@ def single_words(
     return _small(pd.DataFrame(found))
 
 
-def _readings(
-    model: AttentionClassifier, corpus: EncodedCorpus, split: str, device: torch.device | str
-) -> Iterable[Reading]:
-    documents, tokens = READ.get(torch.device(device).type, READ["cpu"])
-    for batch in batches(corpus.splits[split], documents, max_tokens=tokens):
-        yield read(model, batch.to(device))
-
-
-def _substituted(
-    model: AttentionClassifier, reading: Reading, seed: int, asked: Measuring
-) -> pd.DataFrame:
-    return substitution.rows(model, reading, {}, seed, asked.draws)
-
-
-def _asked(
-    model: AttentionClassifier, reading: Reading, asked: Measuring, seed: int
-) -> dict[str, pd.DataFrame]:
-    """The rows of every audit, all from one reading; only erased words are read again."""
-    found = {
-        "substitution": _substituted(model, reading, seed, asked),
-        "confidence": confidence.rows(model, reading, {}, seed),
-        "leakage": leakage.rows(model, reading, {}, seed),
-        "concentration": concentration.rows(model, reading, {}, seed),
+def audits_of(asked: Measuring, has_evidence: bool = False) -> dict[str, RowsOf]:
+    """Every audit that is asked, all of one reading; only erased words are read again."""
+    found: dict[str, RowsOf] = {
+        "substitution": partial(substitution.rows, draws=asked.draws),
+        "confidence": confidence.rows,
+        "leakage": leakage.rows,
+        "concentration": concentration.rows,
     }
     if asked.is_exact:
-        found["adversary"] = adversary.rows(model, reading, {}, seed, searched=0.0)
-    if asked.erasure or reading.evidence is not None:
-        importance = explain(model, reading, METHODS, seed)
-        if asked.erasure:
-            shares, modes = (0.1, 0.2), ("removed",)
-            found["erased"] = input_erasure.rows(model, reading, importance, seed, shares, modes)
-        if reading.evidence is not None:
-            found["evidence"] = evidence.rows(model, reading, importance, seed)
-    return found
+        found["adversary"] = partial(adversary.rows, searched=0.0)
+    if asked.erasure:
+        found["erased"] = partial(input_erasure.rows, shares=(0.1, 0.2), modes=("removed",))
+    return found | ({"evidence": evidence.rows} if has_evidence else {})
 
 
 def _signed(rows: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -232,17 +212,12 @@ def _signed(rows: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
 def _scored(split: str, rows: pd.DataFrame, shift: float) -> dict[str, float]:
     """Scores under each attention, by `split edit score`; permuted ones are means over draws."""
     gold = rows["label"].to_numpy(dtype=np.int64)
-    permuted = np.stack(list(rows["permuted"])).astype(np.int64).T
-    edits = {
-        "trained": rows["decision"].to_numpy(dtype=np.int64)[None],
-        "uniform": rows["uniform"].to_numpy(dtype=np.int64)[None],
-        "refitted": (_signed(rows) + shift > 0).astype(np.int64)[None],
-        "permuted": permuted,
-        "one draw": permuted[:1],
-    }
+    edits = substitution.decisions(rows)
+    edits["refitted"] = (_signed(rows) + shift > 0).astype(np.int64)[None]
+    edits["one draw"] = edits["permuted"][:1]
     found = {}
-    for edit, decided in edits.items():
-        scores = classification_scores(decided, gold, 2)
+    for edit in ("trained", "uniform", "refitted", "permuted", "one draw"):
+        scores = classification_scores(edits[edit], gold, 2)
         values = scores.accuracy, scores.macro_f1, scores.f1[..., 1], scores.f1[..., 0]
         for score, value in zip(SCORES, values, strict=True):
             found[f"{split} {edit} {score}"] = float(value.mean())
@@ -296,10 +271,6 @@ def _instances(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def _distances(rows: pd.DataFrame) -> pd.DataFrame:
     alike, there = (np.stack(list(rows[name])).sum(0) for name in ("alike", "there"))
     return pd.DataFrame({"distance": leakage.distance_names(), "alike": alike, "units": there})
-
-
-def _joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(list(tables), ignore_index=True)
 
 
 def _small(table: pd.DataFrame) -> pd.DataFrame:

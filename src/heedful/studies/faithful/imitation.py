@@ -8,28 +8,28 @@ Jensen-Shannon divergence, or KL(α_a ‖ α_b) as in the code of Wiegreffe & Pi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from heedful.audits.examination import Portion, readings
 from heedful.corpora.batches import Batch, batches, moved
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError, unknown
-from heedful.models.classifier import AttentionClassifier, Pass
+from heedful.models.classifier import AttentionClassifier
+from heedful.models.classifier_stack import ClassifierStack, StackPass
 from heedful.models.recipe import Penalties
 from heedful.models.saved import build
-from heedful.models.verbs import evaluating
-from heedful.runs.randomness import numpy_generator, seeded
 from heedful.statistics.divergence import js_divergence, total_variation
 from heedful.training import objectives
 from heedful.training.config import TrainConfig
 from heedful.training.evaluation import EVALUATION_TOKENS
-from heedful.training.loop import optimiser_of
+from heedful.training.stacked import StackedTask, train_stacked
 
 DIVERGENCES = ("jsd", "kl")
 
@@ -69,28 +69,14 @@ def remember(
     """The decisions and attention of a model over some splits, read once."""
     probability: dict[str, np.ndarray] = {}
     attention: dict[str, np.ndarray] = {}
-    with evaluating(model):
-        for split in splits:
-            for batch in batches(split, 256, max_tokens=EVALUATION_TOKENS):
-                reading = model.read(batch.to(device))
-                outputs = reading.logits.softmax(-1).cpu().numpy()
-                rows, counts = reading.attention.cpu().numpy(), reading.units.tolist()
-                for place, name in enumerate(batch.names):
-                    probability[name] = outputs[place]
-                    attention[name] = rows[place, : counts[place]]
+    for split in splits:
+        for reading in readings(model, split, device, Portion(256, EVALUATION_TOKENS)):
+            outputs = reading.logits.softmax(-1).cpu().numpy()
+            rows, counts = reading.attention.cpu().numpy(), reading.units.tolist()
+            for place, name in enumerate(reading.names):
+                probability[name] = outputs[place]
+                attention[name] = rows[place, : counts[place]]
     return Imitated(probability, attention)
-
-
-def objective(
-    passed: Pass,
-    probability: Float[Tensor, "batch class"],
-    attention: Float[Tensor, "batch unit"],
-    strength: float,
-    divergence: str = "jsd",
-) -> Float[Tensor, "batch"]:
-    """TVD - λ D of each document."""
-    scores, outputs = passed.attended.scores, passed.logits.double()
-    return distance(outputs, scores, passed.mask, probability, attention, strength, divergence)
 
 
 def distance(
@@ -122,77 +108,106 @@ def _kl(
     return (log_rows.exp() * (log_rows - other)).masked_fill(~mask, 0).sum(-1)
 
 
-def refuse_strengths(strengths: Sequence[float]) -> None:
-    """Raises at a λ below zero or without end."""
-    for strength in strengths:
-        if not 0 <= strength < math.inf:
-            raise InputError(f"λ must be a number from 0 up, got {strength}.")
-
-
 def imitate(
-    model: AttentionClassifier,
+    models: Sequence[AttentionClassifier],
     corpus: EncodedCorpus,
-    strength: float,
+    strengths: Sequence[float],
     config: TrainConfig = TrainConfig(),
     penalties: Penalties = Penalties(),
     *,
     divergence: str = "jsd",
-    seed: int = 0,
+    seeds: Sequence[int],
     device: torch.device | str = "cpu",
-) -> Imitation:
-    """A model of the same parts trained to decide like `model` and to attend elsewhere.
+) -> list[list[Imitation]]:
+    """Models of the same parts trained to decide like others and to attend elsewhere, in one stack.
 
-    `strength` is λ. The weights of the least objective on dev are kept, and training stops after
-    `config.patience` epochs without gain there. (The published code selects on training loss.)
+    Of every model there is one adversary for each λ in `strengths`; those of a model start from the
+    same weights, drawn with its seed. All share their batches and the words that are masked: those
+    of `config.order_seed`, or else of the first seed. The weights of the least objective on dev are
+    kept, and training stops after `config.patience` epochs without gain there. (The published code
+    selects on training loss.)
     """
     if divergence not in DIVERGENCES:
         raise unknown("divergence", divergence, DIVERGENCES)
-    refuse_strengths([strength])
-    train, dev = corpus.splits["train"], corpus.splits["dev"]
-    first = remember(model.to(device), (train, dev), device)
+    for strength in strengths:
+        if not 0 <= strength < math.inf:
+            raise InputError(f"λ must be a number from 0 up, got {strength}.")
     words, classes = corpus.vocabulary, corpus.classes
-    second = build(model.config, words, classes, seed, corpus.vectors, corpus.tokeniser).to(device)
-    objectives.check(second.config, penalties)
-    optimiser = optimiser_of(second, config)
+    seconds = [
+        build(model.config, words, classes, seed, corpus.vectors, corpus.tokeniser)
+        for model, seed in zip(models, seeds, strict=True)
+        for _ in strengths
+    ]
+    objectives.check(seconds[0].config, penalties)
+    goal = _Goal.of(models, corpus, strengths, divergence, device)
+    drawn = [seed for seed in seeds for _ in strengths]
+    given = [penalties] * len(seconds)
+    stack = ClassifierStack(seconds, device)
+    task = StackedTask(stack, corpus, config, given, drawn, device, goal.apart, goal.evaluate)
+    histories = train_stacked(task)
+    epochs = max(int(history.entries[-1]["epoch"]) for history in histories)
+    found = [
+        Imitation(second.eval(), -history.best, epochs)
+        for second, history in zip(seconds, histories, strict=True)
+    ]
+    return [found[at : at + len(strengths)] for at in range(0, len(found), len(strengths))]
 
-    def losses(passed: Pass, batch: Batch) -> Float[Tensor, "batch"]:
-        goal = first.of(batch.names, passed.mask.shape[1], device)
-        return objective(passed, *goal, strength, divergence)
 
-    best, kept, without_gain, epoch = math.inf, second.state_dict(), 0, 0
-    with seeded(seed):
-        for epoch in range(1, config.epochs + 1):
-            second.train()
-            order = numpy_generator(seed, "imitation", epoch)
-            for batch in batches(train, config.batch_size, order, config.max_batch_tokens):
+@dataclass(frozen=True)
+class Objective:
+    """TVD - λ D on dev."""
+
+    loss: float
+
+    def chosen(self, select: str) -> float:
+        """What weights are selected by, higher = better: always the objective."""
+        return -self.loss
+
+
+@dataclass(frozen=True, eq=False)
+class _Goal:
+    """What adversaries imitate, how strongly attention is pushed away, and in which sense."""
+
+    firsts: Sequence[Imitated]
+    strengths: Float[Tensor, "model"]
+    each: int
+    """Adversaries of a model."""
+    divergence: str
+
+    @classmethod
+    def of(
+        cls,
+        models: Sequence[AttentionClassifier],
+        corpus: EncodedCorpus,
+        strengths: Sequence[float],
+        divergence: str,
+        device: torch.device | str,
+    ) -> _Goal:
+        """Reads the models that are imitated once."""
+        splits = [corpus.splits[name] for name in ("train", "dev")]
+        firsts = [remember(model.to(device), splits, device) for model in models]
+        every = torch.tensor(strengths, device=device, dtype=torch.float64)
+        return cls(firsts, every.repeat(len(models)), len(strengths), divergence)
+
+    def apart(self, passed: StackPass, batch: Batch) -> Float[Tensor, "model row"]:
+        """TVD - λ D of each adversary on each document."""
+        units, device = batch.mask.shape[1], batch.mask.device
+        goals = [first.of(batch.names, units, device) for first in self.firsts]
+        probability, attention = (
+            torch.stack(parts).repeat_interleave(self.each, 0) for parts in zip(*goals, strict=True)
+        )
+        return distance(
+            passed.logits.double(), passed.scores, batch.mask, probability, attention,
+            self.strengths[:, None], self.divergence,
+        )  # fmt: skip
+
+    def evaluate(
+        self, stack: ClassifierStack, dev: Encoded, device: torch.device | str
+    ) -> list[Objective]:
+        """The objective of each adversary on dev."""
+        total = torch.zeros_like(self.strengths)
+        with torch.no_grad():
+            for batch in batches(dev, 256, max_tokens=EVALUATION_TOKENS):
                 here = batch.to(device)
-                passed, added = objectives.with_penalties(second, here, penalties)
-                optimiser.zero_grad(set_to_none=True)
-                (losses(passed, here).mean() + added).backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(second.parameters(), config.clip_norm or math.inf)
-                optimiser.step()
-            now = _on_dev(second, dev, losses, device)
-            without_gain = 0 if now < best else without_gain + 1
-            if now < best:
-                best = now
-                kept = {name: value.clone() for name, value in second.state_dict().items()}
-            if 0 < config.patience <= without_gain:
-                break
-    if not math.isfinite(best):
-        raise InputError(f"Imitation with λ = {strength:g} diverged; lower learning_rate or λ.")
-    second.load_state_dict(kept)
-    return Imitation(second.eval(), best, epoch)
-
-
-def _on_dev(
-    model: AttentionClassifier,
-    dev: Encoded,
-    losses: Callable[[Pass, Batch], Float[Tensor, "batch"]],
-    device: torch.device | str,
-) -> float:
-    total = 0.0
-    with evaluating(model):
-        for batch in batches(dev, 256, max_tokens=EVALUATION_TOKENS):
-            here = batch.to(device)
-            total += float(losses(model(here), here).sum())
-    return total / max(len(dev), 1)
+                total += self.apart(stack.forward(here), here).sum(1)
+        return [Objective(loss) for loss in (total / max(len(dev), 1)).tolist()]

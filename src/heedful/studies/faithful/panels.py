@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.report.drawing import SERIES, SOFT, WIDTH, plain_text
+from heedful.report.drawing import SERIES, SOFT, WIDTH, PageFigure, plain_text
 from heedful.report.panels import _levels, _panels
 
 MOST_WORDS = 60
@@ -22,7 +22,7 @@ def tokens(
     """
     table = table[table["position"] < MOST_WORDS]
     words = table.drop_duplicates("position").sort_values("position")
-    figure = Figure(figsize=(WIDTH / 72, 250 / 72), dpi=72, layout="constrained")
+    figure = PageFigure(figsize=(WIDTH / 72, 250 / 72), dpi=72, layout="constrained")
     axes = figure.subplots()
     for number, name in enumerate(_levels(table, hue)):
         rows = table[table[hue] == name].sort_values("position")

@@ -18,6 +18,7 @@ from heedful.statistics import Estimate, over_seeds
 from heedful.studies.faithful.distances import distances
 from heedful.studies.faithful.drift import Drift
 from heedful.studies.faithful.examination import Measuring, Tables, measure, number, probed_words
+from heedful.studies.faithful.imitation import imitate
 from heedful.studies.faithful.models import (
     EVIDENCE,
     JOINS,
@@ -32,8 +33,8 @@ from heedful.studies.faithful.models import (
     sizes,
     text,
 )
-from heedful.studies.faithful.remedy_stack import fit_remedies, imitate_together
 from heedful.training import TrainConfig, fit
+from heedful.training.stacked import fit_stacked
 
 SENTENCES = 96
 """Dev documents of F2 to F7: the first three batches of 32."""
@@ -119,24 +120,19 @@ def trained(plan: Plan, corpus: str, setting: Setting) -> Step[Path]:
             for r, (one, seed) in zip(recipes, members, strict=True)
         ]  # fmt: skip
         penalties, seeds = [r.penalties for r in recipes], [seed for _, seed in members]
+        where = results.device
         if config.balanced:
             drifts = []
             for model, penalty, seed in zip(models, penalties, seeds, strict=True):
                 drift = Drift()
-                fit(
-                    model,
-                    data,
-                    config,
-                    penalty,
-                    seed=seed,
-                    device=results.device,
-                    observers=[drift],
-                )
-                drifts.append(drift.entries)
+                fit(model, data, config, penalty, seed=seed, device=where, observers=[drift])
+                drifts += drift.entries
         else:
-            drifts = fit_remedies(
-                models, data, config, penalties, seeds=seeds, device=results.device
+            drift = Drift()
+            fit_stacked(
+                models, data, config, penalties, seeds=seeds, device=where, observers=[drift]
             )
+            drifts = drift.entries
         return {
             _member(*member): (model, drift)
             for member, model, drift in zip(members, models, drifts, strict=True)
@@ -239,7 +235,7 @@ def imitated(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> 
         ]
         settled = _settled(results, plan, corpus, setting)
         # Other seeds than the models' own: with λ = 0 they would be the same models.
-        found = imitate_together(
+        found = imitate(
             firsts, data, strengths, config, settled.recipe(sizes(plan).dim).penalties,
             divergence=divergence, seeds=[1_000 + seed for seed in plan.seeds],
             device=results.device,

@@ -7,7 +7,7 @@ The strength of L2 is never given and the supplement says that Adam gives the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,21 @@ import numpy as np
 import pandas as pd
 
 from heedful.reproduction.results import Results, Step
-from heedful.reproduction.study import Made, Plan
+from heedful.reproduction.study import Made, Needs, Plan
 from heedful.reproduction.tables import gathered, row
 from heedful.statistics import Estimate, over_seeds
+from heedful.statistics.association import spearman_of_few
 from heedful.studies.polarity import steps, word_steps
-from heedful.studies.polarity.figures import needs_grid
-from heedful.studies.polarity.measures import Run, separation
-from heedful.studies.polarity.word_steps import Member, Tables
+from heedful.studies.polarity.figures import Make, needs_grid, scatter
+from heedful.studies.polarity.measures import (
+    Run,
+    by_seed,
+    gaps_of,
+    pooled_alignment,
+    separation,
+    shares,
+)
+from heedful.studies.polarity.word_steps import Tables
 from heedful.training import TrainConfig
 
 STRENGTHS = (1e-5, 1e-4, 1e-3)
@@ -31,11 +39,15 @@ ADAM_RATE = 1e-3
 
 
 def _other(plan: Plan, corpus: str, model: str, name: str, config: TrainConfig) -> Step[Tables]:
-    """λ = 10 of a model, every seed, trained differently."""
-    members = [
-        Member("10", steps.recipe(plan, corpus, model, "10"), seed) for seed in plan.seeds
-    ]  # fmt: skip
-    return word_steps.scored(steps.text(plan, corpus), name, members, config, ("10",))
+    """λ = 10 of a model, a few seeds, trained differently."""
+    members = steps.members(plan, corpus, model, ("10",), _seeds(plan))
+    local = ("10",) if model == "dp-l" else ()
+    return word_steps.scored(steps.text(plan, corpus), name, members, config, ("10",), (), local)
+
+
+def _seeds(plan: Plan) -> tuple[int, ...]:
+    """Those of what stands beside the grid, and of the grid where it stands beside it."""
+    return plan.seeds[: steps.FEW]
 
 
 def decayed(plan: Plan, corpus: str, model: str, strength: float) -> Step[Tables]:
@@ -67,22 +79,60 @@ def needs_adam(plan: Plan, corpus: str) -> list[Step[Any]]:
 
 def patterns(results: Results, plan: Plan, corpus: str, found: Tables) -> dict[str, Estimate]:
     """Accuracies and POL-1 to POL-3 at λ = 10, one number per seed."""
-    trained = found["runs"][found["runs"]["setting"] == "10"]
-    words = found["words"][found["words"]["setting"] == "10"]
-    words = steps.with_classes(results, plan, corpus, words)
-    runs = [Run(seed, words[words["seed"] == seed]) for seed in plan.seeds]
+    trained, words = (_chosen(plan, found[name]) for name in ("runs", "words"))
+    runs = by_seed(steps.with_classes(results, plan, corpus, words))
     negative, positive = steps.class_names(results, plan, corpus)
+    neutral = [_neutral(run, (positive, negative)) for run in runs]
     told = {
-        "dev": over_seeds(100 * trained["dev"]),
-        "accuracy": over_seeds(100 * trained["accuracy"]),
-        "right signs": over_seeds([_right_signs(run, positive, negative) for run in runs]),
-        "neutral over class words": over_seeds(
-            [_neutral(run, (positive, negative)) for run in runs]
-        ),
+        "dev": over_seeds(100 * trained["dev"], 0, 100),
+        "accuracy": over_seeds(100 * trained["accuracy"], 0, 100),
+        "right signs": shares([_right_signs(run, positive, negative) for run in runs]),
+        "neutral over class words": over_seeds(neutral, 0),
     }
     for role, name in (("positive", positive), ("negative", negative)):
-        told[f"AUC of {role}"] = over_seeds([separation(run, name).value for run in runs])
+        told[f"AUC of {role}"] = shares([separation(run, name).value for run in runs])
     return told
+
+
+def _chosen(plan: Plan, table: pd.DataFrame) -> pd.DataFrame:
+    """λ = 10 of the seeds that every training has."""
+    return table[(table["setting"] == "10") & table["seed"].isin(_seeds(plan))]
+
+
+def preferred(results: Results, plan: Plan, corpus: str, model: str) -> float:
+    """The strength of L2 with the best dev accuracy at λ = 10, mean over seeds."""
+
+    def dev(strength: float) -> float:
+        runs = results[decayed(plan, corpus, model, strength)]["runs"]
+        return float(_chosen(plan, runs)["dev"].mean())
+
+    return max(STRENGTHS, key=dev)
+
+
+def at_preferred(model: str, columns: Mapping[str, str]) -> Make:
+    """A scatter at λ = 10 with the strength of L2 that dev prefers."""
+
+    def make(results: Results, plan: Plan) -> Made:
+        def grid(plan: Plan, corpus: str, model: str) -> Step[Tables]:
+            return decayed(plan, corpus, model, preferred(results, plan, corpus, model))
+
+        made = scatter(model, ("10",), columns, grid)(results, plan)
+        chosen = results.each(plan.corpora, lambda c: preferred(results, plan, c, model))
+        named = ", ".join(f"{corpus} {strength:g}" for corpus, strength in chosen.items())
+        said = f"At the strength of L2 that dev prefers: {named}. {made.sentence}"
+        return replace(made, sentence=said)
+
+    return make
+
+
+def needs_preferred(model: str) -> Needs:
+    """One model at every strength."""
+
+    def needs(plan: Plan, corpus: str) -> list[Step[Any]]:
+        found = [decayed(plan, corpus, model, strength) for strength in STRENGTHS]
+        return [*needs_grid(())(plan, corpus), *found]
+
+    return needs
 
 
 def _right_signs(run: Run, positive: str, negative: str) -> float:
@@ -148,29 +198,34 @@ def gaps(results: Results, plan: Plan) -> Made:
     """X-4: V·W over training beside the gap of attention scores, for each λ alone.
 
     Over all λ the two are not comparable: scores shrink as λ grows and V·W does not, so that ranks
-    over λ can fall where within every λ they rise.
+    over λ can fall where within every λ they rise. The last row has them, λ V·W against the gap.
     """
 
     def of(corpus: str) -> list[dict[str, Any]]:
-        negative, positive = steps.class_names(results, plan, corpus)
-        runs = results[steps.grid(plan, corpus, "dp")]["runs"]
-        runs = runs.assign(gap=runs[f"attention/{positive}"] - runs[f"attention/{negative}"])
+        runs = gaps_of(results, plan, corpus)
         found = []
         for scale in steps.SCALES:
             rows = runs[runs["setting"] == scale]
             alike = np.sign(rows["V·W mean"]) == np.sign(rows["gap"])
-            counts = {"runs": len(rows), "same sign": int(alike.sum())}
-            ranks = rows["V·W mean"].rank().corr(rows["gap"].rank())
-            keys = {"corpus": corpus, "λ": scale} | counts | {"rank correlation": ranks}
-            measured = {"V·W": over_seeds(rows["V·W mean"]), "gap": over_seeds(rows["gap"])}
-            found.append(row(keys, **measured))
-        return found
+            keys: dict[str, Any] = {"corpus": corpus, "λ": scale}
+            keys |= {"runs": len(rows), "same sign": int(alike.sum())}
+            ranks = spearman_of_few(rows["V·W mean"], rows["gap"])
+            measured = {"rank correlation": ranks, "V·W": over_seeds(rows["V·W mean"])}
+            found.append(row(keys, **measured, gap=over_seeds(rows["gap"])))
+        alike = np.sign(runs["V·W mean"]) == np.sign(runs["gap"])
+        keys = {"corpus": corpus, "λ": "all"}
+        keys |= {"runs": len(runs), "same sign": int(alike.sum())}
+        pooled = {"rank correlation": pooled_alignment(results, plan, corpus)}
+        return [*found, row(keys, **pooled)]
 
     table = gathered(results.each(plan.corpora, of))
     told = []
-    for corpus, rows in table[table["λ"].astype(float) >= 10].groupby("corpus", sort=False):
+    for corpus, rows in table.groupby("corpus", sort=False):
+        large = rows[rows["λ"].isin(steps.LARGE_SCALES)]
+        pooled = rows.loc[rows["λ"] == "all", "rank correlation"].item()
         told.append(
-            f"{corpus} {rows['same sign'].sum()} of {rows['runs'].sum()} runs, mean rank "
-            f"correlation over seeds within a λ {rows['rank correlation'].mean():.2f}"
+            f"{corpus} {large['same sign'].sum()} of {large['runs'].sum()} runs, mean rank "
+            f"correlation over seeds within a λ {large['rank correlation'].mean():.2f}, pooled "
+            f"over all λ {pooled:+.2f}"
         )
     return Made(table, sentence=f"From λ = 10 on the gap has V·W's sign: {'; '.join(told)}.")

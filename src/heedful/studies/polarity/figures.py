@@ -81,7 +81,7 @@ def accuracy_grid(results: Results, plan: Plan) -> Made:
                 values = 100 * runs.loc[runs["setting"] == scale, "accuracy"]
                 keys = {"corpus": corpus, "model": model, "λ": scale}
                 spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-                found.append(row(keys, accuracy=over_seeds(values)) | {"s.d.": spread})
+                found.append(row(keys, accuracy=over_seeds(values, 0, 100)) | {"s.d.": spread})
         return found
 
     ours = gathered(results.each(plan.corpora, of))
@@ -290,7 +290,7 @@ def penalty(results: Results, plan: Plan) -> Made:
             columns = [c for c in table if str(c).startswith("attention/")]
             measured = {str(c): over_seeds(table[c]) for c in columns}
             measured |= {"V·W": over_seeds(table["V·W last"])}
-            measured |= {"accuracy": over_seeds(100 * table["accuracy"])}
+            measured |= {"accuracy": over_seeds(100 * table["accuracy"], 0, 100)}
             found.append(row({"corpus": corpus, "penalty": name}, **measured))
         return found
 

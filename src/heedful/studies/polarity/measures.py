@@ -13,17 +13,14 @@ import numpy as np
 import pandas as pd
 
 from heedful.audits.erasure import five_numbers
-from heedful.reproduction.ledger import NotMeasurable, Parts, each_unchanged
-from heedful.reproduction.measures import exact
+from heedful.reproduction.ledger import NotMeasurable, Parts
+from heedful.reproduction.measures import exact, over_alike_seeds
 from heedful.reproduction.results import Results
 from heedful.reproduction.study import Plan
 from heedful.statistics import Estimate, mean, over_seeds, proportion
-from heedful.statistics.association import spearman
+from heedful.statistics.association import spearman, spearman_of_few
 from heedful.statistics.separation import auc, mean_ratio, median_ratio, standardised_gap
 from heedful.studies.polarity import steps
-
-RULES = ("strict", "documents")
-"""The other two ways to class words (POL-A2)."""
 
 
 class Run(NamedTuple):
@@ -42,7 +39,13 @@ def runs_of(
 ) -> list[Run]:
     """One run per seed."""
     table = steps.token_table(results, plan, corpus, model, scale)
-    return [Run(seed, table[table["seed"] == seed]) for seed in plan.seeds]
+    return by_seed(table)
+
+
+def by_seed(table: pd.DataFrame) -> list[Run]:
+    """The words of each seed that is in the table."""
+    seeds = sorted(int(seed) for seed in table["seed"].unique())
+    return [Run(seed, table[table["seed"] == seed]) for seed in seeds]
 
 
 def separation(
@@ -50,12 +53,13 @@ def separation(
 ) -> Estimate:
     """AUC of a class's words against neutral words of more than so many occurrences."""
     first, second = run.of(name, rule), run.of("neutral", rule)
-    second = second[_counts(second) > neutral]
+    second = second[occurrences(second) > neutral]
     names = [*first["word"], *second["word"]]
     return auc(first[column], second[column], names)
 
 
-def _counts(table: pd.DataFrame) -> pd.Series[Any]:
+def occurrences(table: pd.DataFrame) -> pd.Series[Any]:
+    """How often each word occurs in training texts."""
     return table[[c for c in table if str(c).startswith("count ")]].sum(axis=1)
 
 
@@ -79,11 +83,12 @@ def right_signs(
         signs = pd.concat([_signs(run, names, rule)[name] for run in runs], axis=0)
         words = pd.concat([run.of(name, rule)["word"] for run in runs], axis=0)
         by_word = signs.astype(float).groupby(words.to_numpy()).mean()
-        found[_role(name, names)] = mean(by_word.to_numpy(), [str(w) for w in by_word.index])
+        share = mean(by_word.to_numpy(), [str(w) for w in by_word.index])
+        found[role_of(name, names)] = share.cut(0, 1)
     return found
 
 
-def _role(name: str, names: Sequence[str]) -> str:
+def role_of(name: str, names: Sequence[str]) -> str:
     """`positive` and `negative` whatever the corpus calls its two classes."""
     return ("negative", "positive")[list(names).index(name)] if len(names) == 2 else name
 
@@ -99,11 +104,11 @@ def neutral_small(
     values = []
     for run in runs_of(results, plan, corpus, model):
         neutral = run.of("neutral")
-        neutral = neutral[_counts(neutral) > least]
+        neutral = neutral[occurrences(neutral) > least]
         polar = pd.concat([run.of(name) for name in names])
         words = [*neutral["word"], *polar["word"]]
         values.append(median_ratio(neutral["polarity"].abs(), polar["polarity"].abs(), words))
-    return values[0] if len(values) == 1 else over_seeds([value.value for value in values])
+    return values[0] if len(values) == 1 else over_seeds([value.value for value in values], 0)
 
 
 def above_neutral(
@@ -113,7 +118,9 @@ def above_neutral(
     names = steps.class_names(results, plan, corpus)
     return Parts(
         {
-            f"{_role(name, names)}, seed {run.seed}": _known(separation(run, name, rule=rule), name)
+            f"{role_of(name, names)}, seed {run.seed}": _known(
+                separation(run, name, rule=rule), name
+            )
             for run in runs_of(results, plan, corpus, model)
             for name in names[::-1]
         }
@@ -127,31 +134,41 @@ def _known(estimate: Estimate, name: str) -> Estimate | NotMeasurable:
     return estimate
 
 
-def _accuracies(results: Results, plan: Plan, corpus: str, model: str) -> pd.DataFrame:
+def accuracies(results: Results, plan: Plan, corpus: str, model: str) -> pd.DataFrame:
     """Test accuracy in points: a row per seed, a column per λ."""
     runs = results[steps.grid(plan, corpus, model)]["runs"]
     return 100 * runs.pivot(index="seed", columns="setting", values="accuracy")
 
 
+def points(differences: pd.Series[float]) -> Estimate:
+    """Differences of accuracy over seeds, in points; exactly the same one in all is an estimate."""
+    return over_alike_seeds(differences.dropna(), -100, 100)
+
+
+def shares(values: Sequence[float]) -> Estimate:
+    """AUC, or another share, over seeds."""
+    return over_alike_seeds(values, 0, 1)
+
+
 def small_scale_hurts(results: Results, plan: Plan, corpus: str) -> Parts:
     """POL-4: accuracy at moderate λ minus accuracy at small λ, in points."""
-    table = _accuracies(results, plan, corpus, "dp")
+    table = accuracies(results, plan, corpus, "dp")
     moderate = table[["10", "20", "50", "100"]].mean(axis=1)
-    return Parts({f"minus λ={s}": over_seeds(moderate - table[s]) for s in ("0.001", "1")})
+    return Parts({f"minus λ={s}": points(moderate - table[s]) for s in ("0.001", "1")})
 
 
 def large_scale_is_free(results: Results, plan: Plan, corpus: str) -> Parts:
     """POL-5: accuracy at λ = 10000 minus at 10, in points, for every model."""
-    tables = {m: _accuracies(results, plan, corpus, m) for m in steps.MODELS}
-    return Parts({steps.TITLES[m]: over_seeds(t["10000"] - t["10"]) for m, t in tables.items()})
+    tables = {m: accuracies(results, plan, corpus, m) for m in steps.MODELS}
+    return Parts({steps.TITLES[m]: points(t["10000"] - t["10"]) for m, t in tables.items()})
 
 
 def is_mean_pooling(results: Results, plan: Plan, corpus: str) -> Parts:
     """POL-6: at λ = 10000, distance from uniform weights and what uniform weights change."""
     runs = results[steps.grid(plan, corpus, "dp")]["runs"]
     runs = runs[runs["setting"] == "10000"]
-    changed = over_seeds(100 * (runs["uniform accuracy"] - runs["accuracy"]))
-    distance = over_seeds(runs["total variation"])
+    changed = points(100 * (runs["uniform accuracy"] - runs["accuracy"]))
+    distance = over_seeds(runs["total variation"], 0, 1)
     return Parts({"total variation": distance, "uniform minus trained": changed})
 
 
@@ -162,8 +179,8 @@ def scale_is_crucial(results: Results, plan: Plan, corpus: str) -> Parts:
         runs = results[steps.grid(plan, corpus, model)]["runs"]
         # Where 0.001 itself is best, its difference from itself would say nothing.
         best = str(runs.groupby("setting")["dev"].mean().drop("0.001").idxmax())
-        table = _accuracies(results, plan, corpus, model)
-        found[steps.TITLES[model]] = over_seeds(table[best] - table["0.001"])
+        table = accuracies(results, plan, corpus, model)
+        found[steps.TITLES[model]] = points(table[best] - table["0.001"])
     return found
 
 
@@ -182,9 +199,9 @@ def unreadable(results: Results, plan: Plan, corpus: str) -> Parts:
         lower.append(separation(run, negative if gap > 0 else positive).value)
     return Parts(
         {
-            "gap over s.d.": over_seeds(gaps),
+            "gap over s.d.": over_seeds(gaps, 0),
             "seeds with the sign of V·W": exact(float(np.mean(agree)), len(agree)),
-            "AUC of the lower class": over_seeds(lower),
+            "AUC of the lower class": shares(lower),
         }
     )
 
@@ -216,7 +233,7 @@ def penalty_closes(results: Results, plan: Plan, corpus: str) -> Parts:
     step = results[steps.penalised(plan, corpus)]
     runs, words = step["runs"].set_index("seed"), step["words"]
     words = steps.with_classes(results, plan, corpus, words)
-    by_seed = [Run(seed, words[words["seed"] == seed]) for seed in plan.seeds]
+    seeds = by_seed(words)
 
     def gap(table: pd.DataFrame) -> pd.Series[Any]:
         return (table[f"attention/{positive}"] - table[f"attention/{negative}"]).abs()
@@ -224,13 +241,13 @@ def penalty_closes(results: Results, plan: Plan, corpus: str) -> Parts:
     found = Parts()
     for role, name in (("positive", positive), ("negative", negative)):
         found[f"mean of {role}"] = over_seeds(runs[f"attention/{name}"])
-        found[f"AUC of {role}"] = over_seeds([separation(run, name).value for run in by_seed])
-    found["gap, with minus without"] = over_seeds(gap(runs) - gap(without))
-    change = runs["accuracy"] - without["accuracy"]
+        found[f"AUC of {role}"] = shares([separation(run, name).value for run in seeds])
+    found["gap, with minus without"] = over_seeds((gap(runs) - gap(without)).dropna())
+    change = (runs["accuracy"] - without["accuracy"]).dropna()
     count = sum(results[steps.sizes(plan, corpus)]["documents"]["test"])
     share = without["accuracy"].mean()
     error = float(np.sqrt(max(share * (1 - share), 1e-9) / count))
-    found["accuracy change in s.e."] = over_seeds(change / error)
+    found["accuracy change in s.e."] = over_alike_seeds(change / error)
     return found
 
 
@@ -243,7 +260,7 @@ def penalty_closes_made(results: Results, plan: Plan, corpus: str) -> Parts:
     plain, closed = wide.loc["plain"], wide.loc["penalty"]
     gaps = [(t["attention/positive"] - t["attention/negative"]).abs() for t in (closed, plain)]
     words = words[words["setting"] == "penalty"]
-    runs = [Run(seed, words[words["seed"] == seed]) for seed in plan.seeds]
+    runs = by_seed(words)
     parts = Parts()
     for role in ("positive", "negative"):
         parts[f"mean of {role}"] = over_seeds(closed[f"attention/{role}"])
@@ -255,7 +272,7 @@ def penalty_closes_made(results: Results, plan: Plan, corpus: str) -> Parts:
 def _over_words(estimates: Sequence[Estimate]) -> Estimate:
     """The mean over seeds; where none varies, the first one's interval over words."""
     values = [estimate.value for estimate in estimates]
-    return estimates[0] if len(set(values)) == 1 else over_seeds(values)
+    return estimates[0] if len(set(values)) == 1 else over_seeds(values, 0, 1)
 
 
 def same_patterns(results: Results, plan: Plan, corpus: str, model: str) -> Parts:
@@ -267,15 +284,14 @@ def same_patterns(results: Results, plan: Plan, corpus: str, model: str) -> Part
     runs = runs_of(results, plan, corpus, model)
     for name in names[::-1]:
         values = [separation(run, name).value for run in runs]
-        found[f"AUC of {_role(name, names)}"] = over_seeds(values)
+        found[f"AUC of {role_of(name, names)}"] = shares(values)
     return found
 
 
 def weight_runs(results: Results, plan: Plan, corpus: str) -> list[Run]:
     """Mean attention weights of words in test texts at λ = 10, one run per seed."""
     table = results[steps.grid(plan, corpus, "dp")]["weights"].rename(columns={"word": "id"})
-    table = steps.with_classes(results, plan, corpus, table)
-    return [Run(seed, table[table["seed"] == seed]) for seed in plan.seeds]
+    return by_seed(steps.with_classes(results, plan, corpus, table))
 
 
 def weights_above(results: Results, plan: Plan, corpus: str) -> Parts:
@@ -283,7 +299,7 @@ def weights_above(results: Results, plan: Plan, corpus: str) -> Parts:
     names = steps.class_names(results, plan, corpus)
     return Parts(
         {
-            f"{_role(name, names)}, seed {run.seed}": separation(run, name, "weight")
+            f"{role_of(name, names)}, seed {run.seed}": separation(run, name, "weight")
             for run in weight_runs(results, plan, corpus)
             for name in names[::-1]
         }
@@ -316,18 +332,37 @@ def short_texts(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasura
     if not lengths:
         return NotMeasurable("no neutral word lies above the upper whisker in any seed")
     found = Parts({"median length": over_seeds(lengths)})
-    found["share without a high score"] = over_seeds(lows)
+    found["share without a high score"] = over_seeds(lows, -1, 1)
     return found
 
 
-def follows_alignment(results: Results, plan: Plan, corpus: str) -> Estimate:
-    """POL-18: rank correlation over runs between λ V·W and the final gap of attention scores."""
+def follows_alignment(results: Results, plan: Plan, corpus: str) -> Parts:
+    """POL-18: rank correlation over seeds between V·W and the gap of attention scores, at each λ.
+
+    Scores shrink as λ grows and V·W does not, so that ranks over several λ compare what cannot be
+    compared: they stand in X-4.
+    """
+    runs = gaps_of(results, plan, corpus)
+    found = Parts()
+    for scale in steps.LARGE_SCALES:
+        rows = runs[runs["setting"] == scale]
+        found[f"λ = {scale}"] = spearman_of_few(rows["V·W mean"], rows["gap"])
+    return found
+
+
+def gaps_of(results: Results, plan: Plan, corpus: str) -> pd.DataFrame:
+    """The runs of DP with the gap between the classes' mean attention scores."""
     negative, positive = steps.class_names(results, plan, corpus)
     runs = results[steps.grid(plan, corpus, "dp")]["runs"]
+    return runs.assign(gap=runs[f"attention/{positive}"] - runs[f"attention/{negative}"])
+
+
+def pooled_alignment(results: Results, plan: Plan, corpus: str) -> Estimate:
+    """X-4: the same over all λ and seeds at once, between λ V·W and the gap."""
+    runs = gaps_of(results, plan, corpus)
     driven = runs["setting"].astype(float) * runs["V·W mean"]
-    gap = runs[f"attention/{positive}"] - runs[f"attention/{negative}"]
     names = (runs["setting"] + "/" + runs["seed"].astype(str)).tolist()
-    return spearman(driven, gap, names)
+    return spearman(driven, runs["gap"], names)
 
 
 def every_seed(results: Results, plan: Plan, corpus: str) -> Estimate:
@@ -340,59 +375,3 @@ def every_seed(results: Results, plan: Plan, corpus: str) -> Estimate:
         small = run.of("neutral")["polarity"].abs().median() < polar / 3
         held.append(signs and small and all(separation(run, n).value > 0.5 for n in names))
     return exact(float(np.mean(held)), len(held))
-
-
-def not_frequency(results: Results, plan: Plan, corpus: str) -> Parts:
-    """POL-A1: POL-2, POL-3 and POL-13 with frequent neutral words, and in pairs as frequent."""
-    names = steps.class_names(results, plan, corpus)
-    kinds = {"score": ("attention", runs_of(results, plan, corpus))}
-    if corpus in ("sst", "planted"):
-        kinds["weight"] = "weight", weight_runs(results, plan, corpus)
-    found = Parts({"neutral over class words": neutral_small(results, plan, corpus, least=5)})
-    for kind, (column, runs) in kinds.items():
-        for name in names[::-1]:
-            role = f"{kind} of {_role(name, names)}"
-            frequent = [separation(run, name, column, neutral=5).value for run in runs]
-            found[f"{role}, frequent neutral"] = over_seeds(frequent)
-            found[f"{role}, pairs"] = over_seeds([_paired(run, name, column) for run in runs])
-    return found
-
-
-def _paired(run: Run, name: str, column: str) -> float:
-    """How often a class word scores above the neutral word nearest to it in frequency."""
-    first, second = run.of(name), run.of("neutral")
-    if not len(first) or not len(second):
-        return float("nan")
-    order = np.argsort(_counts(second).to_numpy(), kind="stable")
-    counts, scores = _counts(second).to_numpy()[order], second[column].to_numpy()[order]
-    wanted = _counts(first).to_numpy()
-    above = np.clip(np.searchsorted(counts, wanted), 1, len(counts) - 1) if len(counts) > 1 else 0
-    nearer = np.abs(counts[above - 1] - wanted) <= np.abs(counts[above] - wanted)
-    partner = scores[np.where(nearer, above - 1, above)]
-    own = first[column].to_numpy()
-    return float(np.mean((own > partner) + 0.5 * (own == partner)))
-
-
-def classes_matter_not(results: Results, plan: Plan, corpus: str) -> Parts:
-    """POL-A2: POL-1 and POL-3 with γ = ±1 left out and with documents counted."""
-
-    def measured(rule: str) -> Parts:
-        signs = right_signs(results, plan, corpus, rule=rule)
-        found = Parts({f"sign of {name}": part for name, part in signs.items()})
-        names = steps.class_names(results, plan, corpus)
-        for name in names[::-1]:
-            runs = runs_of(results, plan, corpus)
-            values = [separation(run, name, rule=rule).value for run in runs]
-            found[f"AUC of {_role(name, names)}"] = over_seeds(values)
-        return found
-
-    before, found = measured("kind"), Parts()
-    for rule in RULES:
-        found |= each_unchanged(before, measured(rule), f", {rule}")
-    return found
-
-
-def unseen_words(results: Results, plan: Plan, corpus: str) -> Estimate:
-    """POL-A3: accuracy with training words only minus the published recipe, in points."""
-    other = results[steps.train_only(plan, corpus)]["runs"].set_index("seed")["accuracy"]
-    return over_seeds(100 * other - _accuracies(results, plan, corpus, "dp")["10"])

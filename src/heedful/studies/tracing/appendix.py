@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from heedful.audits import lexicon
-from heedful.report import flow_diagram
 from heedful.report.drawing import standalone
 from heedful.report.latex import highlighted
 from heedful.report.lexicon_charts import rated_scatter
@@ -20,7 +19,7 @@ from heedful.reproduction.tables import gathered, row
 from heedful.statistics import draws, over_seeds
 from heedful.statistics.association import correlation
 from heedful.statistics.draws import Draws
-from heedful.studies.tracing import models, steps
+from heedful.studies.tracing import flow_diagram, models, steps
 from heedful.studies.tracing.measures import bends
 from heedful.studies.tracing.view import View
 

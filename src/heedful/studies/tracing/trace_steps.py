@@ -18,6 +18,7 @@ from heedful.corpora.narrative_batches import (
     save_narratives,
 )
 from heedful.corpora.narratives import Narratives
+from heedful.jobs.instance_layers import describe_flow
 from heedful.models import (
     NarrativeTransformer,
     TransformerClassifier,
@@ -28,7 +29,6 @@ from heedful.models import (
     save_model,
 )
 from heedful.models.tracing import layers_of
-from heedful.report.flow_diagram import describe_flow
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import TABLES, Form, read_json, write_json
 from heedful.training import History, TrainConfig, fit

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heedful.report import flow_diagram
 from heedful.report.drawing import standalone
 from heedful.report.panels import lines
 from heedful.reproduction.results import Results, Step
 from heedful.reproduction.study import Artifact, Made, Plan
 from heedful.reproduction.tables import gathered, row
 from heedful.statistics import over_seeds
-from heedful.studies.tracing import models
+from heedful.studies.tracing import flow_diagram, models
 from heedful.studies.tracing.trace_steps import Tables
 
 COUNTS = {"SST-5 model": 3_993_222, "SEND model": 4_715_362}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.corpora import EncodedCorpus, batches, load_prepared
+from heedful.corpora import EncodedCorpus, load_prepared
 from heedful.corpora.prepared import write_prepared
-from heedful.corpora.samples import sampled, subset
+from heedful.corpora.samples import sampled
 from heedful.errors import InputError
 from heedful.jobs.strengths import Strength, choose, on_dev
-from heedful.models import Penalties, read
+from heedful.models import Penalties
 from heedful.models.huggingface import PretrainedClassifier, open_classifier
 from heedful.models.huggingface.starting import start_from, write_classifier
 from heedful.models.huggingface.tiny import write_tiny_encoder
@@ -26,13 +26,10 @@ from heedful.training import TrainConfig, fit
 if TYPE_CHECKING:
     import pandas as pd
 
-    from heedful.corpora import Encoded
-    from heedful.models.reading import Reading
-
 WHERE = "HEEDFUL_ENCODER"
 """The variable that names the encoder's folder where it is not `minilm` under the data root."""
-BATCH, BATCH_TOKENS = 64, 16_384
-"""Documents per forward pass, and documents × longest document."""
+TOKENS = 16_384
+"""Documents × longest document of one batch that is read."""
 
 
 def _copied(folder: Path, source: Path) -> None:
@@ -182,54 +179,29 @@ def examined(
     text = model.needs[0]
 
     def compute(results: Results) -> Mapping[str, pd.DataFrame]:
+        from heedful.audits import AUDITS
+        from heedful.audits.examination import Portion, examine
+
         picked = model
         if chooses is not None:
             strength = results[chooses]["strength"]
             picked = next(one for one in among if one.inputs["tying"] == strength)
-        opened = results[picked].to(results.device)
         test = results[text].splits["test"]
-        return _rows(opened, test, audits, methods, documents, fewer, results.device)
+        # Every model is asked about the same documents with the same random orders: seed 0.
+        return examine(
+            results[picked].to(results.device),
+            test,
+            {name: AUDITS[name].rows for name in audits},
+            methods,
+            device=results.device,
+            among={name: sampled(test, fewer.get(name, documents), 0) for name in audits},
+            at_once=Portion(tokens=TOKENS),
+        )
 
     inputs: dict[str, Any] = {"audits": list(audits), "documents": documents, "fewer": dict(fewer)}
     inputs |= {"methods": None if methods is None else list(methods), "seed": seed}
     needs: tuple[Step[Any], ...] = (text, model) if chooses is None else (text, chooses, *among)
     return Step(_beside(model, tag), compute, inputs, TABLES, needs)
-
-
-def _rows(
-    model: PretrainedClassifier,
-    split: Encoded,
-    audits: Sequence[str],
-    methods: Sequence[str] | None,
-    documents: int,
-    fewer: Mapping[str, int],
-    device: str,
-) -> dict[str, pd.DataFrame]:
-    """Audits of equally many documents share their readings and explanations."""
-    import pandas as pd
-
-    from heedful.audits import AUDITS
-    from heedful.importance import explain
-
-    sizes: dict[int, list[str]] = {}
-    for name in audits:
-        sizes.setdefault(fewer.get(name, documents), []).append(name)
-    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in audits}
-    for most, together in sizes.items():
-        for reading in _readings(model, split, most, device):
-            # Every model is asked about the same documents with the same random orders: seed 0.
-            importance = explain(model, reading, methods, 0)
-            for name in together:
-                parts[name].append(AUDITS[name].rows(model, reading, importance, 0))
-    return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
-
-
-def _readings(
-    model: PretrainedClassifier, split: Encoded, most: int, device: str
-) -> Iterator[Reading]:
-    few = subset(split, sampled(split, most, 0))
-    for batch in batches(few, BATCH, max_tokens=BATCH_TOKENS):
-        yield read(model, batch.to(device))
 
 
 def _beside(step: Step[Any], name: str) -> str:

@@ -18,8 +18,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.training.recurrent import _kernel, in_steps
-from heedful.training.recurrent_walk import Walk, _answers, _distance, works
+from heedful.models.recurrent import _kernel, in_steps
+from heedful.models.recurrent_walk import Walk, _answers, _distance, works
 
 CASES = {
     "narrow": [(20, 33, 2), (50, 20, 7), (64, 1, 1)],
@@ -52,6 +52,7 @@ def answers() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [f"{kind} {sizes}" for kind, cases in CASES.items() for sizes in cases]
 )
@@ -60,6 +61,7 @@ def test_kernels_are_the_loop(answers: dict[str, Any], case: str) -> None:
     assert max(states, last, of_gates, of_hidden, of_start) < 1e-6
 
 
+@pytest.mark.slow
 def test_whole_tiles_between_the_narrow_and_the_widest_fit(answers: dict[str, Any]) -> None:
     assert answers["fits"] == [96, 128, 256, 320, 512]
 
@@ -91,7 +93,7 @@ def test_a_layer_without_a_kernel_is_a_warning_and_not_a_silence() -> None:
 
 def told() -> dict[str, Any]:
     """What the interpreted kernels answer."""
-    from heedful.training import recurrent_kernel, wide_kernel
+    from heedful.models import recurrent_kernel, wide_kernel
 
     torch.set_num_threads(1)
     walks = {"narrow": recurrent_kernel.NARROW, "wide": wide_kernel.WIDE}

@@ -14,9 +14,10 @@ from heedful.corpora.pairs import EncodedPairs, collate_pairs
 from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
+from heedful.models.translator_walk import walked, walks
 from heedful.training import sequences
-from heedful.training.sequences import SequenceConfig, SequenceMoment, fit_translator, mean_loss
-from heedful.training.translator_walk import walked, walks
+from heedful.training.loop import Moment
+from heedful.training.sequences import SequenceConfig, fit_translator, mean_loss
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,7 @@ def made(corpus: EncodedPairs, **settings: Any) -> Translator:
     return build_translator(replace(shape, **settings), 3).double()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -107,6 +109,7 @@ class Asking(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.mark.slow
 def test_no_update_asks_the_device_for_a_number(corpus: EncodedPairs) -> None:
     model = made(corpus, dropout=0.5)
     pairs = collate_pairs(corpus.splits["train"], range(9))
@@ -117,6 +120,7 @@ def test_no_update_asks_the_device_for_a_number(corpus: EncodedPairs) -> None:
     assert not asking.names
 
 
+@pytest.mark.slow
 def test_a_run_that_walks_ends_as_one_that_does_not_and_goes_on_after_a_kill(
     corpus: EncodedPairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +136,7 @@ def test_a_run_that_walks_ends_as_one_that_does_not_and_goes_on_after_a_kill(
         ours, theirs = ([entry[name] for entry in h.entries] for h in (found, expected))
         assert ours == pytest.approx(theirs, rel=1e-6)
 
-    def killing(moment: SequenceMoment) -> None:
+    def killing(moment: Moment) -> None:
         if moment.step == 5:
             raise KeyboardInterrupt
 

@@ -7,7 +7,7 @@ that fifteen models take as many launches as a third of one does alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -116,9 +116,22 @@ class TransformerStack:
     def __len__(self) -> int:
         return len(self.models)
 
-    def write(self, weights: Float[Tensor, "model parameter"]) -> None:
-        """Copies stacked weights into the models."""
-        rows = weights.detach().cpu()
+    def parameters(self) -> list[nn.Parameter]:
+        """The one table."""
+        return [self.weights]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The table as it is now."""
+        return {"weights": self.weights.detach()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Puts a copy of another table in place."""
+        with torch.no_grad():
+            self.weights.copy_(state["weights"])
+
+    def release(self) -> None:
+        """Copies the weights into the models."""
+        rows = self.weights.detach().cpu()
         with torch.no_grad():
             for row, model in zip(rows, self.models, strict=True):
                 for name, weight in model.named_parameters():

@@ -8,8 +8,8 @@ arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,8 +20,9 @@ from torch import Tensor
 
 from heedful.corpora.tasks import Copying, Sequences
 from heedful.errors import InputError
-from heedful.models.translator import Translator
-from heedful.training.translator_stack import SeedsPass, TranslatorStack, losses
+from heedful.models.translator_stack import SeedsPass, TranslatorStack, losses
+from heedful.training.optimisers import descend
+from heedful.training.precision import reduced_precision
 
 LEARNT, FAILED = 0.95, 0.6
 """Token accuracy above which a run has learnt its task, and below which at its end it failed."""
@@ -118,18 +119,6 @@ def fit_seeds(
     return SeedCurves(np.array(steps), accuracy, loss, on_time)
 
 
-@contextmanager
-def reduced_precision(device: torch.device) -> Iterator[None]:
-    """Lends matrix products in TF32 on a GPU, as the library's own LSTM has them by default."""
-    before = torch.get_float32_matmul_precision()
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
 class _Stepper:
     """One update and one evaluation of a stack; updates are recorded on a GPU."""
 
@@ -186,9 +175,8 @@ class _Stepper:
 
     def _update(self) -> None:
         sequences = self._sample(self.now, self.config.batch_size)
-        self.optimiser.zero_grad(set_to_none=True)
-        losses(self.stack.forward(sequences).logits, sequences.target).sum().backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        logits = self.stack.forward(sequences).logits
+        descend(self.optimiser, losses(logits, sequences.target))
 
     def _sample(self, keys: Tensor, batch: int) -> Sequences:
         drawn = self.task.sample(keys, batch, self.orders)
@@ -214,25 +202,3 @@ def _on_time(found: SeedsPass) -> Float[Tensor, "model 3"]:
     place = torch.arange(steps, device=found.logits.device)
     away = found.attention.sum(2).argmax(-1) - place
     return torch.stack([(away == off).double().mean((1, 2)) for off in (-1, 0, 1)], 1)
-
-
-def fit_alone(
-    model: Translator, task: Copying, config: SeedsConfig = SeedsConfig(), *, seed: int
-) -> None:
-    """Trains one model in place on the library's own layers: what a stack is compared with."""
-    from heedful.corpora.pairs import of_task
-
-    device = model.device
-    optimiser = torch.optim.Adam(
-        model.parameters(), config.learning_rate, fused=device.type == "cuda"
-    )
-    orders = task.orders([seed], device)
-    keys = torch.stack([task.keys([seed], step) for step in range(config.steps)]).to(device)
-    model.train()
-    with reduced_precision(device):
-        for step in range(config.steps):
-            pairs = of_task(task.sample(keys[step], config.batch_size, orders))
-            optimiser.zero_grad(set_to_none=True)
-            loss = losses(model(pairs).logits[None], pairs.target[None]).sum()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()

@@ -1,4 +1,4 @@
-"""Remedies trained side by side are those trained alone."""
+"""Models with joins, marks, layers and penalties trained in a stack are those trained alone."""
 
 from dataclasses import replace
 
@@ -8,16 +8,11 @@ import torch
 from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.errors import InputError
 from heedful.models import Penalties, build, parse
+from heedful.models.classifier_stack import ClassifierStack
 from heedful.runs.randomness import seeded
 from heedful.studies.faithful.drift import Drift
-from heedful.studies.faithful.imitation import imitate
-from heedful.studies.faithful.remedy_stack import (
-    RemedyStack,
-    _RemedyRun,
-    fit_remedies,
-    imitate_together,
-)
 from heedful.training import TrainConfig, fit, objectives
+from heedful.training.stacked import StackedTask, fit_stacked
 from tests.tiny import DIM, WORDS, batch_of
 
 CONFIG = TrainConfig(
@@ -54,7 +49,7 @@ def test_a_stacked_pass_is_that_of_each_model(recipe: str, settings: dict[str, o
     models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(3)]
     batch = batch_of()
     expected = [model(batch) for model in models]
-    seen = RemedyStack(models, "cpu").seen(batch.ids, batch.mask)
+    seen = ClassifierStack(models, "cpu").passed(batch.ids, batch.mask)
     for row, passed in enumerate(expected):
         torch.testing.assert_close(seen.logits[row], passed.logits)
         mask = batch.mask
@@ -62,6 +57,7 @@ def test_a_stacked_pass_is_that_of_each_model(recipe: str, settings: dict[str, o
         torch.testing.assert_close(seen.states[row][mask], passed.word_states[mask])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "settings"), SHAPES[:3])
 def test_stacked_training_is_training_alone(
     corpus: EncodedCorpus, recipe: str, settings: dict[str, object]
@@ -70,14 +66,15 @@ def test_stacked_training_is_training_alone(
     seeds = (0, 1)
     together = [fresh(corpus, recipe, seed, **settings) for seed in seeds]
     penalties = [Penalties(tying=strength) for strength in strengths]
-    drifts = fit_remedies(together, corpus, CONFIG, penalties, seeds=seeds)
-    for model, seed, penalty, drift in zip(together, seeds, penalties, drifts, strict=True):
+    drifts = Drift()
+    fit_stacked(together, corpus, CONFIG, penalties, seeds=seeds, observers=[drifts])
+    for model, seed, penalty, drift in zip(together, seeds, penalties, drifts.entries, strict=True):
         alone, observer = fresh(corpus, recipe, seed, **settings), Drift()
         fit(alone, corpus, CONFIG, penalty, seed=seed, observers=[observer])
         for (name, ours), theirs in zip(model.named_parameters(), alone.parameters(), strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-8, msg=name)
-        assert drift[-1]["embedding"] == pytest.approx(observer.entries[-1]["embedding"])
-        assert drift[-1]["apart"] == pytest.approx(observer.entries[-1]["apart"], nan_ok=True)
+        assert drift[-1]["embedding"] == pytest.approx(observer.entries[0][-1]["embedding"])
+        assert drift[-1]["apart"] == pytest.approx(observer.entries[0][-1]["apart"], nan_ok=True)
 
 
 @pytest.mark.parametrize("over", ["documents", "words"])
@@ -86,9 +83,9 @@ def test_masked_words_add_what_one_model_adds(corpus: EncodedCorpus, over: str) 
     models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(2)]
     penalties = [Penalties(masked_words=e, masked_over=over) for e in (0.5, 2.0)]
     batch = batch_of()
-    run = _RemedyRun(models, corpus, CONFIG, penalties, (0, 1), "cpu")
+    task = StackedTask(ClassifierStack(models, "cpu"), corpus, CONFIG, penalties, (0, 1), "cpu")
     with seeded(3):
-        seen, added = run._penalised(batch)
+        seen, added = task.seen(batch)
     with seeded(3):
         corrupted, chosen = objectives.corrupt(batch.ids, batch.mask, len(WORDS))
     assert seen.logits.shape[:2] == (2, len(batch))
@@ -106,14 +103,14 @@ def test_hidden_words_teach_a_stacked_model_what_they_teach_one_alone(
     penalty, batch = Penalties(masked_words=0.7), batch_of()
     alone = build(config, WORDS, ("no", "yes"), 1).double()
     models = [build(config, WORDS, ("no", "yes"), seed).double() for seed in range(2)]
-    run = _RemedyRun(models, corpus, CONFIG, [penalty] * 2, (0, 1), "cpu")
+    task = StackedTask(ClassifierStack(models, "cpu"), corpus, CONFIG, [penalty] * 2, (0, 1), "cpu")
     with seeded(3):
-        run._penalised(batch)[1].sum().backward()
+        task.seen(batch).added.sum().backward()
     with seeded(3):
         objectives.with_penalties(alone, batch, penalty).added.backward()
     expected = {name: weight.grad for name, weight in alone.named_parameters()}
     assert expected["level.encoder.marks"] is not None
-    for name, weight in run.stack.named_parameters():
+    for name, weight in task.model.named_parameters():
         if expected[name] is not None:
             torch.testing.assert_close(weight.grad[1], expected[name], msg=name)
 
@@ -121,51 +118,20 @@ def test_hidden_words_teach_a_stacked_model_what_they_teach_one_alone(
 def test_masked_words_leave_stacked_tables_frozen(corpus: EncodedCorpus) -> None:
     models = [fresh(corpus, "bilstm+additive+mlm:1", seed) for seed in range(2)]
     before = [model.embedding.weight.clone() for model in models]
-    fit_remedies(models, corpus, CONFIG, [Penalties(masked_words=1.0)] * 2, seeds=(0, 1))
+    fit_stacked(models, corpus, CONFIG, [Penalties(masked_words=1.0)] * 2, seeds=(0, 1))
     for model, table in zip(models, before, strict=True):
         assert torch.equal(model.embedding.weight, table)
 
 
-def test_stacked_adversaries_are_those_trained_alone(corpus: EncodedCorpus) -> None:
-    first = fresh(corpus, "bilstm+additive").float()
-    fit(first, corpus, CONFIG)
-    config = replace(CONFIG, order_seed=None)
-    (found,) = imitate_together([first], corpus, (0.0, 0.5), config, seeds=[3])
-    assert found[1].loss < found[0].loss
-    alone = imitate(first, corpus, 0.5, config, seed=3)
-    # Their batches come in another order; both push attention away from where it was.
-    assert found[1].loss == pytest.approx(alone.loss, abs=0.15)
-    assert not torch.equal(found[0].model.head.weight, found[1].model.head.weight)
-
-
-def test_adversaries_of_several_models_are_those_of_each(corpus: EncodedCorpus) -> None:
-    firsts = [fresh(corpus, "bilstm+additive", seed) for seed in range(2)]
-    strengths = (0.0, 0.5)
-    for divergence in ("jsd", "kl"):
-        together = imitate_together(
-            firsts, corpus, strengths, CONFIG, divergence=divergence, seeds=[8, 9]
-        )
-        for first, seed, found in zip(firsts, (8, 9), together, strict=True):
-            (alone,) = imitate_together(
-                [first], corpus, strengths, CONFIG, divergence=divergence, seeds=[seed]
-            )
-            for one, other in zip(found, alone, strict=True):
-                assert one.loss == pytest.approx(other.loss, abs=1e-6)
-                for name, weight in one.model.state_dict().items():
-                    torch.testing.assert_close(weight, other.model.state_dict()[name], msg=name)
-
-
 def test_what_cannot_be_stacked_is_refused(corpus: EncodedCorpus) -> None:
     one = fresh(corpus, "bilstm+additive")
-    with pytest.raises(InputError, match="λ must be a number from 0 up, got -1"):
-        imitate_together([one], corpus, (0.0, -1.0), CONFIG, seeds=[0])
     other = fresh(corpus, "bilstm+additive+concat")
     with pytest.raises(InputError, match="same join"):
-        RemedyStack([one, other], "cpu")
+        ClassifierStack([one, other], "cpu")
     with pytest.raises(InputError, match="cannot be stacked"):
-        RemedyStack([fresh(corpus, "conv+additive")], "cpu")
+        ClassifierStack([fresh(corpus, "conv+additive")], "cpu")
     config, wide = replace(CONFIG, balanced=True), fresh(corpus, "bilstm+additive", width=8)
     with pytest.raises(InputError, match="one by one"):
-        fit_remedies([one], corpus, config, [Penalties()], seeds=(0,))
+        fit_stacked([one], corpus, config, [Penalties()], seeds=(0,))
     with pytest.raises(InputError, match="set width"):
-        fit_remedies([wide], corpus, CONFIG, [Penalties(tying=1.0)], seeds=(0,))
+        fit_stacked([wide], corpus, CONFIG, [Penalties(tying=1.0)], seeds=(0,))

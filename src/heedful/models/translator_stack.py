@@ -13,8 +13,8 @@ from torch.nn import functional
 from heedful.corpora.tasks import Sequences
 from heedful.errors import InputError
 from heedful.models.log_odds import log_odds
+from heedful.models.recurrent import gru, lstm
 from heedful.models.translator import Translator
-from heedful.training.recurrent import gru, lstm
 
 
 class SeedsPass(NamedTuple):

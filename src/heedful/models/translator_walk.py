@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.corpora.pairs import Pairs
+from heedful.models.classifier_stack import turned_around, turning
+from heedful.models.recurrent import has_kernel, lstm
 from heedful.models.translator import Translator
-from heedful.training.recurrent import has_kernel, lstm
-from heedful.training.stack import turned_around, turning
 
 SHUT = 1e4
 """Closes or opens a gate entirely, whatever the state adds: its sigmoid is 0 or 1."""

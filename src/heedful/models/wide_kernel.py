@@ -16,9 +16,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from heedful.training.recurrent_kernel import WIDEST as NARROWEST
-from heedful.training.recurrent_kernel import tanh
-from heedful.training.recurrent_walk import Walk
+from heedful.models.recurrent_kernel import WIDEST as NARROWEST
+from heedful.models.recurrent_kernel import tanh
+from heedful.models.recurrent_walk import Walk
 
 WIDEST = 512
 TILE = 32

@@ -8,21 +8,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 from scipy.stats import kendalltau
 
 from heedful.importance import Importance
-from heedful.importance.traced import is_traceable
+from heedful.jobs.instance_layers import describe_heads, flows_of
 from heedful.models.edits import SMALLEST_MASS
-from heedful.models.huggingface import PretrainedClassifier, unit_spans
-from heedful.models.huggingface.nodes import Nodes
+from heedful.models.huggingface import unit_spans
 from heedful.models.reading import Reading
-from heedful.models.tracing import layers_of
 from heedful.models.verbs import AttentiveModel, curve, ranked, without_each
-from heedful.report.flow_diagram import MOST_EDGES, MOST_TOKENS, describe_flows, packed
-from heedful.report.heads import describe_heads
 from heedful.runs.randomness import key
 
 SHOWN_UNITS = 400
@@ -83,7 +78,7 @@ def describe(
     evidence = None if reading.evidence is None else reading.evidence.cpu().numpy()
     outside = None if reading.outside is None else reading.outside.cpu().numpy()
     answers = {} if is_linear else _answers(model, reading)
-    flows, heads = _flows(model, reading), describe_heads(model, reading)
+    flows, heads = flows_of(model, reading), describe_heads(model, reading)
     gaps = [] if is_linear else _gaps(reading)
     entries = []
     for row, (name, texts) in enumerate(zip(reading.names, reading.texts, strict=True)):
@@ -130,28 +125,6 @@ def describe(
             entry["heads"] = heads[row]
         entries.append(entry)
     return entries
-
-
-def _flows(model: AttentiveModel, reading: Reading) -> dict[int, dict[str, Any]]:
-    """Traced attention of the short texts by row, among words and special tokens."""
-    short = (reading.units <= MOST_TOKENS).nonzero().flatten().tolist()
-    # Batches are of similar length: in a long one matrices are large and little is drawn.
-    if not is_traceable(model) or not short or reading.mask.shape[1] > 2 * MOST_TOKENS:
-        return {}
-    stack = layers_of(model, reading.batch)
-    if stack.place is not None:
-        nodes = model.nodes(reading) if isinstance(model, PretrainedClassifier) else None
-    elif stack.mask.shape != reading.mask.shape or bool((stack.mask != reading.mask).any()):
-        nodes = None
-    else:
-        keys = torch.arange(stack.mask.shape[1], device=stack.mask.device)
-        nodes = Nodes(keys.expand(stack.mask.shape).masked_fill(~stack.mask, -1), reading.texts)
-    if nodes is None:
-        return {}
-    cells = len(stack.layers) * stack.layers[0].heads
-    few = [row for row in short if cells * len(nodes.names[row]) ** 2 <= MOST_EDGES]
-    flows = describe_flows(stack, {row: nodes.names[row] for row in few}, nodes.of_key)
-    return {row: packed(flow) for row, flow in flows.items()}
 
 
 def _gaps(reading: Reading) -> list[list[str]]:

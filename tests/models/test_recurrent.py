@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from heedful.training.recurrent import _kernel, gru, in_steps, lstm
+from heedful.models.recurrent import _kernel, gru, in_steps, lstm
 
 MODELS, BATCH, UNITS, INPUTS, DIM = 3, 4, 5, 6, 7
 

@@ -10,10 +10,10 @@ import torch
 
 from heedful.importance import explain
 from heedful.importance.layers import head_pairs, head_rows
+from heedful.jobs.instance_layers import describe_heads
+from heedful.jobs.instances import describe
 from heedful.models import decide, erase, ranked, read
 from heedful.models.tracing import layers_of
-from heedful.report import describe
-from heedful.report.heads import describe_heads
 from tests.tiny import batch_of, classifier
 from tests.tiny_transformers import reader
 

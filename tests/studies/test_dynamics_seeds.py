@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from benchmarks.seeds_gpu import fit_alone
 from heedful.corpora.batches import Batch
 from heedful.corpora.pairs import of_task
 from heedful.corpora.tasks import Copying, Keyword
@@ -19,6 +20,7 @@ from heedful.models.translator import (
     code_copying_config,
     copying_config,
 )
+from heedful.models.translator_stack import TranslatorStack
 from heedful.studies.dynamics.heads import (
     Search,
     drawn_sets,
@@ -28,8 +30,7 @@ from heedful.studies.dynamics.heads import (
     with_heads,
 )
 from heedful.studies.dynamics.keyword import KeywordConfig, fit_keyword, keyword_classifier
-from heedful.training.seeds import SeedCurves, SeedsConfig, fit_alone, fit_seeds
-from heedful.training.translator_stack import TranslatorStack
+from heedful.studies.dynamics.seeds import SeedCurves, SeedsConfig, fit_seeds
 
 TASK = Copying(9, 6, is_reordered=True)
 TRAIN = SeedsConfig(steps=20, batch_size=8, every=10, samples=8)
@@ -46,6 +47,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FORMS))
 def test_each_seed_ends_as_it_would_alone(name: str) -> None:
     config = FORMS[name]
@@ -94,6 +96,7 @@ def test_a_task_that_is_not_learnt_is_reported_as_such() -> None:
     assert curves.last().tolist() == [0.5, 0.3]
 
 
+@pytest.mark.slow
 def test_copying_with_more_words_than_places_is_learnt_sooner() -> None:
     accuracy = []
     for symbols in (8, 12):
@@ -134,6 +137,7 @@ def test_heads_are_put_on_one_base(config: TranslatorConfig) -> None:
             assert torch.equal(weight, base[name])
 
 
+@pytest.mark.slow
 def test_a_search_keeps_heads_that_agree_in_all_three_trainings() -> None:
     task, config = Copying(4, 4), code_copying_config(4, 12)
     training = SeedsConfig(40, 16, 1e-2, 10, 30, "fixed")
@@ -179,6 +183,7 @@ def test_keyword_classifiers_end_as_they_would_alone() -> None:
         assert float((one - two).detach().abs().max()) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_keyword_s_own_state_speaks_first() -> None:
     config = KeywordConfig(Keyword(12, 12), 32, 30, 48, 5e-3, 10, 200)
     models = [keyword_classifier(config, seed) for seed in range(3)]

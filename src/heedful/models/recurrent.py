@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from heedful.training.recurrent_walk import Walk, works
+from heedful.models.recurrent_walk import Walk, works
 
 
 def lstm(
@@ -58,7 +58,7 @@ def _kernel(dim: int, device: str) -> Callable[..., tuple[Tensor, Tensor]] | Non
     """The LSTM as one kernel, where it can be had and agrees with the loop; says so if not."""
     known: tuple[Walk, ...] = ()
     try:
-        from heedful.training import recurrent_kernel, wide_kernel
+        from heedful.models import recurrent_kernel, wide_kernel
 
         known = (recurrent_kernel.NARROW, wide_kernel.WIDE)
         why = f"none of its kernels computes it rightly on {device}"

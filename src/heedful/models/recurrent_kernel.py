@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from heedful.training.recurrent_walk import Walk
+from heedful.models.recurrent_walk import Walk
 
 WIDEST = 64
 """Largest state: four square tiles of this width fill a multiprocessor's registers."""

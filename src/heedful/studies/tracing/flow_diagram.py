@@ -1,26 +1,19 @@
 """How attention flows through the heads and layers of one sentence, as a drawing (tracing.md §3.6).
 
 Columns are heads, rows are layers, the lowest row of dots is the input. A line is as dark as the
-traced attention that goes along it, a dot as dark as what it holds.
+traced attention that goes along it, a dot as dark as what it holds. What is drawn is plain data,
+which `jobs.instance_layers` describes.
 """
 
 from __future__ import annotations
 
-import base64
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
 
-from heedful.models.tracing import LayerStack, lat
-
-MOST_TOKENS = 30
-"""Longer texts are not drawn: dots would run together and pages would swell."""
-MOST_EDGES = 40_000
-"""Lines of one text, over all layers and heads, that a page holds."""
 SPACING, GAP, SIDE = 9.0, 14.0, 34.0
 """Between two dots, between two heads, and room for the names of the layers."""
 FOOT = 120.0
@@ -55,47 +48,6 @@ DARKNESS: dict[str, Callable[[Floats], Floats]] = {
 """How the score of a word becomes its darkness."""
 
 
-def describe_flow(stack: LayerStack, row: int, words: Sequence[str]) -> dict[str, Any]:
-    """One text of a batch as plain data: words, pooling, shares at every height, and the flow.
-
-    `flow[layer][head][query][key]` is α_(key→query) · A_query, what goes along an edge of the
-    trace; layers from the lowest up, like the heights of `shares`, whose last one is the start.
-    """
-    return describe_flows(stack, {row: words})[row]
-
-
-def describe_flows(
-    stack: LayerStack,
-    texts: Mapping[int, Sequence[str]],
-    node_of_key: Int[Tensor, "batch key"] | None = None,
-) -> dict[int, dict[str, Any]]:
-    """The same of several texts, by their rows in the batch.
-
-    Where keys are pieces of what the words name, `node_of_key` says which of these each one belongs
-    to (-1: none): what flows among pieces is summed.
-    """
-    if not texts:
-        return {}
-    shares = lat(stack).shares.double().cpu().numpy()
-    attention = [layer.matrix().double().cpu().numpy() for layer in stack.layers]
-    pooling = stack.pooling.double().cpu().numpy()
-    found = {}
-    for row, words in texts.items():
-        keys = (
-            np.arange(shares.shape[-1]) if node_of_key is None else node_of_key[row].cpu().numpy()
-        )
-        owner = (keys[:, None] == np.arange(len(words))).astype(np.float64)
-        flow = np.stack([one[row] for one in attention]) * shares[1:, row, :, :, None]
-        flow, held = owner.T @ flow @ owner, shares[:, row] @ owner
-        found[row] = {
-            "words": list(words),
-            "pooling": (pooling[row] @ owner).round(6).tolist(),
-            "shares": held.round(6).tolist(),
-            "flow": flow.round(6).tolist(),
-        }
-    return found
-
-
 def raw(flow: Mapping[str, Any]) -> dict[str, Any]:
     """The same text with each layer's attention as it is, nothing handed down (`attention`).
 
@@ -106,19 +58,6 @@ def raw(flow: Mapping[str, Any]) -> dict[str, Any]:
     top = np.tile(np.asarray(flow["pooling"]), (1, heads, 1))
     shares = np.concatenate([attention.mean(2), top])
     return {**flow, "flow": attention.tolist(), "shares": shares.tolist()}
-
-
-def packed(flow: Mapping[str, Any]) -> dict[str, Any]:
-    """The same in few bytes, for a page: edges as the root of their flow in 256 shades."""
-    edges = np.sqrt(np.clip(np.asarray(flow["flow"]), 0, 1))
-    shades = np.round(255 * edges).astype(np.uint8)
-    return {
-        "layers": shades.shape[0],
-        "heads": shades.shape[1],
-        "words": list(flow["words"]),
-        "edges": base64.b64encode(shades.tobytes()).decode("ascii"),
-        "shares": np.asarray(flow["shares"]).round(4).tolist(),
-    }
 
 
 def draw(

@@ -44,8 +44,8 @@ class Agreement:
         return -self.loss if select == "loss" else self.ccc
 
 
-class Task(NamedTuple):
-    """One kind of training."""
+class Kind(NamedTuple):
+    """One kind of training of a single model."""
 
     batches: Callable[..., Iterator[Any]]
     """(split, batch size, generator, bound on tokens) to batches."""
@@ -107,16 +107,16 @@ def evaluate_narratives(
 
 
 _DECISIONS = ("accuracy", "macro_f1", "f1", "loss")
-CLASSIFYING = Task(
+CLASSIFYING = Kind(
     batches,
     objectives.loss,
     evaluate,
     _DECISIONS,
     lambda model, penalties: objectives.check(model.config, penalties),
 )
-TRANSFORMING = Task(batches, own_loss, evaluate, _DECISIONS, no_penalties)
-FOLLOWING = Task(narrative_batches, own_loss, evaluate_narratives, ("ccc", "loss"), no_penalties)
-TUNING = Task(
+TRANSFORMING = Kind(batches, own_loss, evaluate, _DECISIONS, no_penalties)
+FOLLOWING = Kind(narrative_batches, own_loss, evaluate_narratives, ("ccc", "loss"), no_penalties)
+TUNING = Kind(
     batches,
     fine_tuning.loss,
     evaluate,
@@ -126,7 +126,7 @@ TUNING = Task(
 )
 
 
-def task_of(model: Trained) -> Task:
+def kind_of(model: Trained) -> Kind:
     """What the model is trained for."""
     if isinstance(model, NarrativeTransformer):
         return FOLLOWING

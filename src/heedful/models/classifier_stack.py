@@ -7,7 +7,7 @@ whoever holds a model sees it learn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from heedful.corpora.batches import Batch
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
-from heedful.training.recurrent import lstm
+from heedful.models.recurrent import lstm
 
 ENCODERS = ("none", "affine", "affine-tanh", "lstm", "bilstm")
 FREE = ("scale", "normal_query", "normal_additive_query", "start", "embedding_start", "head_start")
@@ -40,9 +40,12 @@ class StackPass(NamedTuple):
     logits: Float[Tensor, "model batch class"]
     values: Float[Tensor, "model batch unit dim"]
     scores: Float[Tensor, "model batch unit"]
+    states: Float[Tensor, "model batch unit encoded"]
+    """What the encoder makes of the inputs, before they are joined to it."""
+    inputs: Float[Tensor, "model batch unit input"]
 
 
-class Stack:
+class ClassifierStack:
     """The parameters of all models, and their forward pass."""
 
     def __init__(self, models: Sequence[AttentionClassifier], device: torch.device | str) -> None:
@@ -71,7 +74,15 @@ class Stack:
         """Stacked parameters under the names they have in a single model."""
         return self.weights.items()
 
-    def load(self, weights: dict[str, Tensor]) -> None:
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """All stacked parameters."""
+        return self.weights.values()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """All stacked weights, as they are now."""
+        return {name: weight.detach() for name, weight in self.weights.items()}
+
+    def load_state_dict(self, weights: Mapping[str, Tensor]) -> None:
         """Puts copies of stacked weights in place, and so into every model."""
         with torch.no_grad():
             for name, weight in self.weights.items():
@@ -122,17 +133,23 @@ class Stack:
         """The same from words: documents that all models read, or with a model axis its own."""
         config = self.config
         table = self.weights["embedding.weight"] if vectors is None else vectors
-        inputs = looked_up(table, ids)
+        inputs = _looked_up(table, ids)
         if dropped is not None and dropped.inputs is not None:
             kept = dropped.inputs[dropped.seed_of_model]
             inputs = inputs * kept / (1 - config.dropout)
-        values = self._encoded(inputs, mask)
-        scores = self._scores(values).masked_fill(~mask, -torch.inf)
+        states = self._encoded(inputs, mask)
+        values = states
+        if config.join == "concat":
+            values = torch.cat([states, inputs], -1)
+        elif config.join == "residual":
+            values = states + inputs
+        scores = self._asked(values, mask) if config.instance_query else self._scores(values)
+        scores = scores.masked_fill(~mask, -torch.inf)
         context = (scores.softmax(-1)[..., None, :] @ values)[..., 0, :]
         if dropped is not None and dropped.context is not None:
             kept = dropped.context[dropped.seed_of_model]
             context = context * kept / (1 - config.head_dropout)
-        return StackPass(self.head(context), values, scores)
+        return StackPass(self.head(context), values, scores, states, inputs)
 
     def head(self, context: Float[Tensor, "model *row dim"]) -> Float[Tensor, "model *row class"]:
         """Logits of every class from attended contexts, or from single values."""
@@ -185,7 +202,16 @@ class Stack:
                 return self._linear("level.encoder.linear", inputs)
             case "affine-tanh":
                 return self._linear("level.encoder.linear", inputs).tanh()
-        return self._recurrent(inputs, mask)
+        if not self.config.marks:
+            return self._recurrent(inputs, mask, "level.encoder.cells")
+        marks = self.weights["level.encoder.marks"][:, :, None, None]
+        last = mask.sum(-1, keepdim=True) + 1
+        start = marks[:, 0].expand(-1, inputs.shape[1], 1, -1)
+        longer = torch.cat([start, inputs * mask[..., None], torch.zeros_like(start)], 2)
+        position = torch.arange(longer.shape[2], device=mask.device)
+        longer = torch.where((position == last)[..., None], marks[:, 1], longer)
+        states = self._recurrent(longer, position <= last, "level.encoder.encoder.cells")
+        return states[:, :, 1:-1] * mask[..., None]
 
     def _scores(self, values: Tensor) -> Float[Tensor, "model batch unit"]:
         if self.config.attention == "uniform":
@@ -197,6 +223,12 @@ class Stack:
         scores = self._linear("level.attention.query", values)[..., 0]
         return scores / self.scale[:, None, None]
 
+    def _asked(self, values: Tensor, mask: Tensor) -> Float[Tensor, "model batch unit"]:
+        """Scores by a query that each document makes itself, from the mean of its values."""
+        mean = (values * mask[..., None]).sum(2) / mask.sum(-1, keepdim=True)
+        query = self._linear("level.attention.query", mean)
+        return (values @ query[..., None])[..., 0] / self.scale[:, None, None]
+
     def _linear(self, name: str, inputs: Tensor) -> Tensor:
         """A linear layer of every model on its own inputs: one batched product."""
         weight, bias = self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias")
@@ -206,9 +238,13 @@ class Stack:
             out = out + bias[:, None]
         return out.view(*inputs.shape[:-1], -1)
 
-    def _recurrent(
-        self, inputs: Tensor, mask: Tensor, cells_at: str = "level.encoder.cells", layer: int = 0
-    ) -> Tensor:
+    def _recurrent(self, inputs: Tensor, mask: Tensor, cells_at: str) -> Tensor:
+        """States of the last layer of (Bi)LSTMs."""
+        for layer in range(self.config.layers):
+            inputs = self._layer(inputs, mask, cells_at, layer)
+        return inputs
+
+    def _layer(self, inputs: Tensor, mask: Tensor, cells_at: str, layer: int) -> Tensor:
         """States of (Bi)LSTMs, all models and both directions in one loop over time.
 
         Each text is turned around within its own length for the second direction, so padding is
@@ -238,13 +274,17 @@ class Stack:
 
     def _check(self) -> None:
         config = self.config
-        plain = not (config.hierarchical or config.marks or config.instance_query)
-        plain = plain and config.embedding_norm is None
-        fits = config.encoder in ENCODERS and config.join == "none" and config.layers == 1
-        if not (plain and fits and config.head_dropout_on == "input"):
+        fits = config.encoder in ENCODERS and not config.hierarchical
+        fits = fits and config.embedding_norm is None and config.head_dropout_on == "input"
+        is_deep = config.layers > 1 or config.marks or config.join != "none"
+        if is_deep or config.instance_query:
+            drops_out = config.dropout or config.head_dropout
+            fits = fits and config.encoder in ("none", "lstm", "bilstm") and not drops_out
+        if not fits:
             raise InputError(
                 f"{config.encoder}+{config.attention} cannot be stacked; stacked models are flat, "
-                f"of one layer, without join or marks, with one of {', '.join(ENCODERS)}."
+                f"with one of {', '.join(ENCODERS)}, and with several layers, a join, marks or a "
+                "query of the instance they are recurrent and without dropout."
             )
         refuse_unlike(self.models, FREE)
 
@@ -275,7 +315,7 @@ class _LookedUp(torch.autograd.Function):
         return total, None
 
 
-def looked_up(
+def _looked_up(
     table: Float[Tensor, "model word dim"], ids: Int[Tensor, "*model batch unit"]
 ) -> Float[Tensor, "model batch unit dim"]:
     """The vectors of words, in every model."""

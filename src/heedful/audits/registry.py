@@ -1,0 +1,45 @@
+"""Every audit by its name. What is to be known of one stands in its own module, as `AUDIT`."""
+
+from heedful.audits import (
+    adversary,
+    agreement,
+    alignment,
+    concentration,
+    confidence,
+    deletion,
+    erasure,
+    evidence,
+    input_erasure,
+    randomisation,
+    read_alone,
+    single_erasure,
+    substitution,
+    violation,
+)
+from heedful.audits.finding import Audit
+
+AUDITS: dict[str, Audit] = {
+    module.AUDIT.name: module.AUDIT
+    for module in (
+        erasure,
+        single_erasure,
+        substitution,
+        adversary,
+        confidence,
+        concentration,
+        agreement,
+        evidence,
+        alignment,
+        input_erasure,
+        deletion,
+        violation,
+        randomisation,
+        read_alone,
+    )
+}
+"""In the order in which runs keep their names; on the page they stand by their `place`."""
+
+
+def titles() -> dict[str, str]:
+    """The title of each audit, in the order of the page."""
+    return {one.name: one.title for one in sorted(AUDITS.values(), key=lambda one: one.place)}

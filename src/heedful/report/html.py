@@ -1,0 +1,24 @@
+"""What pages are made of: templates, styles and scripts, all inside the package."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+def template(name: str) -> Template:
+    """A page to fill in: all text is escaped, and a value that is missing is an error."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(asset(name))
+
+
+def asset(name: str) -> str:
+    """The text of a template, a style or a script."""
+    return files("heedful.report").joinpath("templates", name).read_text("utf-8")

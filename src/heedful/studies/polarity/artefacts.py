@@ -1,0 +1,83 @@
+"""What decides the artefact checks of the polarity study: is an effect what it seems (§8)?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heedful.reproduction.ledger import Parts, each_unchanged
+from heedful.reproduction.results import Results
+from heedful.reproduction.study import Plan
+from heedful.statistics import Estimate
+from heedful.studies.polarity import steps
+from heedful.studies.polarity.measures import (
+    Run,
+    accuracies,
+    neutral_small,
+    occurrences,
+    points,
+    right_signs,
+    role_of,
+    runs_of,
+    separation,
+    shares,
+    weight_runs,
+)
+
+RULES = ("strict", "documents")
+"""The other two ways to class words (POL-A2)."""
+
+
+def not_frequency(results: Results, plan: Plan, corpus: str) -> Parts:
+    """POL-A1: POL-2, POL-3 and POL-13 with frequent neutral words, and in pairs as frequent."""
+    names = steps.class_names(results, plan, corpus)
+    kinds = {"score": ("attention", runs_of(results, plan, corpus))}
+    if corpus in ("sst", "planted"):
+        kinds["weight"] = "weight", weight_runs(results, plan, corpus)
+    found = Parts({"neutral over class words": neutral_small(results, plan, corpus, least=5)})
+    for kind, (column, runs) in kinds.items():
+        for name in names[::-1]:
+            title = f"{kind} of {role_of(name, names)}"
+            frequent = [separation(run, name, column, neutral=5).value for run in runs]
+            found[f"{title}, frequent neutral"] = shares(frequent)
+            found[f"{title}, pairs"] = shares([_paired(run, name, column) for run in runs])
+    return found
+
+
+def _paired(run: Run, name: str, column: str) -> float:
+    """How often a class word scores above the neutral word nearest to it in frequency."""
+    first, second = run.of(name), run.of("neutral")
+    if not len(first) or not len(second):
+        return float("nan")
+    order = np.argsort(occurrences(second).to_numpy(), kind="stable")
+    counts, scores = occurrences(second).to_numpy()[order], second[column].to_numpy()[order]
+    wanted = occurrences(first).to_numpy()
+    above = np.clip(np.searchsorted(counts, wanted), 1, len(counts) - 1) if len(counts) > 1 else 0
+    nearer = np.abs(counts[above - 1] - wanted) <= np.abs(counts[above] - wanted)
+    partner = scores[np.where(nearer, above - 1, above)]
+    own = first[column].to_numpy()
+    return float(np.mean((own > partner) + 0.5 * (own == partner)))
+
+
+def classes_matter_not(results: Results, plan: Plan, corpus: str) -> Parts:
+    """POL-A2: POL-1 and POL-3 with γ = ±1 left out and with documents counted."""
+
+    def measured(rule: str) -> Parts:
+        signs = right_signs(results, plan, corpus, rule=rule)
+        found = Parts({f"sign of {name}": part for name, part in signs.items()})
+        names = steps.class_names(results, plan, corpus)
+        for name in names[::-1]:
+            runs = runs_of(results, plan, corpus)
+            values = [separation(run, name, rule=rule).value for run in runs]
+            found[f"AUC of {role_of(name, names)}"] = shares(values)
+        return found
+
+    before, found = measured("kind"), Parts()
+    for rule in RULES:
+        found |= each_unchanged(before, measured(rule), f", {rule}")
+    return found
+
+
+def unseen_words(results: Results, plan: Plan, corpus: str) -> Estimate:
+    """POL-A3: accuracy with training words only minus the published recipe, in points."""
+    other = results[steps.train_only(plan, corpus)]["runs"].set_index("seed")["accuracy"]
+    return points(100 * other - accuracies(results, plan, corpus, "dp")["10"])

@@ -1,0 +1,170 @@
+"""Steps of a study of words that look at training itself: watched runs, and the flow's formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from heedful.audits.erasure import five_numbers
+from heedful.corpora import EncodedCorpus
+from heedful.dynamics import by_class, flow, token_classes
+from heedful.dynamics.flow import dot_product_rate
+from heedful.dynamics.token_classes import TokenClasses
+from heedful.models import AttentionClassifier, Recipe
+from heedful.models.recipe import described
+from heedful.reproduction.results import Results, Step
+from heedful.runs import JSON, TABLES
+from heedful.studies.polarity.derivatives import (
+    gradients,
+    printed_classes,
+    printed_dot_products,
+    rates,
+)
+from heedful.studies.polarity.paths import followed
+from heedful.studies.polarity.word_steps import (
+    Member,
+    Tables,
+    built,
+    by_seed,
+    inputs_of,
+    joined,
+    place,
+    score_columns,
+)
+from heedful.training import TrainConfig
+from heedful.training.loop import Moment
+from heedful.training.stacked import fit_stacked
+
+PAIRED = 1_000
+"""Words of a class whose pairs are looked at one by one."""
+
+
+def watched(
+    text: Step[EncodedCorpus],
+    name: str,
+    members: Sequence[Member],
+    config: TrainConfig,
+    flows_at: Sequence[int],
+    every: int = 1,
+) -> Step[Tables]:
+    """The stack of each seed watched while it learns; tables `path`, `terms`, `words` and `pairs`.
+
+    `path` has what `paths.followed` gives at the start and after `every` so many epochs,
+    `terms` the flow's terms by class of word at the start and after the epochs in `flows_at`. The
+    weights are those of the last epoch, not of the best: it is the path that is looked at. `words`
+    has the scores at the end, `pairs` box plots of the word vectors' dot products.
+    """
+
+    def of(seed: int, members: Sequence[Member]) -> Step[Tables]:
+        inputs = inputs_of(members, config) | {"flows_at": list(flows_at), "every": every}
+
+        def compute(results: Results) -> Tables:
+            return _watched(results, results[text], members, config, flows_at, every)
+
+        return Step(place(text, name, seed, "path"), compute, inputs, TABLES, (text,))
+
+    return by_seed(place(text, name, "path"), members, of)
+
+
+def _watched(
+    results: Results,
+    corpus: EncodedCorpus,
+    members: Sequence[Member],
+    config: TrainConfig,
+    flows_at: Sequence[int],
+    every: int,
+) -> Tables:
+    """What is kept of one seed's stack, watched."""
+    classes = token_classes(corpus)
+    models = [model.to(results.device) for model in built(corpus, members)]
+    heads = [model.head.weight.detach().double().clone() for model in models]
+    train = corpus.splits["train"]
+    path: list[dict[str, Any]] = []
+    terms: list[pd.DataFrame] = []
+    words: list[pd.DataFrame] = []
+    pairs: list[dict[str, Any]] = []
+
+    def log(epoch: int, now: Sequence[AttentionClassifier]) -> None:
+        for member, model, head in zip(members, now, heads, strict=True):
+            keys: dict[str, Any] = {"setting": member.setting, "seed": member.seed}
+            keys["epoch"] = epoch
+            found = followed(model, classes, train, head)
+            path.extend(keys | {"quantity": q, "value": value} for q, value in found.items())
+            if epoch == 0 or epoch in flows_at:
+                terms.append(by_class(flow(model, train), classes).assign(**keys))
+            if epoch == config.epochs:
+                pairs.extend(keys | row for row in _pair_boxes(model, classes))
+                scores = score_columns(model)
+                table = pd.DataFrame(keys | {"id": np.arange(len(corpus.vocabulary))})
+                words.append(table.assign(**scores))
+
+    def observe(moment: Moment) -> None:
+        epoch = round(moment.epoch)
+        if epoch % every == 0 or epoch in (*flows_at, config.epochs):
+            log(epoch, moment.model.models)
+
+    log(0, models)
+    fit_stacked(
+        models,
+        corpus,
+        config,
+        [member.recipe.penalties for member in members],
+        seeds=[member.seed for member in members],
+        device=results.device,
+        observers=[observe],
+        show=results.show,
+    )
+    found = {"path": pd.DataFrame(path), "terms": joined(terms), "words": joined(words)}
+    return found | {"pairs": pd.DataFrame(pairs)}
+
+
+def identities(text: Step[EncodedCorpus], recipe: Recipe, seed: int = 0) -> Step[dict[str, float]]:
+    """How far the flow's terms and the printed forms are from automatic differentiation.
+
+    Largest differences over the largest rate, of an untrained model in float64.
+    """
+
+    def compute(results: Results) -> dict[str, float]:
+        corpus = results[text]
+        (model,) = built(corpus, [Member("", recipe, seed)])
+        model = model.double()
+        train = corpus.splits["train"]
+        found, exact = flow(model, train), rates(model, train)
+        chosen = torch.arange(min(len(corpus.vocabulary), 200))
+        words = model.embedding.weight.detach()[chosen]
+        moves = -gradients(model, train)["embedding.weight"][chosen]
+        products = moves @ words.T + words @ moves.T
+        printed = printed_classes(model, found)
+        return {
+            "polarity": _apart(found.polarity_rate, exact.polarity),
+            "attention": _apart(found.attention_rate, exact.attention),
+            "dot products": _apart(dot_product_rate(model, found, chosen), products),
+            "printed polarity": _apart(printed.polarity, exact.polarity),
+            "printed attention": _apart(printed.attention, exact.attention),
+            "printed dot products": _apart(printed_dot_products(model, found, chosen), products),
+        }
+
+    inputs = {"model": described(recipe.model), "seed": seed}
+    return Step(place(text, "identities"), compute, inputs, JSON, (text,))
+
+
+def _apart(found: torch.Tensor, expected: torch.Tensor) -> float:
+    return float((found - expected).abs().max() / expected.abs().max())
+
+
+def _pair_boxes(model: AttentionClassifier, classes: TokenClasses) -> list[dict[str, Any]]:
+    """Five numbers of e_i·e_k, i ≠ k, for every two classes of words."""
+    vectors = model.embedding.weight.detach().double().cpu()
+    rows = []
+    for a, b in combinations_with_replacement(classes.names, 2):
+        first, second = (np.flatnonzero(classes.of(n))[:PAIRED] for n in (a, b))
+        products = (vectors[first] @ vectors[second].T).numpy()
+        different = first[:, None] != second[None]
+        if different.any():
+            rows.append({"group": f"{a}-{b}"} | five_numbers(products[different]))
+    return rows

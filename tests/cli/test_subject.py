@@ -1,0 +1,76 @@
+"""What the user named becomes a model, its documents and a folder."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from heedful.cli.options import Options
+from heedful.cli.subject import Subject, subject_of, to_train, trained
+from heedful.corpora import planted
+from heedful.errors import InputError
+from heedful.jobs.settings import settings_of
+from heedful.jobs.sources import source_of
+from heedful.jobs.train import train
+from heedful.models import AttentionClassifier
+
+TINY = settings_of({"model": {"embedding_dim": 6}, "train": {"epochs": 1}})
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    documents = planted(length="short", seed=1, sizes={"train": 90}).splits["train"]
+    file = tmp_path_factory.mktemp("subject") / "reviews.csv"
+    rows = [{"text": d.text, "label": ("bad", "good")[d.label]} for d in documents]
+    pd.DataFrame(rows).to_csv(file, index=False)
+    return file
+
+
+@pytest.fixture(scope="module")
+def run(reviews: Path) -> Path:
+    subject = subject_of("none+additive", Options(data=reviews, out=reviews.with_name("run")))
+    train("none+additive", subject.documents, subject.place, settings=TINY, source=subject.source)
+    return subject.place
+
+
+def test_a_recipe_gets_documents_a_source_and_a_folder_named_after_all_three(reviews: Path) -> None:
+    subject = subject_of("bilstm+additive", Options(data=reviews, seed=3))
+    assert subject.model == "bilstm+additive"
+    assert subject.run is None
+    assert subject.source is not None
+    assert subject.source.data == str(reviews)
+    assert subject.place == Path("runs/bilstm+additive-reviews-seed3")
+    quick = to_train("none+dot", "title", Options(quick=True))
+    assert quick.place == Path("runs/title-planted-seed0-quick")
+    assert len(quick.documents.splits["train"]) == 800
+
+
+def test_a_run_brings_its_own_documents_and_folder(run: Path, reviews: Path) -> None:
+    for options in (Options(), Options(data=reviews), Options(seed=7)):
+        subject = subject_of(str(run), options)
+        assert isinstance(subject.model, AttentionClassifier)
+        assert (subject.place, subject.run) == (run, run)
+        own = source_of(run)
+        assert own is not None
+        assert subject.documents.fingerprint == own.open()[0].fingerprint
+
+
+def test_other_documents_get_a_folder_of_their_own(run: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    pd.DataFrame({"text": ["a fine soup", "a bad bar"]}).to_csv(new, index=False)
+    named: dict[str, Options] = {
+        "run-on-new": Options(data=new),
+        "run-on-planted:2:short": Options(corpus="planted:2:short"),
+    }
+    for folder, options in named.items():
+        subject = trained(str(run), options)
+        assert subject.place == run.with_name(folder)
+        assert subject.run == run
+        assert subject.source is None
+    elsewhere: Subject = trained(str(run), Options(data=new, out=tmp_path / "out"))
+    assert elsewhere.place == tmp_path / "out"
+
+
+def test_documents_are_named_one_way_for_training(reviews: Path) -> None:
+    with pytest.raises(InputError, match="either --corpus or --data"):
+        subject_of("none+dot", Options(corpus="planted", data=reviews))

@@ -1,0 +1,63 @@
+"""Processes of their own that need not import everything first: for what is killed or runs beside.
+
+A server imports heedful once; each process is a fork of it, with the environment of who asks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+CONTEXT = get_context("forkserver")
+CONTEXT.set_forkserver_preload(
+    ["heedful.cli", "heedful.reproduction.workers", "tests.forked_imports"]
+)
+
+
+def command(*words: object) -> BaseProcess:
+    """`heedful WORDS` in a process of its own, started; what it prints is dropped."""
+    return _started(_heedful, [str(word) for word in words])
+
+
+class Worker:
+    """Stands in for `subprocess.Popen` of a worker of a study."""
+
+    def __init__(self, words: list[str], env: dict[str, str]) -> None:
+        assert words[1:3] == ["-m", "heedful.reproduction.workers"]
+        self.process = _started(_work, words[3], env)
+        self.terminate = self.process.terminate
+
+    def wait(self) -> int | None:
+        self.process.join()
+        return self.process.exitcode
+
+
+def _started(target: Any, given: Any, environment: dict[str, str] | None = None) -> BaseProcess:
+    process = CONTEXT.Process(target=target, args=(given, environment or dict(os.environ)))
+    process.start()
+    return process
+
+
+def _heedful(words: list[str], environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    sys.argv = ["heedful", *words]
+    from heedful.__main__ import main
+
+    main()
+
+
+def _work(task: str, environment: dict[str, str]) -> None:
+    import torch
+
+    from heedful.reproduction.workers import work
+
+    os.environ.update(environment)
+    torch.set_num_threads(1)
+    work(json.loads(task))

@@ -1,0 +1,75 @@
+"""An audit does each thing once: encoding, opening the model, judging."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.corpora import encoded, planted
+from heedful.jobs import audit as job
+from heedful.jobs import subject
+from heedful.jobs.audit import audit
+from heedful.jobs.settings import settings_of
+from heedful.jobs.train import train
+from heedful.runs import RunFolder, write_json
+
+CORPUS = planted(2, "short", sizes={"train": 60, "dev": 20, "test": 20})
+TINY = settings_of({"model": {"embedding_dim": 6}, "train": {"epochs": 1}})
+WORDS: dict[str, Any] = {"settings": TINY, "audits": ["erasure"], "methods": ["attention"]}
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often was encoded, opened and judged."""
+    found: Counter[str] = Counter()
+
+    def counted(place: Any, name: str) -> None:
+        function: Callable[..., Any] = getattr(place, name)
+
+        def counting(*given: Any, **named: Any) -> Any:
+            found[name] += 1
+            return function(*given, **named)
+
+        monkeypatch.setattr(place, name, counting)
+
+    counted(encoded, "encode_documents")
+    counted(subject, "load_model")
+    counted(job, "weights_digest")
+    counted(job, "judge")
+    counted(job, "render")
+    return found
+
+
+def test_a_recipe_is_encoded_and_judged_once_and_never_opened_again(
+    tmp_path: Path, calls: Counter[str]
+) -> None:
+    audit("none+additive", CORPUS, tmp_path / "run", **WORDS)
+    splits = len(CORPUS.splits)
+    assert calls == {"encode_documents": splits, "weights_digest": 1, "judge": 1, "render": 1}
+
+
+def test_what_was_found_before_is_judged_but_not_drawn(tmp_path: Path, calls: Counter[str]) -> None:
+    first = audit("none+additive", CORPUS, tmp_path / "run", **WORDS)
+    calls.clear()
+    assert audit(tmp_path / "run", CORPUS, tmp_path / "run", **WORDS) == first
+    splits = len(CORPUS.splits)
+    assert calls == {"encode_documents": splits, "load_model": 1, "weights_digest": 1, "judge": 1}
+    write_json(tmp_path / "run" / "findings" / "verdict.json", {"word": "of an older rule"})
+    audit(tmp_path / "run", CORPUS, tmp_path / "run", **WORDS)
+    assert calls["render"] == 1
+
+
+def test_a_model_that_the_folder_does_not_hold_is_refused(
+    tmp_path: Path, calls: Counter[str]
+) -> None:
+    model = train("none+additive", CORPUS, tmp_path / "run", settings=TINY)
+    other = train("none+additive", CORPUS, settings=TINY, seed=1)
+    audit(model, CORPUS, tmp_path / "run", **WORDS)
+    assert not calls["load_model"]  # the record says which weights the run holds
+    with pytest.raises(job.InputError, match="choose another --out"):
+        audit(other, CORPUS, tmp_path / "run", **WORDS)
+    run = RunFolder.open(tmp_path / "run")
+    run.update(weights=None)  # as a run of an older version
+    assert audit(model, CORPUS, tmp_path / "run", **WORDS).folder == run.path
