@@ -25,7 +25,7 @@ from heedful.importance import methods_of
 from heedful.jobs.advice import advised
 from heedful.jobs.examination import Examination
 from heedful.jobs.settings import Settings, settings_for
-from heedful.jobs.sources import Source, source_of
+from heedful.jobs.sources import DocumentSource, source_of
 from heedful.jobs.subject import (
     Decider,
     decider_of,
@@ -101,7 +101,7 @@ def audit(
     device: str = "auto",
     is_deterministic: bool = False,
     run: Path | None = None,
-    source: Source | None = None,
+    source: DocumentSource | None = None,
     site: str = "pooled",
     show: bool = False,
 ) -> Audited:

@@ -11,7 +11,7 @@ from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
 from heedful.errors import InputError
 from heedful.jobs.fine_tune import DEFAULT, fine_tune
 from heedful.jobs.settings import Settings, settings_for
-from heedful.jobs.sources import Source
+from heedful.jobs.sources import DocumentSource
 from heedful.jobs.subject import Decider, deciding, deterministic, device_of, encoded_of
 from heedful.jobs.training_run import kept
 from heedful.models import (
@@ -45,7 +45,7 @@ def train(
     device: str = "auto",
     is_deterministic: bool = False,
     observers: Sequence[Observer] = (),
-    source: Source | None = None,
+    source: DocumentSource | None = None,
     show: bool = False,
     watch: bool = False,
     penalties: Penalties = Penalties(),

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 
 from heedful.corpora import EncodedCorpus
-from heedful.jobs.sources import Source
+from heedful.jobs.sources import DocumentSource
 from heedful.jobs.subject import Decider
 from heedful.models.saved import weights_digest
 from heedful.runs import RunFolder
@@ -31,7 +31,7 @@ def kept(
     reopen: Callable[[Path], Model],
     seed: int,
     device: torch.device,
-    source: Source | None = None,
+    source: DocumentSource | None = None,
     **noted: Any,
 ) -> Model:
     """The model that `learn` trains, kept in the run folder `out` with how well it decides.
