@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from heedful.errors import InputError
     from heedful.jobs.audit import audit
     from heedful.jobs.compare import compare
+    from heedful.jobs.decider import load
     from heedful.jobs.explain import explain
     from heedful.jobs.remedy import remedy
-    from heedful.jobs.subject import load
     from heedful.jobs.train import train
     from heedful.models import Permute as permute
     from heedful.models import Replace as replace
@@ -47,7 +47,7 @@ _HOMES = {
     "erase": "heedful.models.erase",
     "explain": "heedful.jobs.explain.explain",
     "keep": "heedful.models.keep",
-    "load": "heedful.jobs.subject.load",
+    "load": "heedful.jobs.decider.load",
     "load_corpus": "heedful.corpora.load_corpus",
     "parse": "heedful.models.parse",
     "permute": "heedful.models.Permute",

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from heedful.cli import app
 from heedful.corpora import planted
 from heedful.errors import InputError
+from heedful.jobs.decider import load
 from heedful.jobs.settings import settings_of
-from heedful.jobs.subject import load
 from heedful.jobs.train import train
 from heedful.studies import STUDIES
 from tests.forked import command

@@ -9,7 +9,7 @@ import pytest
 
 from heedful.corpora import encoded, planted
 from heedful.jobs import audit as job
-from heedful.jobs import subject
+from heedful.jobs import decider
 from heedful.jobs.audit import audit
 from heedful.jobs.settings import settings_of
 from heedful.jobs.train import train
@@ -35,7 +35,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(place, name, counting)
 
     counted(encoded, "encode_documents")
-    counted(subject, "load_model")
+    counted(decider, "load_model")
     counted(job, "weights_digest")
     counted(job, "judge")
     counted(job, "render")

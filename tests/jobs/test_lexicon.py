@@ -13,9 +13,9 @@ from heedful.corpora import Corpus, planted
 from heedful.corpora.texts import document_of
 from heedful.errors import InputError
 from heedful.jobs.audit import audit
+from heedful.jobs.decider import deciding, load, read_by
 from heedful.jobs.lexicon import kept_by_specials, rate, token_table
 from heedful.jobs.settings import settings_of
-from heedful.jobs.subject import deciding, load, read_by
 from heedful.jobs.train import train
 
 SIZES = {"train": 120, "dev": 30, "test": 120}

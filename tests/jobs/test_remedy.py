@@ -8,11 +8,11 @@ import pytest
 
 from heedful.corpora import Corpus, encode, planted
 from heedful.errors import InputError
+from heedful.jobs.decider import load
 from heedful.jobs.remedy import OBJECTIVES, _own, remedy, swept
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import DocumentSource, source_of
 from heedful.jobs.strengths import choose
-from heedful.jobs.subject import load
 from heedful.jobs.train import train
 from heedful.runs import RunFolder, read_json, write_json
 

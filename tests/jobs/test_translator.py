@@ -14,7 +14,7 @@ from heedful.audits.alignment import CHANCE, DIAGONAL, HIT, MASS
 from heedful.corpora.pieces import bleu
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.errors import InputError, UnsupportedModel
-from heedful.jobs.subject import load
+from heedful.jobs.decider import load
 from heedful.jobs.translator import TranslatedFiles, grid_of, train_translator
 from heedful.jobs.translator_texts import Texts
 from heedful.models.saved_translator import load_translator

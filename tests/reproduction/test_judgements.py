@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from heedful.reproduction.judgements import merged
+from heedful.reproduction.judgements import entry, merged
+from heedful.reproduction.ledger import above, judge
+from heedful.reproduction.study import Claim
 from heedful.runs import write_json
+from heedful.statistics import Estimate
 from heedful.studies.faithful.study import STUDY
 
 
@@ -49,3 +52,16 @@ def test_the_verdict_over_all_corpora_stays_with_that_of_a_corpus_which_waits(
     new = [verdict("confirmed", "4"), waits, verdict("confirmed", "5", "all")]
     found = merged(path, new, STUDY, keep=False, waiting=["not computed yet"])
     assert [one["reason"] for one in found] == ["4", "2", "3"]
+
+
+def test_an_entry_has_all_fields_and_smoke_says_so():
+    claim = Claim("X-1", "c", "w", "s", "0.5", above(0), seeds=2)
+    judgement = judge(Estimate(2.0, 1, 3, 50, "bootstrap-t"), above(0))
+    found = entry(claim, STUDY.plan("smoke"), "sst", judgement, ["sst"])
+    assert list(found) == [
+        "id", "claim", "where", "corpus", "stand_in_for", "statistic", "side", "paper", "ours",
+        "interval", "n", "seeds", "scale", "commit", "verdict", "reason", "parts",
+    ]  # fmt: skip
+    assert (found["ours"], found["interval"], found["n"]) == (2.0, [1, 3], 50)
+    assert (found["verdict"], found["side"]) == ("confirmed", "> 0")
+    assert found["reason"].startswith("smoke scale")

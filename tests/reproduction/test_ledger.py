@@ -14,7 +14,6 @@ from heedful.reproduction.ledger import (
     below,
     between,
     each_unchanged,
-    entry,
     judge,
     over_all,
     within,
@@ -145,21 +144,6 @@ def test_all_is_decided_over_the_corpora_at_hand_and_says_so():
     assert "not measurable: yelp" in found.reason
     nothing = over_all(judged(yelp="not measurable"))
     assert (nothing.word, nothing.reason) == ("not measurable", "because yelp")
-
-
-def test_an_entry_has_all_fields_and_smoke_says_so():
-    found = entry(
-        id="X-1", claim="c", where="w", corpus="sst", stand_in_for=None, statistic="s",
-        sides=above(0), paper="0.5", judgement=judge(estimate(1, 3), above(0)), seeds=2,
-        scale="smoke", commit="abc",
-    )  # fmt: skip
-    assert list(found) == [
-        "id", "claim", "where", "corpus", "stand_in_for", "statistic", "side", "paper", "ours",
-        "interval", "n", "seeds", "scale", "commit", "verdict", "reason", "parts",
-    ]  # fmt: skip
-    assert (found["ours"], found["interval"], found["n"]) == (2.0, [1, 3], 50)
-    assert (found["verdict"], found["side"]) == ("confirmed", "> 0")
-    assert found["reason"].startswith("smoke scale")
 
 
 def test_one_verdict_that_changes_is_not_hidden_by_one_refuted_both_times() -> None:

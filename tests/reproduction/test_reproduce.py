@@ -17,7 +17,8 @@ from heedful.reproduction.measures import across_seeds, average, contrast, diffe
 from heedful.reproduction.reproduce import StudyResult, reproduce_study
 from heedful.reproduction.results import Results, Skipped, Step, named
 from heedful.reproduction.study import Artifact, Claim, Made, Plan, Source, Study
-from heedful.reproduction.tables import beside, gathered, numbers, row
+from heedful.reproduction.tables import beside, numbers, row
+from heedful.reproduction.view import View, Views
 from heedful.runs import TABLE, locked
 from heedful.statistics import Estimate
 from heedful.studies import reproduce
@@ -69,29 +70,29 @@ class Lab:
     def needs(self, plan: Plan, corpus: str) -> list[Step[pd.DataFrame]]:
         return [self.numbers_of(plan, corpus, seed) for seed in plan.seeds]
 
-    def tables(self, results: Results, plan: Plan, corpus: str) -> list[pd.DataFrame]:
-        return [results[step] for step in self.needs(plan, corpus)]
+    def tables(self, view: View) -> list[pd.DataFrame]:
+        return [view.of(self.numbers_of, seed) for seed in view.seeds]
 
-    def table(self, results: Results, plan: Plan) -> Made:
-        def of(corpus: str) -> list[dict[str, Any]]:
-            found = average(self.tables(results, plan, corpus), "value", {"ranking": "high"})
-            return [row({"corpus": corpus}, score=found)]
+    def table(self, views: Views) -> Made:
+        def of(view: View) -> list[dict[str, Any]]:
+            found = average(self.tables(view), "value", {"ranking": "high"})
+            return [row({"corpus": view.corpus}, score=found)]
 
-        ours = gathered(results.each(plan.corpora, of))
+        ours = views.table(of)
         paper = numbers("corpus score\nsst 4.0\nyelp 9.5", ["corpus"])
         return Made(beside(ours, paper, ["corpus"]), deviations=("<b>half</b> the size",))
 
-    def figure(self, results: Results, plan: Plan) -> Made:
-        table = results[self.numbers_of(plan, "sst", 0)]
+    def figure(self, views: Views) -> Made:
+        table = views.on("sst").of(self.numbers_of, 0)
         table = table[table["ranking"] == "high"].assign(place=range(20))
         return Made(table, partial(lines, x="place", y="value"), "It <i>rises</i>.")
 
-    def gap(self, results: Results, plan: Plan, corpus: str) -> Estimate:
-        tables = self.tables(results, plan, corpus)
+    def gap(self, view: View) -> Estimate:
+        tables = self.tables(view)
         return difference(tables, "value", {"ranking": "high"}, {"ranking": "low"})
 
-    def both(self, results: Results, plan: Plan, corpus: str) -> Parts:
-        tables = self.tables(results, plan, corpus)
+    def both(self, view: View) -> Parts:
+        tables = self.tables(view)
         same = contrast(tables, tables, "value", {"ranking": "low"}, {"ranking": "low"})
         return Parts(size=average(tables, "value", {"ranking": "high"}), same=same)
 
@@ -112,7 +113,7 @@ class Lab:
                     "S-F2", "Curve", "Fig. 2", "figure", self.figure, self.needs, ("sst",)
                 ),
                 Artifact(
-                    "F0", "Drawing", "Fig. 0", "drawing", lambda r, p: Made(svg="<svg></svg>")
+                    "F0", "Drawing", "Fig. 0", "drawing", lambda views: Made(svg="<svg></svg>")
                 ),
             ),
             claims=(
@@ -127,7 +128,7 @@ class Lab:
                 Claim(
                     "TOY-3", "Corpora differ", "§3", "count", "none", above(1),
                     needs=self.needs,
-                    measure_all=lambda r, p, corpora: exact(len(corpora), len(corpora)),
+                    measure_all=lambda views: exact(len(views.corpora), len(views.corpora)),
                 ),
             ),
         )  # fmt: skip

@@ -45,8 +45,8 @@ def one(plan, corpus, seed):
 def needs(plan, corpus):
     return [one(plan, corpus, seed) for seed in plan.seeds]
 
-def make(results, plan):
-    found = results.each(plan.corpora, lambda c: [results[s]["value"] for s in needs(plan, c)])
+def make(views):
+    found = views.each(lambda view: [view.of(one, seed)["value"] for seed in view.seeds])
     return Made(pd.DataFrame({"value": [v for values in found.values() for v in values]}))
 
 STUDY = Study(

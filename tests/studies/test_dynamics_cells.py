@@ -11,9 +11,10 @@ import pytest
 from heedful.report.drawing import page_style
 from heedful.reproduction.ledger import NotMeasurable, Parts, judge
 from heedful.reproduction.results import Results, Skipped
+from heedful.reproduction.view import Views
 from heedful.statistics import Estimate
 from heedful.statistics.seeds import deviation
-from heedful.studies.dynamics import figures, measures, steps, tables
+from heedful.studies.dynamics import corpora, figures, measures, steps, tables
 from heedful.studies.dynamics import printed as numbers
 from heedful.studies.dynamics.cells import briefly, half_up, span, written
 from heedful.studies.dynamics.claims import CLAIMS
@@ -21,6 +22,7 @@ from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared
 from heedful.studies.dynamics.study import STUDY
 
 PLAN = STUDY.plan("paper")
+SHORT = PLAN.only(("sms", "sst"))
 A7 = next(claim for claim in CLAIMS if claim.id == "DYN-A7")
 
 
@@ -85,7 +87,7 @@ def test_tables_with_bleu_say_that_ours_is_greedy(id: str) -> None:
     )  # fmt: skip
     split = "train" if id == "T8" else "dev"
     wanted = steps.compared(PLAN, "multi30k", split, "bleu").name
-    made = table.make(_Given({wanted: found}), PLAN.only(("multi30k",)))  # type: ignore[arg-type]
+    made = table.make(Views(_Given({wanted: found}), PLAN.only(("multi30k",))))  # type: ignore[arg-type]
     assert any("greedy" in one and "beam of 5" in one for one in made.deviations)
 
 
@@ -136,7 +138,7 @@ def _given(**made: Compared) -> Any:
 def test_seeds_that_disagree_widen_the_interval_of_sms() -> None:
     both = {"13": 0.94, "14": 0.1, "15": 0.95, "16": 0.94, "17": 0.1}
     alike = dict.fromkeys(both, 0.4)
-    found = measures.seeds_disagree(_given(sms=_made(both), sst=_made(alike)), PLAN, ("sms", "sst"))
+    found = measures.seeds_disagree(Views(_given(sms=_made(both), sst=_made(alike)), SHORT))
     assert isinstance(found, Parts)
     (told, estimate), *others = found.items()
     assert not others
@@ -148,11 +150,11 @@ def test_seeds_that_disagree_widen_the_interval_of_sms() -> None:
     assert estimate.high > 0
     # One of five apart: a mean of pairs that share run A does not tell what another run A would.
     one = both | {"14": 0.95}
-    found = measures.seeds_disagree(_given(sms=_made(one), sst=_made(alike)), PLAN, ("sms", "sst"))
+    found = measures.seeds_disagree(Views(_given(sms=_made(one), sst=_made(alike)), SHORT))
     assert isinstance(found, Parts)
     assert next(iter(found.values())).high > 0.2  # type: ignore[union-attr]
     even = measures.seeds_disagree(
-        _given(sms=_made(dict.fromkeys(both, 0.6)), sst=_made(alike)), PLAN, ("sms", "sst")
+        Views(_given(sms=_made(dict.fromkeys(both, 0.6)), sst=_made(alike)), SHORT)
     )
     assert isinstance(even, Parts)
     assert next(iter(even.values())).high < 0  # type: ignore[union-attr]
@@ -222,7 +224,7 @@ def test_the_first_figure_draws_no_crossing_where_there_is_none() -> None:
     )  # fmt: skip
     passed = replace(never, arrays=arrays | {"top:attention~uniform": np.zeros((2, 40), bool)})
     for found, has_line in ((never, False), (passed, True)):
-        made = figures._contextualised(_given(imdb=found), PLAN.only(("imdb",)))
+        made = figures._contextualised(Views(_given(imdb=found), PLAN.only(("imdb",))))
         assert made.table is not None
         assert ("ξ" in set(made.table["curve"])) == has_line
         assert ("never passes" in made.sentence) != has_line
@@ -241,11 +243,11 @@ def test_absent_corpora_say_where_they_come_from_and_keep_their_keys(
         results.finish([wanted])
         with pytest.raises(Skipped, match=f"data absent: .*{word}"):
             results[wanted]
-    at_hand = steps.text(PLAN, "yelp")
+    at_hand = corpora.text(PLAN, "yelp")
     assert replace(at_hand, absent="").key == at_hand.key
     (tmp_path / "yelp_full").mkdir()
     (tmp_path / "yelp_full" / "train.csv").touch()
-    assert steps.text(STUDY.plan("paper", data_root=tmp_path), "yelp").absent == ""
+    assert corpora.text(STUDY.plan("paper", data_root=tmp_path), "yelp").absent == ""
 
 
 def test_sizes_that_differ_are_told() -> None:

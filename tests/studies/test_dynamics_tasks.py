@@ -13,6 +13,7 @@ from heedful.corpora.tasks import Copying, Keyword
 from heedful.reproduction.ledger import Judgement, above, judge
 from heedful.reproduction.results import Results, Skipped, Step
 from heedful.reproduction.study import Plan, Study
+from heedful.reproduction.view import View, Views
 from heedful.studies.dynamics import task_claims as claims
 from heedful.studies.dynamics import task_steps, tasks
 from heedful.studies.dynamics.heads import Search
@@ -56,7 +57,7 @@ def judged(done: tuple[Results, Plan], id: str) -> Judgement:
     claim = next(claim for claim in claims.CLAIMS if claim.id == id)
     assert claim.measure is not None
     assert claim.corpora is not None
-    return judge(claim.measure(results, plan, claim.corpora[0]), claim.side)
+    return judge(claim.measure(View(results, plan, claim.corpora[0])), claim.side)
 
 
 @pytest.mark.slow
@@ -81,7 +82,7 @@ def test_the_proxy_learns_nothing_of_one_fixed_set(done: tuple[Results, Plan]) -
 @pytest.mark.parametrize("artifact", tasks.ARTIFACTS, ids=lambda artifact: artifact.id)
 def test_every_artifact_is_made_and_drawn(done: tuple[Results, Plan], artifact: object) -> None:
     results, plan = done
-    made = artifact.make(results, plan.only(artifact.corpora))  # type: ignore[attr-defined]
+    made = artifact.make(Views(results, plan.only(artifact.corpora)))  # type: ignore[attr-defined]
     assert made.table is not None
     assert len(made.table)
     assert made.sentence
@@ -144,10 +145,10 @@ def test_a_form_without_the_order_of_heads_is_not_hidden_by_the_other(
                 raise Skipped("not computed yet")
             return found[step.name]
 
-    parts = claims._every_base(cast("Results", Given()), plan, "heads")
+    parts = claims._every_base(View(cast("Results", Given()), plan, "heads"))
     assert judge(parts, above(0)).word == word
     del found[tasks.headed(plan, "paper", 1).name]  # a form of which a base is missing waits
-    waiting = judge(claims._every_base(cast("Results", Given()), plan, "heads"), above(0))
+    waiting = judge(claims._every_base(View(cast("Results", Given()), plan, "heads")), above(0))
     assert waiting.word == "not measurable"
     assert "base 1: not computed yet" in waiting.reason
 

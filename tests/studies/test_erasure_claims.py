@@ -10,6 +10,7 @@ import pytest
 from heedful.reproduction.ledger import NotMeasurable, Unchanged, above, judge
 from heedful.reproduction.results import Results
 from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
 from heedful.statistics import Estimate, draws
 from heedful.studies.erasure import checks, several_claims, single_claims, study
 from heedful.studies.erasure import models as erasure_models
@@ -41,10 +42,10 @@ def rows(**columns: Any) -> Erased:
 def use(monkeypatch: pytest.MonkeyPatch, *, other: Erased | None = None, **models: Erased) -> None:
     usual = rows() if other is None else other
 
-    def found(view: erasure_models.View, model: str) -> list[Erased]:
-        return [models.get(model, usual)]
+    def of(view: View, step: object, model: str, seed: int) -> pd.DataFrame:
+        return models.get(model, usual).table
 
-    monkeypatch.setattr(erasure_models.View, "rows", found)
+    monkeypatch.setattr(View, "of", of)
 
 
 def one_in(count: int) -> np.ndarray:
@@ -81,7 +82,7 @@ def test_without_flips_at_the_end_wins_over_them_are_gone(
     gradient = np.where(one_in(5), 7, 3)
     attention = np.where(one_in(4), 5, 10)
     use(monkeypatch, other=rows(**{"removed gradient": gradient, "removed attention": attention}))
-    found = checks.bias_speaking(Results(tmp_path), plan, CORPUS)["ERA-10, HANrnn"]
+    found = checks.bias_speaking(View(Results(tmp_path), plan, CORPUS))["ERA-10, HANrnn"]
     assert isinstance(found, Unchanged)
     before, after = value(found.before), value(found.after)
     wins, losses = gradient < attention, gradient > attention
@@ -102,11 +103,11 @@ def test_an_upswing_is_compared_only_where_there_is_one(
 
     flat, short = rising(2.0), rising(2.0, scale=0.4)
     use(monkeypatch, other=flat)
-    found = single_claims.upswing_order(Results(tmp_path), plan, CORPUS)
+    found = single_claims.upswing_order(View(Results(tmp_path), plan, CORPUS))
     assert all(isinstance(part, NotMeasurable) for part in found.values())
     use(monkeypatch, HANnoenc=rising(0.3), HANconv=rising(0.5), HANrnn=flat,
         FLANnoenc=rising(0.8), FLANconv=rising(0.6), FLANrnn=short)  # fmt: skip
-    found = single_claims.upswing_order(Results(tmp_path), plan, CORPUS)
+    found = single_claims.upswing_order(View(Results(tmp_path), plan, CORPUS))
     assert value(found["HAN: conv - noenc"]) == pytest.approx(0.2)
     assert value(found["HAN: rnn - conv"]) == pytest.approx(0.5)
     assert value(found["FLAN: conv - noenc"]) == pytest.approx(-0.2)
@@ -117,7 +118,7 @@ def test_an_upswing_beyond_all_weights_is_not_measurable(
     monkeypatch: pytest.MonkeyPatch, plan: Plan, tmp_path: Any
 ) -> None:
     use(monkeypatch, HANrnn=rows(delta_attention=np.linspace(0.3, 0.5, DOCUMENTS)))
-    found = single_claims.late_upswing(Results(tmp_path), plan, CORPUS)
+    found = single_claims.late_upswing(View(Results(tmp_path), plan, CORPUS))
     assert isinstance(found["upswing"], NotMeasurable)
     assert value(found["close to zero"]) == 1.0
 
@@ -127,7 +128,7 @@ def test_differences_are_of_the_first_minus_the_second(
 ) -> None:
     removed = {"removed random": 9, "removed attention": 6, "removed gradient": 4}
     use(monkeypatch, other=rows(**removed, **{"removed product": 3}))
-    found = several_claims.earlier_than_attention(Results(tmp_path), plan, CORPUS)
+    found = several_claims.earlier_than_attention(View(Results(tmp_path), plan, CORPUS))
     assert value(found["FLANrnn: attention - random"]) == pytest.approx(-0.3)
     assert value(found["FLANrnn: gradient - attention"]) == pytest.approx(-0.2)
     assert value(found["FLANrnn: product - attention"]) == pytest.approx(-0.3)
@@ -141,9 +142,9 @@ def test_both_denominators_differ_by_what_never_flips(
     gradient = np.choose(kind, [NEVER, 3, 3, 5])
     attention = np.choose(kind, [NEVER, 5, 5, 5])
     use(monkeypatch, other=rows(**{"removed gradient": gradient, "removed attention": attention}))
-    view = erasure_models.View(Results(tmp_path), plan, CORPUS)
+    view = View(Results(tmp_path), plan, CORPUS)
     assert several_claims.gradient_share(view, "HANrnn").value == pytest.approx(2 / 3)
-    found = checks.both_denominators(Results(tmp_path), plan, CORPUS)["models"]
+    found = checks.both_denominators(View(Results(tmp_path), plan, CORPUS))["models"]
     assert isinstance(found, Unchanged)
     assert (value(found.before), value(found.after)) == (0.0, 1.0)
 
@@ -156,7 +157,7 @@ def test_the_gain_is_split_by_whether_one_item_is_enough(
     gradient = np.choose(kind, [2, 2, 2, 2, 1, 4, 4, 3])
     attention = np.choose(kind, [5, 5, 5, 5, 5, 2, 1, 3])
     use(monkeypatch, other=rows(**{"removed gradient": gradient, "removed attention": attention}))
-    found = several_claims.where_the_gain_lies(Results(tmp_path), plan, CORPUS)
+    found = several_claims.where_the_gain_lies(View(Results(tmp_path), plan, CORPUS))
     assert value(found["HANconv: several"]) == 4.0
     assert value(found["HANconv: several - one"]) == 4.0 - 1.0
 
@@ -167,13 +168,13 @@ def test_wrong_way_flips_are_a_share_of_those_by_exactly_one(
     kind = np.arange(DOCUMENTS) % 8  # both, three times the top alone, once the other, neither
     flips = {"top_flips attention": kind < 4, "other_flips attention": np.isin(kind, (0, 4))}
     use(monkeypatch, other=rows(**flips))
-    view = erasure_models.View(Results(tmp_path), plan, CORPUS)
+    view = View(Results(tmp_path), plan, CORPUS)
     assert single_claims.wrong_way(view, "HANrnn").value == pytest.approx(0.25)
-    found = single_claims.top_beats_random(Results(tmp_path), plan, CORPUS)
+    found = single_claims.top_beats_random(View(Results(tmp_path), plan, CORPUS))
     assert value(found["HANrnn"]) == pytest.approx(2 / 8)
-    assert single_claims.top_rarely_flips(Results(tmp_path), plan, CORPUS).value == pytest.approx(
-        0.5
-    )
+    assert single_claims.top_rarely_flips(
+        View(Results(tmp_path), plan, CORPUS)
+    ).value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("models", [("HANrnn",), erasure_models.MODELS])

@@ -11,12 +11,13 @@ import pytest
 from heedful.corpora import Corpus, planted
 from heedful.corpora.texts import document_of
 from heedful.errors import InputError
-from heedful.reproduction.results import Results
+from heedful.reproduction.results import Results, kind
+from heedful.reproduction.view import Views
 from heedful.studies import reproduce, study_of
-from heedful.studies.erasure import models, study
+from heedful.studies.erasure import corpora, models, study
+from heedful.studies.erasure.corpora import sentence_counts, without_empty
 from heedful.studies.erasure.examination import Erased
 from heedful.studies.erasure.printed import TABLE_2, TABLE_3
-from heedful.studies.erasure.steps import sentence_counts, without_empty
 from heedful.studies.erasure.tables import CELLS, beside_published
 from heedful.training import TrainConfig
 
@@ -28,7 +29,7 @@ STUDY = study.STUDY
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     for split, size in {"train": 60, "dev": 20, "test": 40}.items():
-        monkeypatch.setitem(models.SMOKE_SIZES, split, size)
+        monkeypatch.setitem(corpora.SMOKE_SIZES, split, size)
     train = TrainConfig(epochs=1, batch_size=16, learning_rate=1e-2)
     monkeypatch.setattr(models, "SMOKE_TRAIN", train)
 
@@ -223,10 +224,9 @@ def test_a_class_that_is_never_decided_for_is_counted(
 
     plan = STUDY.plan("smoke", ["planted-5"])
     table = pd.DataFrame({"instance": ["a", "b"], "label": [0, 4], "decision": [0, 1], "units": 3})
-    monkeypatch.setattr(models.View, "rows", lambda view, model: [Erased(table)])
-    results = Results(tmp_path)
-    monkeypatch.setattr(Results, "__getitem__", lambda self, step: {"classes": list("abcde")})
-    made = accuracies(results, plan)
+    known = {"counts": {"classes": list("abcde")}, "erased": table}
+    monkeypatch.setattr(Results, "__getitem__", lambda self, step: known[kind(step)])
+    made = accuracies(Views(Results(tmp_path), plan))
     assert made.table is not None
     assert made.table["classes never decided"].tolist() == [3] * 6
     assert made.table["accuracy"].tolist() == [50] * 6

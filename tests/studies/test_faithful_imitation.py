@@ -129,6 +129,7 @@ def test_an_adversary_of_a_tied_model_is_tied_too(corpus: EncodedCorpus, first) 
     assert apart(tied.model) < apart(free.model)
 
 
+@pytest.mark.slow
 def test_stacked_adversaries_are_those_trained_alone(few: EncodedCorpus) -> None:
     first = fresh(few).float()
     fit(first, few, CONFIG)
@@ -147,6 +148,7 @@ def test_stacked_adversaries_are_those_trained_alone(few: EncodedCorpus) -> None
     assert not torch.equal(found[0].model.head.weight, found[1].model.head.weight)
 
 
+@pytest.mark.slow
 def test_adversaries_of_several_models_are_those_of_each(few: EncodedCorpus) -> None:
     firsts = [fresh(few, seed) for seed in range(2)]
     strengths = (0.0, 0.5)

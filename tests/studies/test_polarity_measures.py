@@ -11,8 +11,9 @@ from heedful.reproduction.ledger import Parts, judge
 from heedful.reproduction.measures import over_alike_seeds
 from heedful.reproduction.results import Results
 from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
-from heedful.studies.polarity import artefacts, checks, draws, measures, steps
+from heedful.studies.polarity import appendix, checks, measures, steps
 from heedful.studies.polarity import flow_measures as flows
 from heedful.studies.polarity.claims import CLAIMS
 from heedful.studies.polarity.study import STUDY
@@ -65,7 +66,7 @@ def test_a_smallest_scale_that_is_best_on_dev_is_still_compared_with_another() -
             "accuracy": 0.7 + 0.1 * best + 0.01 * seed * second,
         }
 
-    found = measures.scale_is_crucial(results(scores=grid(value)), PLAN, "sst")
+    found = measures.scale_is_crucial(View(results(scores=grid(value)), PLAN, "sst"))
     assert set(found) == {"DP-L", "DP-A", "AD"}
     assert number(found, "DP-L").value == pytest.approx(-10 + 1.5)
     claim = next(claim for claim in CLAIMS if claim.id == "POL-7")
@@ -81,9 +82,9 @@ def test_within_a_scale_the_gap_can_follow_the_product_where_pooled_ranks_do_not
         }
 
     given = results(scores=grid(value))
-    pooled = measures.pooled_alignment(given, PLAN, "sst")
+    pooled = measures.pooled_alignment(View(given, PLAN, "sst"))
     assert pooled.value < -0.5
-    made = checks.gaps(given, PLAN)
+    made = appendix.gaps(Views(given, PLAN))
     assert made.table is not None
     each = made.table[made.table["λ"] != "all"]
     assert list(each["rank correlation"]) == pytest.approx([1.0] * len(steps.SCALES))
@@ -91,7 +92,7 @@ def test_within_a_scale_the_gap_can_follow_the_product_where_pooled_ranks_do_not
     assert (made.table["same sign"] == made.table["runs"]).all()
     assert "sst 20 of 20 runs" in made.sentence
     assert "pooled over all λ -" in made.sentence
-    found = measures.follows_alignment(given, PLAN, "sst")
+    found = measures.follows_alignment(View(given, PLAN, "sst"))
     assert list(found) == [f"λ = {scale}" for scale in ("10", "20", "50", "100", "10000")]
     assert all(number(found, name).value == 1 for name in found)
 
@@ -103,7 +104,9 @@ def test_ten_seeds_whose_ranks_agree_decide_at_every_scale() -> None:
         for seed in range(10)
         for scale in steps.SCALES
     ]
-    found = measures.follows_alignment(results(scores={"runs": pd.DataFrame(rows)}), PLAN, "sst")
+    found = measures.follows_alignment(
+        View(results(scores={"runs": pd.DataFrame(rows)}), PLAN, "sst")
+    )
     claim = next(claim for claim in CLAIMS if claim.id == "POL-18")
     judged = judge(found, claim.side)
     assert judged.word == "confirmed"
@@ -116,7 +119,7 @@ def test_a_difference_of_exactly_nothing_in_every_seed_is_an_estimate() -> None:
         variation = 1e-4 * (1 + 0.1 * seed)
         return {"accuracy": accuracy, "uniform accuracy": accuracy, "total variation": variation}
 
-    found = measures.is_mean_pooling(results(scores=grid(value)), PLAN, "sst")
+    found = measures.is_mean_pooling(View(results(scores=grid(value)), PLAN, "sst"))
     same = number(found, "uniform minus trained")
     assert (same.value, same.low, same.high, same.n) == (0.0, 0.0, 0.0, len(SEEDS))
     claim = next(claim for claim in CLAIMS if claim.id == "POL-6")
@@ -165,7 +168,7 @@ def test_words_unseen_in_training_are_equal_within_a_point() -> None:
                 return {"runs": other} if "train-words" in step.name else super().__getitem__(step)
 
         given = cast(Results, Both(scores=grid(value)))
-        found = artefacts.unseen_words(given, PLAN, "sst")
+        found = checks.unseen_words(View(given, PLAN, "sst"))
         assert (found.n, found.undefined) == (3, 0)
         assert found.value == pytest.approx(points + 0.1)
         return judge(found, next(c for c in CLAIMS if c.id == "POL-A3").side).word
@@ -188,7 +191,7 @@ def test_the_strength_is_the_one_that_dev_prefers() -> None:
             return {"runs": rows}
 
     given = cast(Results, Strengths())
-    assert checks.preferred(given, PLAN, "sst", "dp-l") == 1e-4
+    assert appendix.preferred(View(given, PLAN, "sst"), "dp-l") == 1e-4
 
 
 def split_runs(shift: float, spread: float) -> Results:
@@ -197,7 +200,7 @@ def split_runs(shift: float, spread: float) -> Results:
     class Redrawn(Given):
         def __getitem__(self, step: Any) -> object:
             model = step.name.split("/")[1].split(",")[0]
-            printed = dict(draws._printed("20news-2", model))
+            printed = dict(appendix._printed("20news-2", model))
             rows = [
                 {"setting": scale, "seed": seed}
                 | {"accuracy": (printed[scale] + shift + spread * (seed - 4.5)) / 100}
@@ -211,9 +214,11 @@ def split_runs(shift: float, spread: float) -> Results:
 
 def test_a_printed_number_inside_what_one_more_split_gives_can_be_the_splits_doing() -> None:
     plan = Plan(STUDY, "paper", tuple(range(10)), ("20news-2",))
-    away = draws.from_the_paper(split_runs(-1.5, 0.5), plan, "20news-2", ["DP", "AD"])
+    away = appendix.from_the_paper(View(split_runs(-1.5, 0.5), plan, "20news-2"), ["DP", "AD"])
     assert away.mean() == pytest.approx(-1.5)
-    wide, narrow = (draws.splits(split_runs(-1.5, spread), plan) for spread in (0.5, 0.01))
+    wide, narrow = (
+        appendix.splits(Views(split_runs(-1.5, spread), plan)) for spread in (0.5, 0.01)
+    )
     assert wide.table is not None
     assert narrow.table is not None
     assert wide.table["paper is inside"].all()
@@ -246,13 +251,13 @@ def terms(share: Callable[[str, str, int], float]) -> dict[str, pd.DataFrame]:
 
 def test_seeds_that_all_agree_have_the_interval_over_words() -> None:
     watched = results(path=terms(lambda role, term, seed: float(role == "negative")))
-    found = flows.alignment_term(watched, PLAN, "sst")
+    found = flows.alignment_term(View(watched, PLAN, "sst"))
     for role in ("positive", "negative"):
         assert number(found, f"D of {role}").value == 1  # below zero for positive words
         assert 0.9 < number(found, f"D of {role}").low < 1
     assert judge(found, flows.D_SIDES).word == "confirmed"
     against = results(path=terms(lambda role, term, seed: float(role == "positive")))
-    assert judge(flows.alignment_term(against, PLAN, "sst"), flows.D_SIDES).word == "refuted"
+    assert judge(flows.alignment_term(View(against, PLAN, "sst")), flows.D_SIDES).word == "refuted"
 
 
 def test_signs_of_terms_are_those_of_the_derivation() -> None:
@@ -260,11 +265,11 @@ def test_signs_of_terms_are_those_of_the_derivation() -> None:
         right = 0.9 + 0.02 * seed
         return 1 - right if role == "negative" and term in "BC" else right
 
-    found = flows.signs(results(path=terms(predicted)), PLAN, "sst")
+    found = flows.signs(View(results(path=terms(predicted)), PLAN, "sst"))
     assert number(found, "B of negative").value == pytest.approx(0.93)
     assert number(found, "E of negative").value == pytest.approx(0.93)
     assert number(found, "C of positive").n == len(SEEDS)
-    turned = flows.signs(results(path=terms(lambda *key: 1 - predicted(*key))), PLAN, "sst")
+    turned = flows.signs(View(results(path=terms(lambda *key: 1 - predicted(*key))), PLAN, "sst"))
     assert judge(turned, flows.SIGN_SIDES).word == "refuted"
 
 
@@ -291,7 +296,7 @@ def test_the_penalty_is_judged_by_every_word_of_the_made_set() -> None:
         for name in ("positive", "negative", "neutral")
     )
     given = results(path={"path": path, "words": words}, words=classes)
-    found = measures.penalty_closes_made(given, PLAN, "sst")
+    found = measures.penalty_closes_made(View(given, PLAN, "sst"))
     assert number(found, "AUC of positive").value == 1
     assert number(found, "AUC of negative").low > 0.5
     assert number(found, "gap, with minus without").value == pytest.approx(-0.2)

@@ -9,8 +9,8 @@ import pytest
 from heedful.reproduction.ledger import holding
 from heedful.reproduction.reproduce import reproduce_study
 from heedful.statistics import Estimate
+from heedful.studies.polarity import corpora, steps
 from heedful.studies.polarity import printed as paper
-from heedful.studies.polarity import steps
 from heedful.studies.polarity.figures import _weight_boxes
 from heedful.studies.polarity.study import OPPOSED, STUDY
 
@@ -45,9 +45,9 @@ def test_a_side_may_ask_that_the_interval_holds_a_value() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole study with two seeds, tiny sets and one epoch."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(steps, "TINY", {"instances": 200, "neutral": 30, "polar": 6})
-    patch.setitem(steps.PLANTED, "train", 200)
-    patch.setitem(steps.PLANTED, "test", 60)
+    patch.setattr(corpora, "TINY", {"instances": 200, "neutral": 30, "polar": 6})
+    patch.setitem(corpora.PLANTED, "train", 200)
+    patch.setitem(corpora.PLANTED, "test", 60)
     out = tmp_path_factory.mktemp("polarity")
     try:
         result = reproduce_study(STUDY, seeds=2, out=out)

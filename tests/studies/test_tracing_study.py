@@ -13,9 +13,10 @@ from heedful.corpora import Corpus
 from heedful.errors import InputError
 from heedful.reproduction.ledger import NotMeasurable, Parts, judge
 from heedful.reproduction.results import Results, Skipped
+from heedful.reproduction.view import View, Views
 from heedful.statistics.estimates import Estimate
 from heedful.studies import reproduce, study_of
-from heedful.studies.tracing import models, study
+from heedful.studies.tracing import corpora, models, study
 from heedful.studies.tracing import steps as tracing_steps
 from heedful.studies.tracing.appendix import variants
 from heedful.studies.tracing.checks import same_under_recipes
@@ -23,7 +24,6 @@ from heedful.studies.tracing.claims import CLAIMS
 from heedful.studies.tracing.measures import feelings_first, good_accuracy, windows_help
 from heedful.studies.tracing.printed import HEADS, REGRESSION
 from heedful.studies.tracing.trainings import concordances
-from heedful.studies.tracing.view import View
 from heedful.training import TrainConfig
 
 CHECKLIST = ["T1a", "T1b", "F1", "F2", "F3", "F4", "F5", "F6", "R1", "R2", "R3", "S1", "S2", "E1"]
@@ -34,8 +34,8 @@ STUDY = study.STUDY
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     for split, size in {"train": 60, "dev": 20, "test": 120}.items():
-        monkeypatch.setitem(models.PLANTED, split, size)
-    monkeypatch.setitem(models.TALES, "smoke", {"train": 4, "dev": 2, "test": 6})
+        monkeypatch.setitem(corpora.PLANTED, split, size)
+    monkeypatch.setitem(corpora.TALES, "smoke", {"train": 4, "dev": 2, "test": 6})
     small = {"embedding_dim": 16, "layers": 2, "heads": 3, "head_dim": 4, "feed_forward": 8}
     monkeypatch.setattr(models, "SMALL", models.SMALL | small)
     train = TrainConfig(epochs=1, batch_size=20, learning_rate=1e-2)
@@ -90,7 +90,7 @@ def test_other_vectors_than_the_papers_decide_nothing(monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         Results, "__getitem__", lambda self, s: Prepared if s.name == "sst/corpus" else row
     )
-    found = good_accuracy(Results(Path(".")), plan, "sst")
+    found = good_accuracy(View(Results(Path(".")), plan, "sst"))
     assert isinstance(found, NotMeasurable)
     assert found.reason == "needs 300-d GloVe; with 100-d vectors: accuracy 42 [no interval]"
 
@@ -101,7 +101,8 @@ def test_a_verdict_that_changes_is_not_hidden_by_one_that_fails_both_times(
     """TRA-A7: accuracy off the mark under every recipe, the U gone under one of them."""
     up, gone = Estimate(0.3, 0.2, 0.4, 9, "x"), Estimate(-0.3, -0.4, -0.2, 9, "x")
     most = Estimate(1.0, 0.6, 1.0, 5, "x")
-    monkeypatch.setattr(View, "accuracies", lambda self, variant: [40.0, 40.1, 40.2, 40.3, 40.1])
+    shares = [40.0, 40.1, 40.2, 40.3, 40.1]
+    monkeypatch.setattr("heedful.studies.tracing.checks.accuracies", lambda view, variant: shares)
 
     def bends(view: View, variant: str) -> Parts:
         return Parts(
@@ -109,7 +110,7 @@ def test_a_verdict_that_changes_is_not_hidden_by_one_that_fails_both_times(
         )
 
     monkeypatch.setattr("heedful.studies.tracing.checks.bends", bends)
-    found = same_under_recipes(Results(Path(".")), STUDY.plan("paper", ["sst"]), "sst")
+    found = same_under_recipes(View(Results(Path(".")), STUDY.plan("paper", ["sst"]), "sst"))
     side = next(claim.side for claim in CLAIMS if claim.id == "TRA-A7")
     verdict = judge(found, side)
     assert verdict.word == "refuted"
@@ -123,13 +124,13 @@ def test_every_strong_word_counts_alike_wherever_it_stands(monkeypatch: pytest.M
     texts = pd.DataFrame(
         {"instance": ["a", "b", "c"], "percentile": [1.0, 0.0, np.nan], "tagged": [1.0, 3.0, 0.0]}
     )
-    monkeypatch.setattr(View, "texts", lambda self, seed: texts)
-    found = feelings_first(Results(Path(".")), STUDY.plan("smoke", ["planted"]), "planted")
+    monkeypatch.setattr(View, "of", lambda self, step, seed: texts)
+    found = feelings_first(View(Results(Path(".")), STUDY.plan("smoke", ["planted"]), "planted"))
     assert found.value == pytest.approx(0.25)
 
 
 def _narratives(monkeypatch: pytest.MonkeyPatch, ccc: dict[str, pd.DataFrame]) -> None:
-    monkeypatch.setattr(models, "narrative_ccc", lambda r, p, c, reads: ccc[reads])
+    monkeypatch.setattr(models, "narrative_ccc", lambda view, reads: ccc[reads])
 
 
 def test_examples_spread_within_a_run_and_seeds_widen_the_interval(
@@ -142,12 +143,12 @@ def test_examples_spread_within_a_run_and_seeds_widen_the_interval(
     zero = both * 0
     _narratives(monkeypatch, {"windows": both, "narrative": zero})
     plan = STUDY.plan("smoke", ["narratives"])
-    table = concordances(Results(Path(".")), plan).table
+    table = concordances(Views(Results(Path(".")), plan)).table
     assert table is not None
     assert table["SD_eg"].iloc[0] == pytest.approx(0.2)
     far = pd.DataFrame({0: one * 0 + 0.1, 1: one * 0 + 0.5})
     _narratives(monkeypatch, {"windows": far, "narrative": zero})
-    found = windows_help(Results(Path(".")), plan, "narratives")
+    found = windows_help(View(Results(Path(".")), plan, "narratives"))
     assert found.value == pytest.approx(0.3)
     assert (found.low, found.high) == pytest.approx((0.1, 0.5))
 
@@ -354,8 +355,9 @@ def test_a_recipe_that_is_not_trained_yet_hides_no_other(monkeypatch: pytest.Mon
         return {"b2": up, "seeds with p < .001": most}
 
     monkeypatch.setattr("heedful.studies.tracing.appendix.bends", bends)
-    monkeypatch.setattr(View, "accuracies", lambda self, variant: [40.0, 40.1, 40.2, 40.3, 40.1])
-    made = variants(Results(Path(".")), STUDY.plan("paper", ["sst"]))
+    shares = [40.0, 40.1, 40.2, 40.3, 40.1]
+    monkeypatch.setattr("heedful.studies.tracing.appendix.accuracies", lambda view, variant: shares)
+    made = variants(Views(Results(Path(".")), STUDY.plan("paper", ["sst"])))
     assert made.table is not None
     assert made.table["recipe"].tolist() == [v for v in models.VARIANTS if v != "positions"]
     assert made.table["seeds up, b2"].tolist() == [5] * 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +13,13 @@ from heedful.corpora.prepared import write_prepared
 from heedful.jobs.strengths import Strength
 from heedful.models.huggingface.starting import start_from
 from heedful.reproduction.results import Results
+from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
 from heedful.studies import reproduce, study_of
-from heedful.studies.transformers.measures import Steps, _ranking, _worth, beyond_attention
-from heedful.studies.transformers.steps import chosen
-from heedful.studies.transformers.study import STUDY, audited, swept
+from heedful.studies.transformers import steps
+from heedful.studies.transformers.measures import _ranking, _worth, beyond_attention
+from heedful.studies.transformers.steps import audited, chosen, swept
+from heedful.studies.transformers.study import STUDY
 
 
 @pytest.fixture(scope="module")
@@ -66,21 +68,25 @@ def test_every_model_is_asked_about_the_same_documents(done) -> None:
     assert set(plain["substitution"]["instance"]) < set(everything["instance"])
 
 
-def test_the_strength_is_chosen_by_the_means_over_seeds(tmp_path: Path) -> None:
+def test_the_strength_is_chosen_by_the_means_over_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from heedful.reproduction.results import Step
 
-    plan = STUDY.plan("smoke")
+    plan = STUDY.plan("smoke", seeds=2)
     numbers = {  # F1, and what flattening and shuffling change: strength 3 costs too much
         (0.0, 0): (0.90, 0.0, 0.0), (0.0, 1): (0.88, 0.0, 0.0),
         (1.0, 0): (0.87, -0.3, -0.3), (1.0, 1): (0.91, -0.1, -0.1),
         (3.0, 0): (0.80, -0.4, -0.4), (3.0, 1): (0.86, -0.4, -0.4),
     }  # fmt: skip
 
-    def step(strength: float, seed: int) -> Step:
+    def step(plan: Plan, name: str, strength: float, seed: int) -> Step:
         found = Strength(strength, *numbers[strength, seed])
         return Step(f"{strength:g}/{seed}", lambda results: vars(found), {"seed": seed})
 
-    rule = chosen(plan, "planted", [step(*which) for which in numbers])
+    monkeypatch.setitem(steps.STRENGTHS, "smoke", (1.0, 3.0))
+    monkeypatch.setattr(steps, "weighed", step)
+    rule = chosen(plan, "planted")
     assert Results(tmp_path)[rule] == {"strength": 1.0, "is_within": True}
 
 
@@ -114,9 +120,9 @@ def test_the_best_of_many_chance_orders_is_not_called_better_and_attention_may_w
             return pd.DataFrame(rows)
 
         tables = {seed: {"input-erasure": table(seed)} for seed in plan.seeds}
-        none: Any = None
-        steps = Steps(none, none, none, lambda plan, corpus, model, seed: seed, none)
-        return beyond_attention(steps, tables, plan, "planted")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(View, "of", lambda view, step, model, seed: tables[seed])
+            return beyond_attention(View(Results(Path()), plan, "planted"))
 
     assert measured(0.0).side(0) == "straddles"
     assert measured(1.0).side(0) == "below"
@@ -129,7 +135,7 @@ def test_pieces_of_a_tokenizer_are_kept_with_its_own_unknown(done, tmp_path: Pat
     results = Results(done.folder / "steps")
     from heedful.studies.transformers.steps import encoder, pieces
 
-    kept = results[pieces(plan, "planted", 64)]
+    kept = results[pieces(plan, "planted")]
     model = start_from(results[encoder(plan, "planted")], kept.classes).model
     fresh = model.encode(plan.source("planted").load(plan))
     for split, encoded in fresh.splits.items():

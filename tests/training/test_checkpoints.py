@@ -18,7 +18,8 @@ from heedful.corpora.pieces import encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.dynamics.pair_probes import PairLog
 from heedful.errors import InputError
-from heedful.jobs import narratives, training_run
+from heedful.jobs import narratives
+from heedful.jobs import train as train_job
 from heedful.jobs.narratives import train_narrator
 from heedful.jobs.settings import settings_of
 from heedful.jobs.train import train
@@ -259,7 +260,7 @@ def test_a_run_folder_keeps_its_checkpoint_until_the_run_is_whole(
 
     expected, place = trained("whole"), tmp_path / "parts"
     assert not (tmp_path / "whole" / CHECKPOINT).exists()
-    failing_once(monkeypatch, training_run, "evaluate")
+    failing_once(monkeypatch, train_job, "evaluate")
     with pytest.raises(Failed):
         trained("parts")
     assert (place / CHECKPOINT).is_file()

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from heedful.corpora import EncodedCorpus, encode, planted
-from heedful.corpora.batches import collate, mixed_batches
+from heedful.corpora.batches import mixed_batches
 from heedful.dynamics.probes import ProbeLog, ProbeLogs, _read_together, kept_saliency
 from heedful.dynamics.trajectory import kept_checkpoints
 from heedful.errors import InputError
@@ -122,40 +122,6 @@ def test_every_model_reads_its_own_batches_in_the_order_of_its_seed(
     # Padded to the longest of all, and no further.
     assert all(bool(own.mask[..., -1].any()) for own in seen)
     assert any(not own.mask[row, :, -1].any() for own in seen for row in range(len(SEEDS)))
-
-
-@pytest.mark.parametrize("recipe", ["bilstm+additive-relu", "bilstm+uniform", "none+dot"])
-def test_own_documents_are_read_as_each_model_reads_them(
-    corpus: EncodedCorpus, recipe: str
-) -> None:
-    models, train = crew(corpus, recipe), corpus.splits["train"]
-    rows = np.array([[3, 0, 7], [5, 5, 11], [1, 2, 40]])
-    longest = int(train.lengths.max()) + 3
-    own = ResidentDocuments.of(train, "cpu").batch(torch.from_numpy(rows), longest)
-    expected = [model(collate(train, row)) for model, row in zip(models, rows, strict=True)]
-    sum(passed.logits.square().sum() for passed in expected).backward()
-    gradients = [{n: p.grad for n, p in model.named_parameters()} for model in models]
-    stack = ClassifierStack(models, "cpu")
-    found = stack.passed(own.ids, own.mask)
-    found.logits.square().sum().backward()
-    for row, passed in enumerate(expected):
-        width = passed.mask.shape[1]
-        torch.testing.assert_close(found.logits[row], passed.logits)
-        torch.testing.assert_close(found.scores[row, :, :width], passed.attended.scores)
-        for name, weight in stack.named_parameters():
-            if weight.grad is not None:
-                torch.testing.assert_close(weight.grad[row], gradients[row][name])
-
-
-def test_the_same_documents_with_and_without_a_model_axis_are_read_alike(
-    corpus: EncodedCorpus,
-) -> None:
-    stack = ClassifierStack(crew(corpus), "cpu")
-    batch = collate(corpus.splits["train"], range(9))
-    one = stack.forward(batch)
-    two = stack.passed(batch.ids.expand(3, -1, -1), batch.mask.expand(3, -1, -1))
-    for shared, own in zip(one, two, strict=True):
-        assert torch.equal(shared, own)
 
 
 class Called(TorchDispatchMode):

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
-from torch import nn
 
 from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.errors import InputError
@@ -142,38 +140,6 @@ def test_a_stack_reads_as_its_models_do(corpus: EncodedCorpus) -> None:
             expected = evaluate(model, corpus.splits["test"])
             assert metrics.accuracy == expected.accuracy
             assert metrics.loss == pytest.approx(expected.loss, rel=1e-9)
-
-
-def test_a_model_is_lent_with_recurrent_weights_of_its_own_and_learns_on(
-    corpus: EncodedCorpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    models = [member(corpus, "bilstm+additive@2", seed) for seed in (0, 1)]
-    stack, model = ClassifierStack(models, "cpu"), models[1]
-    shared = {weight.untyped_storage().data_ptr() for weight in stack.weights.values()}
-
-    def inside() -> set[str]:
-        found = model.named_parameters()
-        return {name for name, p in found if p.untyped_storage().data_ptr() in shared}
-
-    every, flattened = inside(), []
-    assert every == set(stack.weights)
-    expected = evaluate(model, corpus.splits["test"])
-    monkeypatch.setattr(nn.LSTM, "flatten_parameters", lambda self: flattened.append(inside()))
-    with stack.lent(1) as lent:
-        assert lent is model
-        cells = {name for name in every if ".cells." in name}
-        assert inside() == every - cells  # the large tables are not copied
-        assert flattened == [every - cells]  # when nothing of the stack was left in them
-        assert evaluate(lent, corpus.splits["test"]) == expected
-    assert inside() == every
-    with pytest.raises(ZeroDivisionError), stack.lent(1):
-        raise ZeroDivisionError
-    assert inside() == every
-    with torch.no_grad():
-        for weight in stack.weights.values():
-            weight[1] += 1.0
-    for name, parameter in model.named_parameters():
-        assert torch.equal(parameter, stack.weights[name][1])
 
 
 def test_what_cannot_be_stacked_is_said(corpus: EncodedCorpus) -> None:

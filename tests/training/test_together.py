@@ -10,8 +10,8 @@ import torch
 
 from heedful.corpora import planted
 from heedful.errors import InputError
+from heedful.jobs.decider import encoded_of
 from heedful.jobs.settings import Settings
-from heedful.jobs.subject import encoded_of
 from heedful.models import TransformerConfig, build
 from heedful.training import TrainConfig, fit, loop, together
 from heedful.training.checkpoints import CHECKPOINT

@@ -21,7 +21,7 @@ from heedful.calibration.dials import draw_dials
 from heedful.calibration.discrimination import documents_needed, telling
 from heedful.calibration.grids import GridSize, scale_of, settings
 from heedful.calibration.headlines import MEASURES, measure, measure_explanations
-from heedful.jobs.subject import device_of
+from heedful.jobs.decider import device_of
 from heedful.runs import (
     commit,
     locked,

@@ -37,7 +37,7 @@ from heedful.calibration.known_models import (
     parts_of,
 )
 from heedful.corpora.encoded import EncodedCorpus, encode
-from heedful.jobs.subject import Decider
+from heedful.jobs.decider import Decider
 from heedful.runs.randomness import numpy_generator
 
 Kind = Literal["reason", "irrelevant", "deceiving", "dial"]

@@ -18,7 +18,7 @@ from heedful.audits.ranking import FAITHFULNESS
 from heedful.audits.verdict import BORDERS
 from heedful.calibration.constructions import ConstructedModel, construct
 from heedful.corpora.encoded import EncodedCorpus
-from heedful.jobs.subject import Decider
+from heedful.jobs.decider import Decider
 
 METHODS = ("random", "attention", "leave-one-out")
 READ = Portion(64, None)

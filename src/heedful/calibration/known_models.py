@@ -13,7 +13,7 @@ from heedful.calibration.known_pretrained import fresh, hand_set_pretrained
 from heedful.calibration.known_transformers import hand_set_transformer
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.errors import InputError
-from heedful.jobs.subject import Decider
+from heedful.jobs.decider import Decider
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.recipe import parse
 from heedful.models.saved import build as build_model

@@ -7,29 +7,8 @@ from typing import Annotated
 import typer
 
 import heedful
-from heedful.cli.options import (
-    AsJson,
-    Config,
-    CorpusName,
-    DataFile,
-    DataRoot,
-    Deterministic,
-    Device,
-    LabelColumn,
-    Long,
-    Options,
-    Out,
-    Quick,
-    RemoteCode,
-    SecondColumn,
-    Seed,
-    Site,
-    SplitColumn,
-    TextColumn,
-    Vectors,
-    print_json,
-    settings_named,
-)
+from heedful.cli import options
+from heedful.cli.options import Options, print_json, settings_named
 from heedful.cli.subject import subject_of
 from heedful.errors import InputError
 
@@ -42,41 +21,41 @@ def audit(
             "preset, which is trained first."
         ),
     ] = "bilstm+additive",
-    corpus: CorpusName = None,
-    data: DataFile = None,
-    text: TextColumn = None,
-    text2: SecondColumn = None,
-    label: LabelColumn = None,
-    split: SplitColumn = None,
-    out: Out = None,
-    seed: Seed = 0,
-    device: Device = "auto",
-    deterministic: Deterministic = False,
+    corpus: options.CorpusName = None,
+    data: options.DataFile = None,
+    text: options.TextColumn = None,
+    text2: options.SecondColumn = None,
+    label: options.LabelColumn = None,
+    split: options.SplitColumn = None,
+    out: options.Out = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    deterministic: options.Deterministic = False,
     documents: Annotated[
         int, typer.Option("--documents", help="Audit at most this many; 0 audits all.")
     ] = 2000,
-    site: Site = "pooled",
-    long: Long = "beginning",
-    trust_remote_code: RemoteCode = False,
-    config: Config = None,
-    vectors: Vectors = None,
-    data_root: DataRoot = None,
-    quick: Quick = False,
-    json: AsJson = False,
+    site: options.Site = "pooled",
+    long: options.Long = "beginning",
+    trust_remote_code: options.RemoteCode = False,
+    config: options.Config = None,
+    vectors: options.Vectors = None,
+    data_root: options.DataRoot = None,
+    quick: options.Quick = False,
+    json: options.AsJson = False,
 ) -> None:
     """Audit a model's attention: verdict, numbers, pictures, one page."""
-    from heedful.jobs.subject import is_trained
+    from heedful.jobs.decider import is_trained
 
     if is_trained(model):
         for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):
             if given:
                 raise InputError(f"{model} is trained already; {name} is for training.")
-    options = Options(
+    asked = Options(
         corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
         data_root=data_root, seed=seed, out=out, quick=quick, device=device, site=site, long=long,
         trust_remote_code=trust_remote_code,
     )  # fmt: skip
-    subject = subject_of(model, options)
+    subject = subject_of(model, asked)
     result = heedful.audit(
         subject.model,
         subject.documents,

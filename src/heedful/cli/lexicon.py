@@ -6,20 +6,8 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import (
-    AsJson,
-    CorpusName,
-    DataFile,
-    DataRoot,
-    Device,
-    LabelColumn,
-    Options,
-    Out,
-    Seed,
-    SplitColumn,
-    TextColumn,
-    tell,
-)
+from heedful.cli import options
+from heedful.cli.options import Options, tell
 from heedful.cli.subject import trained
 
 
@@ -38,25 +26,25 @@ def lexicon(
         str | None, typer.Option("--method", help="Importance; trace or attention if none.")
     ] = None,
     lemmas: Annotated[bool, typer.Option(help="Match inflected words by their lemma too.")] = True,
-    corpus: CorpusName = None,
-    data: DataFile = None,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    split: SplitColumn = None,
-    out: Out = None,
-    seed: Seed = 0,
-    device: Device = "auto",
-    data_root: DataRoot = None,
-    json: AsJson = False,
+    corpus: options.CorpusName = None,
+    data: options.DataFile = None,
+    text: options.TextColumn = None,
+    label: options.LabelColumn = None,
+    split: options.SplitColumn = None,
+    out: options.Out = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    data_root: options.DataRoot = None,
+    json: options.AsJson = False,
 ) -> None:
     """Lay what people feel about words beside the importance they get."""
     from heedful.jobs.lexicon import rate
 
-    options = Options(
+    asked = Options(
         corpus=corpus, data=data, text=text, label=label, split=split,
         data_root=data_root, seed=seed, out=out, device=device,
     )  # fmt: skip
-    subject = trained(model, options)
+    subject = trained(model, asked)
     found = rate(
         subject.model,
         subject.documents,

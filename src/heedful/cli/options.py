@@ -13,9 +13,9 @@ import typer
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
+    from heedful.jobs.decider import Decider
     from heedful.jobs.settings import Settings
     from heedful.jobs.sources import DocumentSource
-    from heedful.jobs.subject import Decider
 
 QUICK = {"train": {"epochs": 4, "learning_rate": 4e-3}}
 QUICK_TUNING = {"train": {"epochs": 1}, "words": {"max_tokens": 64}}
@@ -106,17 +106,10 @@ class Options:
 
     def decider(self, name: str | Path) -> Decider:
         """The trained model of that name, as the options say it should be read."""
-        from heedful.jobs.subject import deciding, load
+        from heedful.jobs.decider import decider_of
 
-        return deciding(
-            load(
-                name,
-                self.device,
-                site=self.site,
-                long=self.long,
-                allows_remote_code=self.trust_remote_code,
-            )
-        )
+        reading = {"site": self.site, "long": self.long}
+        return decider_of(name, self.device, allows_remote_code=self.trust_remote_code, **reading)
 
 
 def settings_named(config: Path | None, quick: bool, is_tuned: bool = False) -> Settings:

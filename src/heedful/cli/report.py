@@ -20,7 +20,7 @@ def report(
 
     folder = RunFolder.open(run)
     if not (folder.findings / "verdict.json").is_file():
-        from heedful.jobs.subject import refuse_translator
+        from heedful.jobs.decider import refuse_translator
 
         refuse_translator(run)
         raise InputError(f"{run} was not audited yet; run `heedful audit {run}` first.")

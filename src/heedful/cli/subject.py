@@ -12,8 +12,8 @@ from heedful.errors import InputError
 
 if TYPE_CHECKING:
     from heedful.corpora import Corpus, EncodedCorpus
+    from heedful.jobs.decider import Decider
     from heedful.jobs.sources import DocumentSource
-    from heedful.jobs.subject import Decider
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Subject:
 
 def subject_of(name: str, options: Options) -> Subject:
     """The trained model of that name, or the recipe that is trained first."""
-    from heedful.jobs.subject import is_trained
+    from heedful.jobs.decider import is_trained
 
     return trained(name, options) if is_trained(name) else to_train(name, name, options)
 
 
 def to_train(name: str, title: str, options: Options) -> Subject:
     """What is to be trained, and called so; classes that dev numbers cannot speak of are said."""
-    from heedful.jobs.subject import lacking
+    from heedful.jobs.decider import lacking
 
     source = options.source()
     documents = documents_of(source)
@@ -80,8 +80,8 @@ def _of_run(run: Path, options: Options) -> Subject:
 
     What is found on those goes to a folder of its own.
     """
+    from heedful.jobs.decider import refuse_translator
     from heedful.jobs.sources import source_of
-    from heedful.jobs.subject import refuse_translator
     from heedful.runs import RunFolder
 
     refuse_translator(run)

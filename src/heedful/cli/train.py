@@ -12,28 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import heedful
-from heedful.cli.options import (
-    AsJson,
-    Config,
-    CorpusName,
-    DataFile,
-    DataRoot,
-    Deterministic,
-    Device,
-    LabelColumn,
-    Options,
-    Out,
-    Quick,
-    RemoteCode,
-    SecondColumn,
-    Seed,
-    SplitColumn,
-    TextColumn,
-    Vectors,
-    print_json,
-    settings_named,
-    tell,
-)
+from heedful.cli import options
+from heedful.cli.options import Options, print_json, settings_named, tell
 from heedful.cli.subject import documents_of, to_train
 from heedful.errors import InputError
 
@@ -48,19 +28,19 @@ def train(
             help="A recipe such as bilstm+additive, a preset, or a transformers model to fine-tune."
         ),
     ] = "",
-    corpus: CorpusName = None,
-    data: DataFile = None,
-    text: TextColumn = None,
-    text2: SecondColumn = None,
-    label: LabelColumn = None,
-    split: SplitColumn = None,
-    out: Out = None,
-    seed: Seed = 0,
-    device: Device = "auto",
-    deterministic: Deterministic = False,
-    config: Config = None,
-    vectors: Vectors = None,
-    data_root: DataRoot = None,
+    corpus: options.CorpusName = None,
+    data: options.DataFile = None,
+    text: options.TextColumn = None,
+    text2: options.SecondColumn = None,
+    label: options.LabelColumn = None,
+    split: options.SplitColumn = None,
+    out: options.Out = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    deterministic: options.Deterministic = False,
+    config: options.Config = None,
+    vectors: options.Vectors = None,
+    data_root: options.DataRoot = None,
     run: Annotated[
         Path | None, typer.Option("--from", help="A run whose attention should become faithful.")
     ] = None,
@@ -82,9 +62,9 @@ def train(
     watch: Annotated[
         bool, typer.Option("--watch", help="Log how attention follows what words tell.")
     ] = False,
-    trust_remote_code: RemoteCode = False,
-    quick: Quick = False,
-    json: AsJson = False,
+    trust_remote_code: options.RemoteCode = False,
+    quick: options.Quick = False,
+    json: options.AsJson = False,
 ) -> None:
     """Train a model and keep it in a run folder."""
     if run is not None:
@@ -96,13 +76,13 @@ def train(
         )
         if recipe:
             raise InputError("--from takes its recipe from the run; leave the recipe out.")
-        options = Options(out=out, device=device)
-        return tell(_remedy(run, objective or "tying", limit, config, vectors, options), json)
+        asked = Options(out=out, device=device)
+        return tell(_remedy(run, objective or "tying", limit, config, vectors, asked), json)
     if limit is not None:
         raise InputError("--limit is for --from RUN: it bounds what a strength may cost there.")
     if not recipe:
         raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
-    from heedful.jobs.fine_tune import objective_of
+    from heedful.jobs.fine_tuning import objective_of
     from heedful.models.huggingface import is_transformer
     from heedful.runs import RunFolder
 
@@ -110,11 +90,11 @@ def train(
     title = _title(recipe, objective, is_tuned)
     if text2 is not None and not is_tuned:
         raise InputError(f"--text2 is for models of transformers; {recipe} reads one text.")
-    options = Options(
+    asked = Options(
         corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
         data_root=data_root, seed=seed, out=out, quick=quick,
     )  # fmt: skip
-    subject = to_train(recipe, title, options)
+    subject = to_train(recipe, title, asked)
     heedful.train(
         recipe,
         subject.documents,
@@ -174,7 +154,7 @@ def _remedy(
     limit: float | None,
     config: Path | None,
     vectors: Path | None,
-    options: Options,
+    asked: Options,
 ) -> Remedy:
     """The best strength of an objective, swept on the run's own dev documents."""
     from heedful.jobs.remedy import source_again, swept
@@ -196,12 +176,12 @@ def _remedy(
     return heedful.remedy(
         run,
         documents_of(source_again(run)),
-        options.out or run.with_name(folder),
+        asked.out or run.with_name(folder),
         objective=name,
         strengths=strengths,
         limit=allowed,
         reductions=settings.penalties,
         vectors=vectors,
-        device=options.device,
+        device=asked.device,
         show=True,
     )

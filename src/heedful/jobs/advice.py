@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from heedful.audits.verdict import training
 from heedful.corpora import Corpus, EncodedCorpus
+from heedful.jobs.decider import lacking
 from heedful.jobs.sources import source_of
-from heedful.jobs.subject import lacking
 from heedful.models.huggingface.opening import PREFIX
 from heedful.models.recipe import typed
 from heedful.models.transformer_config import TRANSFORMER

@@ -23,17 +23,10 @@ from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
 from heedful.importance import methods_of
 from heedful.jobs.advice import advised
+from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
 from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import DocumentSource, source_of
-from heedful.jobs.subject import (
-    Decider,
-    decider_of,
-    device_of,
-    encoded_of,
-    is_trained,
-    read_by,
-)
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier, looks_like_recipe
 from heedful.models.huggingface import RULE, PretrainedClassifier

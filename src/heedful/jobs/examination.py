@@ -17,8 +17,8 @@ from heedful.audits.examination import Portion, examine, joined, readings
 from heedful.corpora import Encoded, EncodedCorpus
 from heedful.corpora.samples import Rows, drawn, subset
 from heedful.importance import explain, sentence_of
+from heedful.jobs.decider import Decider
 from heedful.jobs.instances import choose, describe
-from heedful.jobs.subject import Decider
 from heedful.runs import TABLES, step
 from heedful.runs.progress import ticking
 

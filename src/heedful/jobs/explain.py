@@ -12,7 +12,7 @@ from heedful.corpora.vocabulary import UNKNOWN
 from heedful.errors import InputError
 from heedful.importance import explain as importance_of
 from heedful.importance import methods_of
-from heedful.jobs.subject import Decider, decider_of
+from heedful.jobs.decider import Decider, decider_of
 from heedful.models import Reading, read
 from heedful.models.huggingface import RULE, PretrainedClassifier, unit_spans
 

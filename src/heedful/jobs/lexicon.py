@@ -22,7 +22,7 @@ from heedful.corpora import Corpus, Encoded, EncodedCorpus, load_lexicon
 from heedful.corpora.lexicon import Match, match
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.importance import METHODS, Importance, methods_of
-from heedful.jobs.subject import Decider, decider_of, device_of, read_by
+from heedful.jobs.decider import Decider, decider_of, device_of, read_by
 from heedful.models import (
     AttentionClassifier,
     AttentiveModel,
@@ -107,7 +107,7 @@ def rate(
             "No lexicon is at hand: name a file of words and ratings by --lexicon, or by "
             "--data-root the folder of real corpora that holds Warriner's."
         )
-    ratings = lexicon if isinstance(lexicon, Mapping) else load_lexicon(str(lexicon), data_root)
+    ratings, scale = ratings_of(lexicon, data_root)
     encoded = read_by(opened, corpus)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to read.")
@@ -119,9 +119,6 @@ def rate(
         fresh, start = _untrained(opened, seed), None
         if fresh is not None:
             start = token_table(fresh.to(target), texts, method, target)
-        # Warriner's scale is known; of another lexicon only its ratings are.
-        scale = min(ratings.values()), max(ratings.values())
-        scale = SCALE if lexicon == "warriner" else scale
         words = averages(tokens, matches)
         findings = findings_of(tokens, matches, scale, method, start)
         with writing(folder.findings / "lexicon.parquet") as path:
@@ -131,6 +128,16 @@ def rate(
         folder.finish("lexicon", time.perf_counter() - started, method=method)
         render(folder.path)
     return Rated(findings, words, folder.path, folder.report)
+
+
+def ratings_of(
+    lexicon: str | Path | Mapping[str, float], data_root: str | Path | None = None
+) -> tuple[Mapping[str, float], tuple[float, float]]:
+    """The ratings of words, and the ends of their scale."""
+    ratings = lexicon if isinstance(lexicon, Mapping) else load_lexicon(str(lexicon), data_root)
+    # Warriner's scale is known; of another lexicon only its ratings are.
+    scale = SCALE if lexicon == "warriner" else (min(ratings.values()), max(ratings.values()))
+    return ratings, scale
 
 
 def token_table(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +13,6 @@ import torch
 from heedful.audits.finding import Finding
 from heedful.audits.traces import followed_tables, window_tables
 from heedful.audits.word_means import normalised, word_means
-from heedful.corpora import load_lexicon
 from heedful.corpora.lexicon import match
 from heedful.corpora.narrative_batches import EncodedNarratives, encode_narratives
 from heedful.corpora.narratives import (
@@ -26,9 +24,10 @@ from heedful.corpora.narratives import (
 )
 from heedful.corpora.root import root_of
 from heedful.errors import InputError, UnsupportedModel, unknown
-from heedful.jobs.lexicon import SCALE, findings_of
+from heedful.jobs.decider import device_of
+from heedful.jobs.lexicon import findings_of, ratings_of
 from heedful.jobs.settings import Settings, preset_settings
-from heedful.jobs.subject import device_of
+from heedful.jobs.training_run import kept
 from heedful.models import (
     NarrativeTransformer,
     TransformerConfig,
@@ -40,8 +39,7 @@ from heedful.models.recipe import with_settings
 from heedful.runs import RunFolder, write_json
 from heedful.statistics import draws
 from heedful.statistics.estimates import Estimate
-from heedful.training import fit
-from heedful.training.checkpoints import remove_checkpoint
+from heedful.training import History, fit
 from heedful.training.kinds import evaluate_narratives
 
 PRESET = "tracing/send"
@@ -86,34 +84,24 @@ def train_narrator(
     config = with_settings(TransformerConfig, width | dict(settings.model))
     target = device_of(device)
     model = build_narrator(config, encoded.vocabulary, seed, encoded.vectors)
-    if out is None:
-        fit(model, encoded, settings.train, seed=seed, device=target, show=show)
-        return model.eval()
-    configuration = {
-        "kind": "narratives",
-        "model": asdict(config),
-        "train": settings.train.described(),
-        "corpus": encoded.name,
-        "seed": seed,
-    }
-    run = RunFolder.create(
-        out, configuration, seeds={"all": seed}, device=str(target), corpus=encoded.fingerprint
-    )
-    if run.is_finished("train"):
-        remove_checkpoint(run.path)
-        return cast(NarrativeTransformer, load_model(run.model, target))
-    started = time.perf_counter()
-    with run.locked():
+
+    def learn(folder: Path | None) -> tuple[NarrativeTransformer, History]:
         history = fit(
-            model, encoded, settings.train, seed=seed, device=target, folder=run.path, show=show
+            model, encoded, settings.train, seed=seed, device=target, folder=folder, show=show
         )
-        save_model(model, run.model)
-        run.update(best_dev=history.best, best_step=history.best_step)
-        if "test" in encoded.splits:
-            run.update(test=asdict(evaluate_narratives(model, encoded.splits["test"], target)))
-        run.finish("train", time.perf_counter() - started)
-        remove_checkpoint(run.path)
-    return model.eval()
+        return model.eval(), history
+
+    return kept(
+        out,
+        {"kind": "narratives", "model": asdict(config), "train": settings.train.described()},
+        encoded,
+        learn=learn,
+        save=save_model,
+        reopen=lambda folder: cast(NarrativeTransformer, load_model(folder, target)),
+        measure=evaluate_narratives,
+        seed=seed,
+        device=target,
+    )
 
 
 @dataclass(frozen=True)
@@ -176,13 +164,8 @@ def trace_narratives(
         scores = {name: normalised(tokens, name) for name in ("importance", "gradient")}
         word_means(tokens, scores).to_csv(place / "words.csv", index=False)
         if lexicon is not None:
-            if isinstance(lexicon, Mapping):
-                ratings = lexicon
-            else:
-                ratings = load_lexicon(str(lexicon), data_root)
+            ratings, scale = ratings_of(lexicon, data_root)
             matches = match(sorted(set(tokens["word"])), ratings, has_lemmas)
-            ends = min(ratings.values()), max(ratings.values())
-            scale = SCALE if lexicon == "warriner" else ends
             findings = findings_of(tokens, matches, scale, "trace", untrained)
             for name, finding in findings.items():
                 write_json(place / f"{name}.json", finding)

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError, unknown
 from heedful.jobs.advice import RESULT, hindrance, next_objective
-from heedful.jobs.fine_tune import fine_tune
+from heedful.jobs.decider import Decider, device_of, encoded_of, read_by
+from heedful.jobs.fine_tuning import fine_tune
 from heedful.jobs.settings import Settings, settings_of
 from heedful.jobs.sources import DocumentSource, source_of
 from heedful.jobs.strengths import (
@@ -29,7 +30,6 @@ from heedful.jobs.strengths import (
     refuse_dev,
     refuse_limit,
 )
-from heedful.jobs.subject import Decider, device_of, encoded_of, read_by
 from heedful.jobs.train import train, vectors_digest
 from heedful.models import ModelConfig, Penalties, Recipe
 from heedful.models.recipe import PENALTIES, REDUCTIONS, typed, with_settings

@@ -23,7 +23,7 @@ from heedful.audits.examination import Portion, examine
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
 from heedful.jobs.advice import Command, again, silence, untried
-from heedful.jobs.subject import Decider
+from heedful.jobs.decider import Decider
 from heedful.statistics import Estimate, bootstraps, classification_scores
 from heedful.statistics.scores import mean_of_defined
 

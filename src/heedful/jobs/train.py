@@ -9,10 +9,10 @@ from typing import Any
 
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
 from heedful.errors import InputError
-from heedful.jobs.fine_tune import DEFAULT, fine_tune
+from heedful.jobs.decider import Decider, deciding, deterministic, device_of, encoded_of
+from heedful.jobs.fine_tuning import DEFAULT, fine_tune
 from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import DocumentSource
-from heedful.jobs.subject import Decider, deciding, deterministic, device_of, encoded_of
 from heedful.jobs.training_run import kept
 from heedful.models import (
     Classifier,
@@ -30,7 +30,7 @@ from heedful.models.huggingface import is_transformer
 from heedful.models.recipe import reductions, with_settings
 from heedful.models.transformer_config import NARRATIVES, TRANSFORMER
 from heedful.runs.steps import digest
-from heedful.training import History, Observer, fit, objectives
+from heedful.training import History, Observer, evaluate, fit, objectives
 from heedful.training.presets import PRESETS, nearest
 
 
@@ -128,8 +128,6 @@ def train(
             )
         return model.eval(), history
 
-    if out is None:
-        return learn(None)[0]
     return kept(
         out,
         {
@@ -144,8 +142,10 @@ def train(
         learn=learn,
         save=save_model,
         reopen=lambda folder: deciding(load_model(folder, target)),
+        measure=evaluate,
         seed=seed,
         device=target,
+        notes=dict(encoded.notes),
         source=source,
         vectors=None if vectors is None else str(Path(vectors).resolve()),
     )

@@ -11,54 +11,56 @@ from typing import Any, TypeVar
 import torch
 
 from heedful.corpora import EncodedCorpus
-from heedful.jobs.sources import DocumentSource
-from heedful.jobs.subject import Decider
+from heedful.corpora.narrative_batches import NarrativeCorpus
+from heedful.jobs.decider import Decider
+from heedful.models import NarrativeTransformer
 from heedful.models.saved import weights_digest
 from heedful.runs import RunFolder
-from heedful.training import History, evaluate
+from heedful.training import History
 from heedful.training.checkpoints import remove_checkpoint
 
-Model = TypeVar("Model", bound=Decider)
+Model = TypeVar("Model", bound=Decider | NarrativeTransformer)
 
 
 def kept(
-    out: str | Path,
+    out: str | Path | None,
     configuration: Mapping[str, Any],
-    encoded: EncodedCorpus,
+    corpus: EncodedCorpus | NarrativeCorpus,
     *,
-    learn: Callable[[Path], tuple[Model, History]],
+    learn: Callable[[Path | None], tuple[Model, History]],
     save: Callable[[Model, Path], None],
     reopen: Callable[[Path], Model],
+    measure: Callable[[Model, Any, torch.device], Any],
     seed: int,
     device: torch.device,
-    source: DocumentSource | None = None,
     **noted: Any,
 ) -> Model:
-    """The model that `learn` trains, kept in the run folder `out` with how well it decides.
+    """The model that `learn` trains; with `out`, kept in that run folder, `measure`d on test.
 
     A folder that holds the same run already is gone on with, or its model is given back at once.
     `noted` is written into run.json beside the configuration.
     """
+    if out is None:
+        return learn(None)[0]
     run = RunFolder.create(
         out,
-        {"kind": "train", **configuration, "corpus": encoded.name, "seed": seed},
+        {"kind": "train", **configuration, "corpus": corpus.name, "seed": seed},
         seeds={"all": seed},
         device=str(device),
-        corpus=encoded.fingerprint,
+        corpus=corpus.fingerprint,
     )
     if run.is_finished("train"):
         remove_checkpoint(run.path)
         return reopen(run.model)
     started = time.perf_counter()
     with run.locked():
-        stored = None if source is None else source.to_json()
-        run.update(notes=dict(encoded.notes), source=stored, **noted)
+        run.update(**noted)
         model, history = learn(run.path)
         save(model, run.model)
         run.update(best_dev=history.best, best_step=history.best_step)
         run.update(weights=weights_digest(model))
-        if "test" in encoded.splits:
-            run.update(test=asdict(evaluate(model, encoded.splits["test"], device)))
+        if "test" in corpus.splits:
+            run.update(test=asdict(measure(model, corpus.splits["test"], device)))
         run.finish("train", time.perf_counter() - started)
         remove_checkpoint(run.path)
     return model

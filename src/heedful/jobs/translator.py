@@ -24,7 +24,7 @@ from heedful.corpora.parallel import Links
 from heedful.corpora.pieces import PieceTokeniser
 from heedful.dynamics.pair_watch import PAIRS, PairWatch
 from heedful.errors import InputError
-from heedful.jobs.subject import device_of
+from heedful.jobs.decider import device_of
 from heedful.jobs.translator_audit import Checked, check, examples, scored
 from heedful.jobs.translator_texts import Texts
 from heedful.models.saved_translator import (

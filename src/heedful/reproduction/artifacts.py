@@ -9,6 +9,7 @@ import pandas as pd
 
 from heedful.reproduction.results import Results, Skipped, named
 from heedful.reproduction.study import Artifact, Made, Plan, Study
+from heedful.reproduction.view import Views
 from heedful.runs import commit, read_json, write_json, write_text, writing
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def write_artifact(
     plan = plan.only(artifact.corpora)
     with results.noting() as missing:
         try:
-            made = artifact.make(results, plan)
+            made = artifact.make(Views(results, plan))
             is_made = made.table is None or len(made.table) > 0
         except Skipped as skipped:
             if not missing:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from heedful.reproduction.ledger import (
     EVERY,
     Judgement,
     Measured,
     NotMeasurable,
-    entry,
     judge,
+    numbers_of,
     over_all,
+    text_of,
 )
 from heedful.reproduction.results import Results, Skipped
 from heedful.reproduction.study import Claim, Plan, Study
+from heedful.reproduction.view import View, Views
 from heedful.runs import commit, read_json
+
+T = TypeVar("T")
 
 
 def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
@@ -28,58 +31,58 @@ def judged(claim: Claim, plan: Plan, results: Results) -> list[dict[str, Any]]:
     if claim.measure is not None:
         measure = claim.measure
         for corpus in in_use:
-            found[corpus] = judge(_measured(partial(measure, results, plan, corpus)), claim.side)
+            found[corpus] = judge(_measured(measure, View(results, plan, corpus)), claim.side)
         for corpus in () if in_use else claim.corpora or ():
             absent = NotMeasurable(f"{corpus} is not part of this run; see --corpora and --scale")
             found[corpus] = judge(absent, claim.side)
-    entries = [_entry(claim, plan, corpus, one, [corpus]) for corpus, one in found.items()]
+    entries = [entry(claim, plan, corpus, one, [corpus]) for corpus, one in found.items()]
     if claim.measure_all is not None:
-        at_hand = tuple(
-            corpus
-            for corpus in in_use
-            if not any(step.name in results.skipped for step in claim.needs(plan, corpus))
-        )
-        measure_all = partial(claim.measure_all, results, plan, at_hand)
-        lacking = {
-            results.skipped[step.name]
-            for corpus in in_use
-            for step in claim.needs(plan, corpus)
-            if step.name in results.skipped
-        }
-        absent = NotMeasurable("; ".join(["none of its corpora is at hand", *sorted(lacking)]))
-        whole = judge(_measured(measure_all) if at_hand else absent, claim.side)
+        lacking = {corpus: results.lacking(claim.needs(plan, corpus)) for corpus in in_use}
+        at_hand = tuple(corpus for corpus, reasons in lacking.items() if not reasons)
+        reasons = sorted({reason for found in lacking.values() for reason in found})
+        absent = NotMeasurable("; ".join(["none of its corpora is at hand", *reasons]))
+        views = Views(results, plan.only(at_hand))
+        whole = judge(_measured(claim.measure_all, views) if at_hand else absent, claim.side)
         told = f"{whole.reason}; over the corpora at hand: {', '.join(at_hand) or 'none'}"
-        entries.append(_entry(claim, plan, EVERY, whole._replace(reason=told), at_hand))
+        entries.append(entry(claim, plan, EVERY, whole._replace(reason=told), at_hand))
     elif claim.over == "all":
         measured = [corpus for corpus, one in found.items() if one.word != "not measurable"]
-        entries.append(_entry(claim, plan, EVERY, over_all(found), measured))
+        entries.append(entry(claim, plan, EVERY, over_all(found), measured))
     return entries
 
 
-def _measured(measure: Callable[[], Measured]) -> Measured:
+def _measured(measure: Callable[[T], Measured], looked_at: T) -> Measured:
     try:
-        return measure()
+        return measure(looked_at)
     except Skipped as skipped:
         return NotMeasurable(skipped.reason)
 
 
-def _entry(
+def entry(
     claim: Claim, plan: Plan, corpus: str, judgement: Judgement, measured: Iterable[str]
 ) -> dict[str, Any]:
-    return entry(
-        id=claim.id,
-        claim=claim.sentence,
-        where=claim.where,
-        corpus=corpus,
-        stand_in_for=None if corpus == EVERY else plan.source(corpus).stand_in_for,
-        statistic=claim.statistic,
-        sides=claim.side,
-        paper=claim.paper_value(corpus),
-        judgement=judgement,
-        seeds=claim.trainings(plan, measured),
-        scale=plan.scale,
-        commit=commit(),
-    )
+    """One object of `claims.json`; a smoke verdict says in its reason that it is smoke.
+
+    `measured` are the corpora that the statistic was taken on.
+    """
+    smoke = "smoke scale, not evidence about the paper: " if plan.scale == "smoke" else ""
+    return {
+        "id": claim.id,
+        "claim": claim.sentence,
+        "where": claim.where,
+        "corpus": corpus,
+        "stand_in_for": None if corpus == EVERY else plan.source(corpus).stand_in_for,
+        "statistic": claim.statistic,
+        "side": text_of(claim.side),
+        "paper": claim.paper_value(corpus),
+        **numbers_of(judgement.estimate),
+        "seeds": claim.trainings(plan, measured),
+        "scale": plan.scale,
+        "commit": commit(),
+        "verdict": judgement.word,
+        "reason": smoke + judgement.reason,
+        "parts": list(judgement.parts),
+    }
 
 
 def merged(

@@ -181,7 +181,7 @@ def _all_of(parts: Parts, sides: Sides) -> Judgement:
                 _join([*counted, *(f"{name}: {one.reason}" for name, one in named.items())]),
                 tuple(
                     {"part": name, "side": _side(sides, name).text, "verdict": one.word}
-                    | _numbers(one.estimate)
+                    | numbers_of(one.estimate)
                     | {"reason": one.reason}
                     for name, one in judged.items()
                 ),
@@ -229,53 +229,17 @@ def over_all(judged: Mapping[str, Judgement]) -> Judgement:
     # Several corpora have no common number: each one's stands among the parts.
     estimate = next(iter(at_hand.values())).estimate if len(at_hand) == 1 else None
     parts = tuple(
-        {"part": name, "verdict": one.word} | _numbers(one.estimate) for name, one in judged.items()
+        {"part": name, "verdict": one.word} | numbers_of(one.estimate)
+        for name, one in judged.items()
     )
     return Judgement(word, estimate, _join(told), parts)
 
 
-def entry(
-    *,
-    id: str,
-    claim: str,
-    where: str,
-    corpus: str,
-    stand_in_for: str | None,
-    statistic: str,
-    sides: Sides,
-    paper: str,
-    judgement: Judgement,
-    seeds: int,
-    scale: str,
-    commit: str | None,
-) -> dict[str, Any]:
-    """One object of `claims.json`; a smoke verdict says in its reason that it is smoke."""
-    smoke = "smoke scale, not evidence about the paper: " if scale == "smoke" else ""
-    sides_text = (
-        sides.text
-        if isinstance(sides, Side)
-        else _join([f"{name} {side.text}" for name, side in sides.items()])
-    )
-    numbers = _numbers(judgement.estimate)
-    return {
-        "id": id,
-        "claim": claim,
-        "where": where,
-        "corpus": corpus,
-        "stand_in_for": stand_in_for,
-        "statistic": statistic,
-        "side": sides_text,
-        "paper": paper,
-        "ours": numbers["ours"],
-        "interval": numbers["interval"],
-        "n": numbers["n"],
-        "seeds": seeds,
-        "scale": scale,
-        "commit": commit,
-        "verdict": judgement.word,
-        "reason": smoke + judgement.reason,
-        "parts": list(judgement.parts),
-    }
+def text_of(sides: Sides) -> str:
+    """What is claimed, as a person writes it."""
+    if isinstance(sides, Side):
+        return sides.text
+    return _join([f"{name} {side.text}" for name, side in sides.items()])
 
 
 def _side(sides: Sides, name: str) -> Side:
@@ -295,7 +259,8 @@ def _reason(estimate: Estimate, side: Side, word: Word) -> str:
     return f"{said}; {side.power(estimate)}" if word == "undecided" else said
 
 
-def _numbers(estimate: Estimate | None) -> dict[str, Any]:
+def numbers_of(estimate: Estimate | None) -> dict[str, Any]:
+    """An estimate as `claims.json` has it: ours, interval and n."""
     if estimate is None:
         return {"ours": None, "interval": None, "n": None}
     stored = estimate.to_json()

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
-from heedful.jobs.subject import device_of
+from heedful.jobs.decider import device_of
 from heedful.reproduction.artifacts import load_artifacts, write_artifact
 from heedful.reproduction.judgements import judged, merged
-from heedful.reproduction.results import Results, Step
-from heedful.reproduction.study import Artifact, Claim, Plan, Study
+from heedful.reproduction.results import Results
+from heedful.reproduction.study import Plan, Study
 from heedful.runs import (
     commit,
     locked,
@@ -125,7 +125,7 @@ def reproduce_study(
         _claim_folder(folder, plan)
         results = Results(folder / STEPS, device, compute, show)
         with _threads(plan):
-            results.finish(_wanted(plan, [*artifacts, *claims]))
+            results.finish(plan.steps([*artifacts, *claims]))
         for artifact in artifacts:
             if show:
                 print(f"making {artifact.id}: {artifact.title}", file=sys.stderr, flush=True)
@@ -169,16 +169,6 @@ def _threads(plan: Plan) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _wanted(plan: Plan, parts: Iterable[Artifact | Claim]) -> list[Step[Any]]:
-    """The steps that artifacts and claims ask for, in their order."""
-    return [
-        step
-        for part in parts
-        for corpus in plan.only(part.corpora).corpora
-        for step in part.needs(plan, corpus)
-    ]
 
 
 def _claim_folder(folder: Path, plan: Plan) -> None:

@@ -71,6 +71,10 @@ class Step(Generic[T]):
             "needs": {need.name: fingerprint(need.key) for need in self.needs},
         }
 
+    def beside(self, *parts: object) -> str:
+        """The name of a step in the folder of this one."""
+        return named(*self.name.split("/")[:-1], *parts)
+
 
 def named(*parts: object) -> str:
     """A step's or file's name from parts, safe on every file system: `bilstm*2` is `bilstm-2`.
@@ -115,6 +119,10 @@ class Results:
     def has(self, wanted: Step[Any]) -> bool:
         """Whether the step's result is on disk."""
         return is_done(self.folder, wanted.name, inputs=wanted.key, form=wanted.form)
+
+    def lacking(self, wanted: Iterable[Step[Any]]) -> list[str]:
+        """Why those of the steps that were skipped were."""
+        return [self.skipped[one.name] for one in wanted if one.name in self.skipped]
 
     def each(self, corpora: Iterable[str], make: Callable[[str], T]) -> dict[str, T]:
         """What `make` gives for each corpus; those it cannot be had for are noted as missing.

@@ -85,7 +85,7 @@ def trained(
 
     inputs = {"recipe": str(chosen), "model": described(chosen.model), "seed": seed}
     inputs |= {"penalties": asdict(chosen.penalties), "train": config.described()}
-    name = named(*_place(text), *_tagged(str(chosen), tag), seed, "model")
+    name = text.beside(*_tagged(str(chosen), tag), seed, "model")
     step = Step(name, compute, inputs, MODEL, (text,))
     return step
 
@@ -111,13 +111,8 @@ def audited(
         return examine(opened, documents, asked, methods, seed=seed, device=results.device)
 
     inputs = {"audits": list(audits), "methods": list(methods), "split": split, "seed": seed}
-    name = named(*_place(model), *_tagged("rows", tag))
+    name = model.beside(*_tagged("rows", tag))
     return Step(name, compute, inputs, TABLES, (text, model))
-
-
-def _place(step: Step[Any]) -> list[str]:
-    """The folder a step lies in, as parts of a name."""
-    return step.name.split("/")[:-1]
 
 
 def _tagged(part: str, tag: str) -> list[str]:

@@ -15,7 +15,7 @@ Most are ready-made in `heedful.reproduction.stages`:
     def rows(plan, corpus, recipe, seed):
         text = stages.prepared(plan, corpus)
         model = stages.trained(plan, text, recipe, seed, TRAIN[plan.scale])
-        return stages.audited(plan, text, model, ("erasure",), seed)
+        return stages.audited(plan, text, model, ("erasure",), ("random", "attention"))
 
     def needs(plan, corpus):                     # the same for most artifacts and claims
         return [rows(plan, corpus, recipe, seed) for recipe in RECIPES for seed in plan.seeds]
@@ -23,18 +23,21 @@ Most are ready-made in `heedful.reproduction.stages`:
 A step's own function is `Step(named(corpus, "counts"), compute, inputs={…}, form=TABLE,
 needs=(text,))`, where `compute(results)` takes what it needs by `results[text]`.
 
-**Artifacts.** `make(results, plan)` returns a `Made`: the tidy table that goes to the CSV, and
+**Results.** Both look at a `View`, one corpus of a run: `view.of(rows, recipe, seed)` is the result
+of that step on it, `view.seeds` the seeds.
+
+**Artifacts.** `make(views)` returns a `Made`: the tidy table that goes to the CSV, and
 `draw(table)`, a figure made from that table and nothing else (`heedful.report.panels` has boxes,
 scatters, lines, histograms and heatmaps; without `draw` the table itself is drawn).
-`results.each(plan.corpora, one)` calls `one(corpus)` for every corpus and notes the missing ones;
-`heedful.reproduction.tables` lays the paper's numbers beside ours.
+`views.table(rows)` is the table of what `rows(view)` gives for every corpus, and notes the missing
+ones; `heedful.reproduction.tables` lays the paper's numbers beside ours.
 
-**Claims.** `measure(results, plan, corpus)` returns an Estimate (see
-`heedful.reproduction.measures`), `Parts` of several that must all hold, `Unchanged(before, after)`
-where the claim is that a check does not change a verdict, or `NotMeasurable(reason)`. `side` says
-what is claimed: `above(0)`, `at_least(0.75)`, `within(0.1)`, …, or one side per part. `over="all"`
-adds the object with corpus `all`, decided over the corpora at hand; a function
-`measure_all(results, plan, corpora)` measures it instead where the claim compares corpora.
+**Claims.** `measure(view)` returns an Estimate (see `heedful.reproduction.measures`), `Parts` of
+several that must all hold, `Unchanged(before, after)` where the claim is that a check does not
+change a verdict, or `NotMeasurable(reason)`. `side` says what is claimed: `above(0)`,
+`at_least(0.75)`, `within(0.1)`, …, or one side per part. `over="all"` adds the object with corpus
+`all`, decided over the corpora at hand; a function `measure_all(views)` measures it instead where
+the claim compares corpora.
 
 A missing corpus, or any InputError inside a step, skips what needs it with the reason.
 """
@@ -48,13 +51,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from heedful.errors import InputError, unknown
 from heedful.reproduction.ledger import Measured, Sides
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from heedful.corpora import Corpus
+    from heedful.reproduction.view import View, Views
 
 T = TypeVar("T")
 
@@ -102,6 +106,15 @@ class Plan:
         named = self.corpora if corpora is None else corpora
         return replace(self, corpora=tuple(name for name in self.corpora if name in named))
 
+    def steps(self, parts: Iterable[Artifact | Claim]) -> list[Step[Any]]:
+        """The steps that artifacts and claims ask for, in their order."""
+        return [
+            step
+            for part in parts
+            for corpus in self.only(part.corpora).corpora
+            for step in part.needs(self, corpus)
+        ]
+
     def pick(self, smoke: T, paper: T) -> T:
         """The value of this scale."""
         return smoke if self.scale == "smoke" else paper
@@ -143,8 +156,8 @@ class Artifact:
     where: str
     """Where the paper has it."""
     kind: Literal["table", "figure", "drawing"]
-    make: Callable[[Results, Plan], Made]
-    """What it shows; the plan it gets has only the artifact's own corpora."""
+    make: Callable[[Views], Made]
+    """What it shows; the views it gets are those of its own corpora."""
     needs: Needs = nothing
     """The steps of one corpus that must be done first."""
     corpora: tuple[str, ...] | None = None
@@ -164,14 +177,14 @@ class Claim:
     paper: str | Mapping[str, str]
     """The paper's value; by corpus where they differ."""
     side: Sides
-    measure: Callable[[Results, Plan, str], Measured] | None = None
+    measure: Callable[[View], Measured] | None = None
     """The statistic on one corpus; none for a claim that only compares corpora."""
     needs: Needs = nothing
     corpora: tuple[str, ...] | None = None
     """Names of the sources it speaks of; none means all."""
     over: Literal["each", "all"] = "each"
     """`all` adds an object for all corpora at hand: confirmed only if each one is."""
-    measure_all: Callable[[Results, Plan, tuple[str, ...]], Measured] | None = None
+    measure_all: Callable[[Views], Measured] | None = None
     """The statistic over the corpora whose needs could be met, where it is no conjunction."""
     seeds: int | Callable[[Plan, str], int] | None = None
     """Trainings of each kind that the statistic rests on, by corpus where they differ; none means

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
-from heedful.jobs.subject import device_of
+from heedful.jobs.decider import device_of
 from heedful.reproduction.results import OutOfMemory, Results, Skipped, Step
-from heedful.reproduction.study import Artifact, Claim, Study
+from heedful.reproduction.study import Study
 from heedful.runs import (
     fingerprint,
     give_back_memory,
@@ -190,14 +190,7 @@ def _wanted(task: dict[str, Any]) -> tuple[Results, list[Step[Any]]]:
     )
     artifacts, claims = study.chosen(task["only"])
     results = Results(Path(task["out"]) / study.name / "steps", task["device"])
-    parts: tuple[Artifact | Claim, ...] = (*artifacts, *claims)
-    wanted = [
-        step
-        for part in parts
-        for corpus in plan.only(part.corpora).corpora
-        for step in part.needs(plan, corpus)
-    ]
-    return results, wanted
+    return results, plan.steps([*artifacts, *claims])
 
 
 def _study(module: str) -> Study:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful.errors import InputError, unknown
 
@@ -65,39 +65,17 @@ def reproduce(
         raise InputError("--only and --corpora name parts of one study; give its name, not all.")
     names = list(STUDIES) if study == "all" else [study]
     chosen = [study_of(name) for name in names]
+    settings: dict[str, Any] = {
+        "only": only, "scale": scale, "corpora": corpora, "seeds": seeds, "out": out,
+        "data_root": data_root, "device": device,
+    }  # fmt: skip
     if jobs != 1 and compute:
         from heedful.reproduction.workers import compute_together
 
         for name in names:
-            compute_together(
-                STUDIES[name],
-                jobs,
-                only=only,
-                scale=scale,
-                corpora=corpora,
-                seeds=seeds,
-                out=out,
-                data_root=data_root,
-                device=device,
-            )
-    return Reproduced(
-        tuple(
-            reproduce_study(
-                one,
-                only=only,
-                scale=scale,
-                corpora=corpora,
-                seeds=seeds,
-                out=out,
-                data_root=data_root,
-                device=device,
-                show=show,
-                figures=figures,
-                compute=compute,
-            )
-            for one in chosen
-        )
-    )
+            compute_together(STUDIES[name], jobs, **settings)
+    shown: dict[str, Any] = {"show": show, "figures": figures, "compute": compute}
+    return Reproduced(tuple(reproduce_study(one, **settings, **shown) for one in chosen))
 
 
 __all__ = ["STUDIES", "reproduce", "study_of"]

@@ -6,7 +6,7 @@ table, one figure, two claims.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,10 @@ from heedful.corpora import EncodedCorpus, planted
 from heedful.reproduction import stages
 from heedful.reproduction.ledger import Parts, above, below
 from heedful.reproduction.measures import average, contrast, difference, per_instance
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Claim, Made, Plan, Scale, Source, Study
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.training import TrainConfig
 
@@ -61,22 +62,19 @@ def _needs(plan: Plan, corpus: str) -> list[Step[Rows]]:
     return [_rows(plan, corpus, recipe, seed) for recipe in RECIPES for seed in plan.seeds]
 
 
-def _tables(
-    results: Results, plan: Plan, corpus: str, recipe: str, audit: str
-) -> list[pd.DataFrame]:
+def _tables(view: View, recipe: str, audit: str) -> list[pd.DataFrame]:
     """The rows of one audit for every seed; a decision that never flips counts as fraction 1."""
-    tables = [results[_rows(plan, corpus, recipe, seed)][audit] for seed in plan.seeds]
+    tables = [view.of(_rows, recipe, seed)[audit] for seed in view.seeds]
     if audit == "erasure":
         tables = [table.assign(fraction=table["fraction"].fillna(1.0)) for table in tables]
     return tables
 
 
-def _table(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
+def _table(views: Views) -> Made:
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for recipe in RECIPES:
-            erased = _tables(results, plan, corpus, recipe, "erasure")
-            changed = _tables(results, plan, corpus, recipe, "substitution")
+            erased = _tables(view, recipe, "erasure")
+            changed = _tables(view, recipe, "substitution")
             right = [t.assign(right=t["decision"] == t["label"]) for t in changed]
             measured: dict[str, Estimate] = {
                 "accuracy": average(right, "right"),
@@ -86,10 +84,9 @@ def _table(results: Results, plan: Plan) -> Made:
                 f"removed by {ranking}": average(erased, "fraction", {"ranking": ranking})
                 for ranking in RANKINGS
             }
-            found.append(row({"corpus": corpus, "model": recipe}, **measured))
-        return found
+            yield row({"corpus": view.corpus, "model": recipe}, **measured)
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     return Made(table, sentence=_said(table))
 
 
@@ -102,33 +99,29 @@ def _said(table: pd.DataFrame) -> str:
     return "; ".join(parts) + "." if parts else ""
 
 
-def _figure(results: Results, plan: Plan) -> Made:
+def _figure(views: Views) -> Made:
     from heedful.report.panels import boxes
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for recipe in RECIPES:
-            tables = _tables(results, plan, corpus, recipe, "erasure")
+            tables = _tables(view, recipe, "erasure")
             for ranking in RANKINGS:
                 values = per_instance(tables, "fraction", {"ranking": ranking})
-                keys = {"corpus": corpus, "model": recipe, "ranking": ranking}
-                found.append(keys | five_numbers(values.to_numpy()))
-        return found
+                keys = {"corpus": view.corpus, "model": recipe, "ranking": ranking}
+                yield keys | five_numbers(values.to_numpy())
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     draw = partial(boxes, x="model", hue="ranking", panel="corpus", label="fraction removed")
     return Made(table, draw, "How much of a text each ranking removes before the decision flips.")
 
 
-def _attention_before_random(results: Results, plan: Plan, corpus: str) -> Estimate:
-    tables = _tables(results, plan, corpus, "none+additive", "erasure")
+def _attention_before_random(view: View) -> Estimate:
+    tables = _tables(view, "none+additive", "erasure")
     return difference(tables, "fraction", {"ranking": "attention"}, {"ranking": "random"})
 
 
-def _permuting_matters_less(results: Results, plan: Plan, corpus: str) -> Parts:
-    without, with_encoder = (
-        _tables(results, plan, corpus, recipe, "substitution") for recipe in RECIPES
-    )
+def _permuting_matters_less(view: View) -> Parts:
+    without, with_encoder = (_tables(view, recipe, "substitution") for recipe in RECIPES)
     return Parts(
         {
             "changed without encoder": average(without, "permuted_changes"),

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from heedful.cli import app
 from heedful.corpora import Corpus, document_of, match_labels, read_texts
 from heedful.errors import InputError, UnsupportedModel
-from heedful.jobs.subject import load, read_by
+from heedful.jobs.decider import load, read_by
 from heedful.models import read
 from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
 from heedful.models.huggingface.opening import limit_of

@@ -16,13 +16,12 @@ from heedful.reproduction.ledger import (
 )
 from heedful.reproduction.measures import exact
 from heedful.reproduction.study import Claim, Plan
-from heedful.studies.dynamics import examples, measures, steps, translation
-from heedful.studies.dynamics.printed import COLUMNS
+from heedful.reproduction.view import View
+from heedful.studies.dynamics import corpora, examples, measures, steps, translation
 from heedful.studies.dynamics.tables import ROWS, needs
 
 DEV, BOTH = needs(), needs("train")
-FIVE = (*COLUMNS, "A(α,Δ)")
-SEVEN = (*steps.SIX, "sms")
+SEVEN = (*corpora.SIX, "sms")
 
 
 def _with_vectors(plan: Plan, corpus: str) -> list[Any]:
@@ -30,16 +29,16 @@ def _with_vectors(plan: Plan, corpus: str) -> list[Any]:
     return [steps.compared(plan, corpus)] + ([] if step is None else [step])
 
 
-def _tables_agree(results: Any, plan: Plan, corpus: str) -> Parts | NotMeasurable:
-    if corpus == examples.TOY:
+def _tables_agree(view: View) -> Parts | NotMeasurable:
+    if view.corpus == examples.TOY:
         return Parts(examples.worked_example())
-    found = results[steps.tables(plan, corpus)]
+    found = view.of(steps.tables)
     return Parts({"largest difference": exact(found["largest difference"], found["entries"])})
 
 
-def _optimal(results: Any, plan: Plan, corpus: str) -> Parts:
-    if corpus != examples.TOY:
-        return translation.sits_on_the_largest(results, plan, corpus)
+def _optimal(view: View) -> Parts:
+    if view.corpus != examples.TOY:
+        return translation.sits_on_the_largest(view)
     found = examples.counterexample()
     wanted = {"α1": 0.0, "α2": 0.5, "α3": 0.5}
     distance = max(abs(found[name] - value) for name, value in wanted.items())
@@ -77,7 +76,7 @@ CLAIMS = (
     Claim("DYN-8", "Attention trained on top of a frozen random probe does not become the normal "
           "attention.", "3.3, A.6, Table 10", "best A(α,αfr) minus A(α,βuf)",
           "9/53, 17/39, 19/65, 14/20, 15/52, 8/18", below(0), measures.frozen_differs, DEV,
-          steps.SIX, "all", seeds=1),
+          corpora.SIX, "all", seeds=1),
     Claim("DYN-9", "Agreement of attention with the uniform-attention probe first rises, then "
           "falls during training.", "A.7",
           "whether the highest checkpoint is inside; the last one minus the highest, which the "
@@ -91,7 +90,7 @@ CLAIMS = (
           "differences .01-.07, logistic higher in 6 of 6",
           {"difference": within(0.10), "word weights": above(0.8)},
           measures.proxy_is_regression,
-          lambda plan, corpus: [*DEV(plan, corpus), steps.words(plan, corpus)], steps.SIX,
+          lambda plan, corpus: [*DEV(plan, corpus), steps.words(plan, corpus)], corpora.SIX,
           "all", seeds=1),
     Claim("DYN-14", "At initialisation the proxy moves each word's logits by its centred "
           "co-occurrence counts.", "4.1, A.2, eq. 15",
@@ -140,10 +139,10 @@ CLAIMS = (
           "sign of Δ does.", "traps 1, 2",
           "DYN-1 and DYN-4 with GloVe vectors of 100 dimensions; Δ with both signs",
           "text says GloVe-6B, 300 dimensions", above(0), measures.vectors_and_sign,
-          _with_vectors, steps.SIX, "all", seeds=1),
+          _with_vectors, corpora.SIX, "all", seeds=1),
     Claim("DYN-A7", "Seeds alone can move agreement by 20 points.", "section 4",
           "largest s.d. of any agreement over reference, comparison or uniform runs, in points, "
           "its interval holding for all of them at once; from 7 on (ours) two runs differ by 20 "
           "points once in twenty", "Amazon A(βuf,βpx) 76.8 vs 53 on a retrain", at_least(7),
-          measures.seeds_move, DEV, steps.SIX, measure_all=measures.seeds_move_anywhere),
+          measures.seeds_move, DEV, corpora.SIX, measure_all=measures.seeds_move_anywhere),
 )  # fmt: skip

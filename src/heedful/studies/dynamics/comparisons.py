@@ -84,7 +84,7 @@ def compare(
 
     `predictors` are vectors from words alone: `proxy`, `logistic`, `counts`, `em`.
     The first comparison and the first uniform run are those of the published columns. A brief
-    comparison leaves out the checks of artefacts, one that is not ranked the rank correlations.
+    comparison leaves out the checks, one that is not ranked the rank correlations.
     """
     run = reference.splits[split]
     best = run.best(performance)

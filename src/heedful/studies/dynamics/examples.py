@@ -24,6 +24,7 @@ from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
 from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Artifact, Made, Plan, Source
+from heedful.reproduction.view import View, Views
 from heedful.runs import TABLE
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics import over_seeds
@@ -74,7 +75,7 @@ def movie_example() -> tuple[float, float]:
     return float(movie[GERMAN.index("Film")]), float(chosen[1] / chosen.sum())
 
 
-def _figure_1(results: Results, plan: Plan) -> Made:
+def _figure_1(views: Views) -> Made:
     table = normalised(csr_array(FIGURE_1)).toarray()
     places = [GERMAN.index(word) for word in SENTENCE]
     aligned = table[places] / table[places].sum(0)
@@ -100,7 +101,7 @@ def _mixture(half: int) -> CorpusSide:
     return side([range(half), range(half, 2 * half)], 2 * half)
 
 
-def _figure_4(results: Results, plan: Plan) -> Made:
+def _figure_4(views: Views) -> Made:
     cells = []
     for vocabulary, what in ((4, "4 of 4"), (6, "4 of 6")):
         data = _permutations(vocabulary, 4)
@@ -113,7 +114,7 @@ def _figure_4(results: Results, plan: Plan) -> Made:
     return _drawn(cells, said)
 
 
-def _figure_5(results: Results, plan: Plan) -> Made:
+def _figure_5(views: Views) -> Made:
     words, classes = ("great", "movie", "bad"), ("positive", "negative")
     sources, targets = side([[0, 1], [2, 1]], 3), side([[0], [1]], 2)
     counts = cooccurrence(sources, targets).toarray()
@@ -122,7 +123,7 @@ def _figure_5(results: Results, plan: Plan) -> Made:
     return _drawn(cells, "Trans(positive | great) = 1, (positive | bad) = 0, (… | movie) = 1/2.")
 
 
-def _figure_8(results: Results, plan: Plan) -> Made:
+def _figure_8(views: Views) -> Made:
     data = _mixture(3)
     names = [str(symbol) for symbol in range(1, 7)]
     table = translation_table(data, data).toarray()
@@ -167,8 +168,8 @@ def rates(plan: Plan) -> Step[pd.DataFrame]:
     return Step(named(TOY, "rates"), compute, inputs, TABLE)
 
 
-def _errors(results: Results, plan: Plan) -> Made:
-    table = results[rates(plan)]
+def _errors(views: Views) -> Made:
+    table = views[rates(views.plan)]
     table = table.assign(**{"log10 of error": np.log10(table["error"])})
     draw = partial(lines, x="width", y="log10 of error", hue="rate of", each="seed", log=True)
     last = table[(table["width"] == DIMS[-1]) & (table["rate of"] == "logits")]["error"].mean()
@@ -176,9 +177,9 @@ def _errors(results: Results, plan: Plan) -> Made:
     return Made(table, draw, said)
 
 
-def derivative(results: Results, plan: Plan, corpus: str) -> Parts:
+def derivative(view: View) -> Parts:
     """DYN-14."""
-    table = results[rates(plan)]
+    table = view[rates(view.plan)]
     logits = table[table["rate of"] == "logits"]
     slopes, last = [], []
     for _, part in logits.groupby("seed"):
@@ -210,7 +211,7 @@ def counterexample() -> dict[str, float]:
     return cells | {"p": float((-found.loss[0]).exp()), "gap": float(found.gap[0])}
 
 
-def _counterexample(results: Results, plan: Plan) -> Made:
+def _counterexample(views: Views) -> Made:
     found = counterexample()
     printed = {"α1": 0.0, "α2": 0.5, "α3": 0.5, "β1": 1 / 3, "β2": 0.00669, "β3": 0.00669}
     printed["p"] = 0.859

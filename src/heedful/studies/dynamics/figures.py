@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,11 @@ import pandas as pd
 
 from heedful.report.panels import lines
 from heedful.report.watch_charts import halfway
-from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.study import Artifact, Made
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics.draws import minus
-from heedful.studies.dynamics import measures, steps
+from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics.cells import span, written
 from heedful.studies.dynamics.printed import COLUMNS
 from heedful.studies.dynamics.tables import ROWS, needs
@@ -21,7 +23,6 @@ from heedful.studies.dynamics.tables import ROWS, needs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from heedful.reproduction.results import Results
 
 CURVES = {
     "attention ~ uniform probe": "top:attention~uniform",
@@ -42,11 +43,11 @@ XI = "ξ"
 BOTH = "agreement, performance"
 
 
-def _contextualised(results: Results, plan: Plan) -> Made:
+def _contextualised(views: Views) -> Made:
     """F2: the comparison runs' agreement and performance, and where they pass A(α,βuf)."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared)
         agreed = measures.highest(found, "attention~uniform").value
         performed = measures.performed(found)
         series = {
@@ -55,7 +56,7 @@ def _contextualised(results: Results, plan: Plan) -> Made:
             "A(α,βuf)": np.full(len(performed), agreed),
         }
         rows = [
-            {"corpus": corpus, "step": int(step), "curve": name, BOTH: float(value)}
+            {"corpus": view.corpus, "step": int(step), "curve": name, BOTH: float(value)}
             for name, values in series.items()
             for step, value in zip(found.steps, values, strict=True)
         ]
@@ -63,10 +64,10 @@ def _contextualised(results: Results, plan: Plan) -> Made:
         if not passed.is_never:
             step = int(found.steps[passed.checkpoint])
             for value in (agreed, passed.performance):
-                rows.append({"corpus": corpus, "step": step, "curve": XI, BOTH: value})
+                rows.append({"corpus": view.corpus, "step": step, "curve": XI, BOTH: value})
         return rows
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     never = _never_passed(table)
     told = []
     if len(never) < table["corpus"].nunique():
@@ -107,28 +108,26 @@ def contextualised(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _curves(
-    results: Results, plan: Plan, named: dict[str, str], quantity: str = "agreement"
-) -> pd.DataFrame:
+def _curves(views: Views, named: dict[str, str], quantity: str = "agreement") -> pd.DataFrame:
     """The curves of every corpus that has them."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared)
         return [
-            {"corpus": corpus, "step": int(step), "curve": name, quantity: float(value)}
+            {"corpus": view.corpus, "step": int(step), "curve": name, quantity: float(value)}
             for name, key in named.items()
             if found.has(key)
             for step, value in zip(found.steps, found.curve(key).means, strict=True)
         ]
 
-    return gathered(results.each(plan.corpora, one))
+    return views.table(one)
 
 
 _agreements = partial(lines, x="step", y="agreement", hue="curve", panel="corpus", log=True)
 
 
-def _over_training(results: Results, plan: Plan) -> Made:
-    table = _curves(results, plan, CURVES)
+def _over_training(views: Views) -> Made:
+    table = _curves(views, CURVES)
     tops, falls = [], []
     first = next(iter(CURVES))
     for corpus, rows in table[table["curve"] == first].groupby("corpus", sort=False):
@@ -141,8 +140,8 @@ def _over_training(results: Results, plan: Plan) -> Made:
     return Made(table, _agreements, said)
 
 
-def _two_stages(results: Results, plan: Plan) -> Made:
-    table = _curves(results, plan, STAGES)
+def _two_stages(views: Views) -> Made:
+    table = _curves(views, STAGES)
     halves = pd.DataFrame(
         {
             name: {
@@ -170,53 +169,49 @@ def _order_told(halves: pd.DataFrame) -> str:
     )
 
 
-def _entropy(results: Results, plan: Plan) -> Made:
+def _entropy(views: Views) -> Made:
     quantity = "entropy (1: uniform)"
-    table = _curves(results, plan, {"entropy of attention": "entropy:attention"}, quantity)
+    table = _curves(views, {"entropy of attention": "entropy:attention"}, quantity)
     last = table.groupby("corpus", sort=False)[quantity].last()
     said = "At the end: " + ", ".join(f"{name} {value:.2f}" for name, value in last.items()) + "."
     return Made(table, partial(lines, x="step", y=quantity, hue="corpus", log=True), said)
 
 
-def _counts_predict(results: Results, plan: Plan) -> Made:
+def _counts_predict(views: Views) -> Made:
     """Count tables and expectation maximisation as predictors of attention."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus)]
-        rows = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
+        found = view.of(steps.compared)
         for name in ("counts", "em", "proxy", "logistic"):
             if not found.has(f"top:attention~{name}"):
                 continue
             attention = found.curve(f"top:attention~{name}")
             gained = attention - found.curve(f"chance:{name}")
-            rows.append(
-                row(
-                    {"corpus": corpus, "predictor": name},
-                    **{
-                        "A(α,·)": attention.at(0).estimate(),
-                        "A(α,·) beyond chance": gained.at(0).estimate(),
-                        "A(·,βuf)": measures.highest(found, f"{name}~uniform").estimate(),
-                    },
-                )
+            yield row(
+                {"corpus": view.corpus, "predictor": name},
+                **{
+                    "A(α,·)": attention.at(0).estimate(),
+                    "A(α,·) beyond chance": gained.at(0).estimate(),
+                    "A(·,βuf)": measures.highest(found, f"{name}~uniform").estimate(),
+                },
             )
-        return rows
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     gained = 100 * table.set_index("predictor")["A(α,·) beyond chance"]
     told = ", ".join(f"{name} {span(gained[[name]])}" for name in dict.fromkeys(gained.index))
     return Made(table, sentence=f"Agreement with attention beyond chance, in points: {told}.")
 
 
-def _seeds(results: Results, plan: Plan) -> Made:
+def _seeds(views: Views) -> Made:
     """DYN-A7 as a table."""
     spreads: dict[str, list[float]] = {}
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        spread = measures.spread_of_seeds(results[steps.compared(plan, corpus)])
-        spreads.update({f"{name} on {corpus}": values for name, values in spread.items()})
+    def one(view: View) -> list[dict[str, Any]]:
+        spread = measures.spread_of_seeds(view.of(steps.compared))
+        spreads.update({f"{name} on {view.corpus}": values for name, values in spread.items()})
         return [
             {
-                "corpus": corpus,
+                "corpus": view.corpus,
                 "agreement": name,
                 "runs": len(values),
                 "mean": float(np.mean(values)),
@@ -227,7 +222,7 @@ def _seeds(results: Results, plan: Plan) -> Made:
             for name, values in spread.items()
         ]
 
-    table = gathered(results.each(plan.corpora, one)).round(2)
+    table = views.table(one).round(2)
     largest = measures.largest_spread(spreads)
     said = "No run was repeated."
     if largest is not None:
@@ -237,19 +232,19 @@ def _seeds(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=said)
 
 
-def _two_seeds(results: Results, plan: Plan) -> Made:
+def _two_seeds(views: Views) -> Made:
     """DYN-22 as a table: run A against each of the others."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared)
         rows = []
         for run, agreed in measures.final_agreements(found).items():
             ranks = f"tau:attention~attention/{run}"
             tau = found.curve(ranks).at(-1).estimate() if found.has(ranks) else None
-            rows.append(row({"corpus": corpus, "run": run}, A=agreed.estimate(), τ=tau))
+            rows.append(row({"corpus": view.corpus, "run": run}, A=agreed.estimate(), τ=tau))
         return rows
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     told = []
     for corpus, rows in table.groupby("corpus", sort=False):
         values, ranks = (", ".join(written(one, 2) for one in rows[name]) for name in ("A", "τ"))
@@ -262,11 +257,11 @@ def _two_seeds(results: Results, plan: Plan) -> Made:
     )
 
 
-def _artefacts(results: Results, plan: Plan) -> Made:
+def _checked_columns(views: Views) -> Made:
     """The main columns as published, chosen honestly, with ties split and without marks."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared)
         rows = []
         ways: dict[str, Any] = {
             "as published": measures.all_columns(found),
@@ -275,27 +270,27 @@ def _artefacts(results: Results, plan: Plan) -> Made:
             "without start and end": measures.all_columns(found, "inner"),
         }
         for way, columns in ways.items():
-            rows.append(row({"corpus": corpus, "minus chance": way}, **columns))
+            rows.append(row({"corpus": view.corpus, "minus chance": way}, **columns))
         for name, share in found.facts["special"].items():
             rows[-1][f"largest {name} on start or end"] = share
         return rows
 
-    table = gathered(results.each(plan.corpora, one)).round(3)
+    table = views.table(one).round(3)
     first = 100 * table.set_index("minus chance")[COLUMNS[0]]
     told = "; ".join(f"{way} {span(first[[way]])}" for way in dict.fromkeys(first.index))
     return Made(table, sentence=f"{COLUMNS[0]} beyond chance, in points: {told}.")
 
 
-def _signs(results: Results, plan: Plan) -> Made:
+def _signs(views: Views) -> Made:
     """Δ by its definition and with the release's sign."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared)
         right, wrong = (measures.highest(found, f"{sign}saliency~uniform") for sign in ("", "-"))
         cells = {"A(Δ,βuf)": right.estimate(), "A(-Δ,βuf)": wrong.estimate()}
-        return [row({"corpus": corpus}, **cells, difference=minus(right, wrong).estimate())]
+        return [row({"corpus": view.corpus}, **cells, difference=minus(right, wrong).estimate())]
 
-    table = gathered(results.each(plan.corpora, one)).round(3)
+    table = views.table(one).round(3)
     right, wrong = (span(100 * table[name]) for name in ("A(Δ,βuf)", "A(-Δ,βuf)"))
     said = f"Δ agrees with the uniform probe in {right} per cent, with the other sign in {wrong}."
     return Made(table, sentence=said)
@@ -315,9 +310,9 @@ FIGURES = (
     Artifact("X5", "Agreements over seeds", "section 4", "table", _seeds, needs(), ROWS,
              "Amazon moved from 76.8 to 53 on a retrain"),
     Artifact("X6", "Checkpoints chosen honestly, ties, marks", "traps 4 and 8", "table",
-             _artefacts, needs(), ROWS, "not reported"),
+             _checked_columns, needs(), ROWS, "not reported"),
     Artifact("X7", "Both signs of Δ", "trap 2", "table", _signs, needs(), ROWS,
              "the release has the wrong one"),
     Artifact("X8", "Attention of two seeds", "A.9", "table", _two_seeds, needs(),
-             (*steps.SIX, "sms"), "text: on SMS two seeds hardly agree"),
+             (*corpora.SIX, "sms"), "text: on SMS two seeds hardly agree"),
 )  # fmt: skip

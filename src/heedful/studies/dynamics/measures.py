@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from heedful.dynamics.agreement import Contextualised, contextualised
 from heedful.reproduction.ledger import NotMeasurable, Parts, each_unchanged
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.statistics.association import spearman
 from heedful.statistics.draws import Draws, minus, over_pairs, smallest
@@ -19,10 +19,6 @@ from heedful.studies.dynamics.agreement_curves import Curve, contextual, is_insi
 from heedful.studies.dynamics.cells import span, written
 from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared, mean_of
 from heedful.studies.dynamics.printed import COLUMNS
-
-if TYPE_CHECKING:
-    from heedful.reproduction.results import Results
-    from heedful.reproduction.study import Plan
 
 SECOND = {"attention~probe": "probe", "attention~saliency": "saliency"}
 """Whose chance a pair is compared with; the others' second vector is the uniform run's probe."""
@@ -78,14 +74,14 @@ def _xi_draws(found: Compared, pair: str) -> Draws:
     return minus(passed, correct.at(0))
 
 
-Measure = Callable[["Results", "Plan", str], Estimate | Parts]
+Measure = Callable[[View], Estimate | Parts]
 
 
 def above_chance(*pairs: str) -> Measure:
     """DYN-1 to DYN-4: agreement beyond chance; several pairs are several parts."""
 
-    def measure(results: Results, plan: Plan, corpus: str) -> Estimate | Parts:
-        found = results[steps.compared(plan, corpus)]
+    def measure(view: View) -> Estimate | Parts:
+        found = view.of(steps.compared)
         parts = Parts({pair: beyond(found, pair).estimate() for pair in pairs})
         return next(iter(parts.values())) if len(parts) == 1 else parts  # type: ignore[return-value]
 
@@ -104,19 +100,19 @@ def all_columns(
     }
 
 
-def on_training_data(results: Results, plan: Plan, corpus: str) -> Parts:
+def on_training_data(view: View) -> Parts:
     """DYN-7."""
-    return Parts(all_columns(results[steps.compared(plan, corpus, "train")]))
+    return Parts(all_columns(view.of(steps.compared, "train")))
 
 
-def chosen_elsewhere(results: Results, plan: Plan, corpus: str) -> Parts:
+def chosen_elsewhere(view: View) -> Parts:
     """DYN-A1."""
-    return Parts(all_columns(results[steps.compared(plan, corpus)], crossed=True))
+    return Parts(all_columns(view.of(steps.compared), crossed=True))
 
 
-def well_into_training(results: Results, plan: Plan, corpus: str) -> Parts:
+def well_into_training(view: View) -> Parts:
     """DYN-5: ξ minus the performance at step 0, in shares."""
-    found = results[steps.compared(plan, corpus)]
+    found = view.of(steps.compared)
     return Parts(
         {
             f"ξ({name[2:-1]}) minus step 0": _xi_draws(found, pair).estimate()
@@ -126,31 +122,31 @@ def well_into_training(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def ranks_agree(results: Results, plan: Plan, corpus: str) -> Parts:
+def ranks_agree(view: View) -> Parts:
     """DYN-6."""
-    found = results[steps.compared(plan, corpus)]
+    found = view.of(steps.compared)
     return Parts({NAMED[pair]: highest(found, pair, "tau").estimate() for pair in RANKED})
 
 
-def frozen_differs(results: Results, plan: Plan, corpus: str) -> Estimate:
+def frozen_differs(view: View) -> Estimate:
     """DYN-8."""
-    found = results[steps.compared(plan, corpus)]
+    found = view.of(steps.compared)
     frozen = found.curve("top:attention~frozen").highest()
     return minus(frozen, highest(found, "attention~uniform")).estimate()
 
 
-def rises_and_falls(results: Results, plan: Plan, corpus: str) -> Parts:
+def rises_and_falls(view: View) -> Parts:
     """DYN-9."""
-    curve = results[steps.compared(plan, corpus)].curve("top:attention~uniform")
+    curve = view.of(steps.compared).curve("top:attention~uniform")
     inside = is_inside(curve).estimate()
     return Parts({"highest inside": inside, "last minus highest": curve.fall().estimate()})
 
 
-def proxy_is_regression(results: Results, plan: Plan, corpus: str) -> Parts:
+def proxy_is_regression(view: View) -> Parts:
     """DYN-10."""
-    found = results[steps.compared(plan, corpus)]
+    found = view.of(steps.compared)
     difference = minus(highest(found, "logistic~uniform"), highest(found, "proxy~uniform"))
-    words = results[steps.words(plan, corpus)]
+    words = view.of(steps.words)
     words = words[words["count"] > 0].nlargest(WORDS, "count")
     names = [str(number) for number in words["id"]]
     correlation = spearman(words["proxy"], words["logistic"], names)
@@ -163,16 +159,16 @@ def final_agreements(found: Compared) -> dict[str, Draws]:
     return {name: found.curve(prefix + name).at(0) for name in found.runs(prefix)}
 
 
-def seeds_disagree(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Parts | NotMeasurable:
+def seeds_disagree(views: Views) -> Parts | NotMeasurable:
     """DYN-22: the lowest agreement of final attentions on other corpora minus that on SMS.
 
     Pairs of runs are resampled beside documents: on SMS some agree and others do not, and all of
     them share run A. The lowest of several corpora is that of each replicate, which lies below the
     lowest mean: against the claim.
     """
-    if "sms" not in corpora or len(corpora) < 2:
+    if "sms" not in views.corpora or len(views.corpora) < 2:
         return NotMeasurable("data absent: needs SMS and another corpus")
-    runs = {one: final_agreements(results[steps.compared(plan, one)]) for one in corpora}
+    runs = {one: final_agreements(views.on(one).of(steps.compared)) for one in views.corpora}
     final = {corpus: over_pairs(list(found.values()), corpus) for corpus, found in runs.items()}
     sms = final.pop("sms")
     least = min(final, key=lambda corpus: final[corpus].value)
@@ -181,9 +177,9 @@ def seeds_disagree(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Pa
     return Parts({told: minus(smallest(final.values()), sms).estimate()})
 
 
-def as_literally_written(results: Results, plan: Plan, corpus: str) -> Parts:
+def as_literally_written(view: View) -> Parts:
     """DYN-A2: the published order and runs, against the literal ones."""
-    found = results[steps.compared(plan, corpus)]
+    found = view.of(steps.compared)
     literal, own = found.curve("top:uniform~proxy"), found.curve("top:own attention~own probe")
     chance = found.curve("chance:proxy").repeated(literal.sums.shape[1])
     after = Parts(
@@ -196,9 +192,9 @@ def as_literally_written(results: Results, plan: Plan, corpus: str) -> Parts:
     return each_unchanged(before, after)
 
 
-def without_ties_and_marks(results: Results, plan: Plan, corpus: str) -> Parts:
+def without_ties_and_marks(view: View) -> Parts:
     """DYN-A3; beside the rest of the agreement stands how far splitting ties lowers the highest."""
-    found = results[steps.compared(plan, corpus)]
+    found = view.of(steps.compared)
     parts = Parts()
     for name, estimate in all_columns(found, "inner").items():
         parts[f"{name} without marks"] = estimate
@@ -219,9 +215,9 @@ def lowered_by_ties(found: Compared) -> dict[str, tuple[float, float]]:
     }
 
 
-def vectors_and_sign(results: Results, plan: Plan, corpus: str) -> Parts:
+def vectors_and_sign(view: View) -> Parts:
     """DYN-A4."""
-    found = results[steps.compared(plan, corpus)]
+    found = view.of(steps.compared)
     right, wrong = (found.curve(f"top:{sign}saliency~uniform") for sign in ("", "-"))
     parts = Parts(
         {
@@ -229,9 +225,9 @@ def vectors_and_sign(results: Results, plan: Plan, corpus: str) -> Parts:
             "right minus wrong sign": minus(right.highest(), wrong.highest()).estimate(),
         }
     )
-    step = steps.with_vectors(plan, corpus)
+    step = steps.with_vectors(view.plan, view.corpus)
     if step is not None:
-        pretrained = results[step]
+        pretrained = view[step]
         parts["A(α,βuf), GloVe 100-d"] = beyond(pretrained, "attention~uniform").estimate()
         parts["A(Δ,βuf), GloVe 100-d"] = beyond(pretrained, "saliency~uniform").estimate()
     return parts
@@ -278,20 +274,18 @@ def largest_spread(spread: Mapping[str, Sequence[float]]) -> tuple[str, Estimate
     return name, replace(found[name], low=low, high=high)
 
 
-def seeds_move(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
+def seeds_move(view: View) -> Parts | NotMeasurable:
     """DYN-A7 on one corpus: the largest s.d. over seeds of any agreement, in points."""
-    return _moved(spread_of_seeds(results[steps.compared(plan, corpus)]))
+    return _moved(spread_of_seeds(view.of(steps.compared)))
 
 
-def seeds_move_anywhere(
-    results: Results, plan: Plan, corpora: tuple[str, ...]
-) -> Parts | NotMeasurable:
+def seeds_move_anywhere(views: Views) -> Parts | NotMeasurable:
     """DYN-A7 over all corpora: the largest of any agreement on any of them."""
     return _moved(
         {
-            f"{corpus}, {name}": values
-            for corpus in corpora
-            for name, values in spread_of_seeds(results[steps.compared(plan, corpus)]).items()
+            f"{view.corpus}, {name}": values
+            for view in views
+            for name, values in spread_of_seeds(view.of(steps.compared)).items()
         }
     )
 

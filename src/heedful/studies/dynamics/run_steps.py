@@ -91,7 +91,7 @@ def crew(
 
     inputs = _inputs(recipe, schedule) | {"train": config.described(), "seeds": list(seeds)}
     inputs |= {"saliency": list(with_saliency), "vectors": with_vectors}
-    step = Step(_place(text, name, "runs"), compute, inputs, CREW, (text,), LOG_ODDS)
+    step = Step(text.beside(name, "runs"), compute, inputs, CREW, (text,), LOG_ODDS)
     return step
 
 
@@ -122,7 +122,7 @@ def frozen(
         return FollowedRun({"dev": joined(moments)}, {})
 
     inputs = _inputs(recipe, schedule) | {"train": config.described(), "seed": seed}
-    return Step(_place(text, "frozen", seed, "run"), compute, inputs, FOLLOWED, (text,))
+    return Step(text.beside("frozen", seed, "run"), compute, inputs, FOLLOWED, (text,))
 
 
 class Predictors(NamedTuple):
@@ -169,7 +169,7 @@ def predictors(
 
     inputs: dict[str, Any] = {"proxy": asdict(config), "penalties": list(penalties), "em": EM}
     form = PREDICTORS
-    name = _place(text, "predictors")
+    name = text.beside("predictors")
     return Step(name, compute, inputs | {"seed": seed}, form, (text,), LOG_ODDS)
 
 
@@ -179,7 +179,7 @@ def words(found: Step[Predictors]) -> Step[pd.DataFrame]:
     def compute(results: Results) -> pd.DataFrame:
         return results[found].words
 
-    name = named(*found.name.split("/")[:-1], "words")
+    name = found.beside("words")
     return Step(name, compute, {}, TABLE, (found,))
 
 
@@ -290,7 +290,7 @@ def tables(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
         answers = side(train.labels[:, None], len(corpus.classes))
         return count_tables(_side(train, len(corpus.vocabulary)), answers)
 
-    return Step(_place(text, "tables"), compute, {}, needs=(text,))
+    return Step(text.beside("tables"), compute, {}, needs=(text,))
 
 
 def sizes(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
@@ -304,7 +304,7 @@ def sizes(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
             found[split] = {"documents": len(part), "median": float(np.median(part.lengths) - 2)}
         return found
 
-    return Step(_place(text, "sizes"), compute, {}, needs=(text,))
+    return Step(text.beside("sizes"), compute, {}, needs=(text,))
 
 
 def _side(encoded: Encoded, types: int) -> CorpusSide:
@@ -331,10 +331,6 @@ def _inputs(recipe: Recipe, schedule: Schedule) -> dict[str, Any]:
         "penalties": asdict(recipe.penalties),
         "schedule": asdict(schedule),
     }
-
-
-def _place(text: Step[EncodedCorpus], *parts: object) -> str:
-    return named(*text.name.split("/")[:-1], *parts)
 
 
 def _save_predictors(folder: Any, found: Predictors) -> None:

@@ -10,7 +10,7 @@ examples in `examples`, tasks in `tasks`, claims in `claims`.
 from __future__ import annotations
 
 from heedful.reproduction.study import Artifact, Claim, Plan, Study
-from heedful.studies.dynamics import steps, task_claims, tasks, translation
+from heedful.studies.dynamics import corpora, steps, task_claims, tasks, translation
 from heedful.studies.dynamics.claims import CLAIMS
 from heedful.studies.dynamics.examples import EXAMPLES, SOURCE
 from heedful.studies.dynamics.figures import FIGURES
@@ -75,7 +75,7 @@ STUDY = Study(
     title="Approximating how single-head attention learns",
     reference="Snell, Zhong, Klein and Steinhardt, Approximating How Single Head Attention "
     "Learns, 2021.",
-    sources=(*steps.SOURCES, *translation.SOURCES, *tasks.SOURCES, SOURCE),
+    sources=(*corpora.SOURCES, *translation.SOURCES, *tasks.SOURCES, SOURCE),
     artifacts=tuple(sorted(ARTIFACTS, key=_order)),
     claims=tuple(sorted((*CLAIMS, *task_claims.CLAIMS), key=_number)),
     seeds={"smoke": 2, "paper": 5},

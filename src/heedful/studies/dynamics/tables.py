@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import beside, gathered, row
+from heedful.reproduction.tables import beside, row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
-from heedful.studies.dynamics import measures, steps
+from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics import printed as paper
 from heedful.studies.dynamics.cells import NEVER, briefly, span, written
 from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared
@@ -20,9 +21,9 @@ from heedful.studies.dynamics.printed import COLUMNS
 from heedful.studies.dynamics.translation import TRANSLATED
 
 if TYPE_CHECKING:
-    from heedful.reproduction.results import Results, Step
+    from heedful.reproduction.results import Step
 
-ROWS = (*steps.SIX, *TRANSLATED)
+ROWS = (*corpora.SIX, *TRANSLATED)
 """Corpora of the main tables."""
 BRACKETS = "In brackets the paper's."
 _ALL = (*COLUMNS, "Â", "ξ(α,βuf)", "ξ(βuf,βpx)", "ξ(Δ,βuf)", "ξ(α,β)", "ξ*")
@@ -66,8 +67,7 @@ def _scaled(estimate: Estimate, scale: float = 100.0) -> Estimate:
 
 
 def _table(
-    results: Results,
-    plan: Plan,
+    views: Views,
     printed: pd.DataFrame,
     split: str,
     measure: str,
@@ -75,12 +75,12 @@ def _table(
     digits: int = 2,
     shown: Sequence[str] = _ALL,
 ) -> Made:
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus, split, performance)]
-        return [{"corpus": corpus} | columns(found, measure)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared, split, performance)
+        return [{"corpus": view.corpus} | columns(found, measure)]
 
-    ours = gathered(results.each(plan.corpora, one))
-    theirs = printed[printed["corpus"].isin(plan.corpora)]
+    ours = views.table(one)
+    theirs = printed[printed["corpus"].isin(views.corpora)]
     table = beside(ours, theirs.drop(columns=NEVER, errors="ignore"), ["corpus"])
     if NEVER in theirs:
         table[f"{NEVER}, paper"] = table["corpus"].map(theirs.set_index("corpus")[NEVER])
@@ -131,18 +131,18 @@ def needs(
     return wanted
 
 
-def _sizes(results: Results, plan: Plan) -> Made:
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.sizes(plan, corpus)]
-        cells: dict[str, Any] = {"corpus": corpus}
+def _sizes(views: Views) -> Made:
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.sizes)
+        cells: dict[str, Any] = {"corpus": view.corpus}
         for split, short in (("train", "train"), ("dev", "val")):
             medians = np.atleast_1d(found[split]["median"])
             cells |= {f"{short}-length": medians[0], short: found[split]["documents"]}
             cells |= {_TARGETS[f"{short}-length"]: medians[1]} if len(medians) > 1 else {}
         return [cells | {"vocabulary": found["vocabulary"]}]
 
-    ours = gathered(results.each(plan.corpora, one))
-    theirs = paper.SIZES[paper.SIZES["corpus"].isin(plan.corpora)]
+    ours = views.table(one)
+    theirs = paper.SIZES[paper.SIZES["corpus"].isin(views.corpora)]
     table = beside(ours, theirs, ["corpus"])
     return Made(
         table,
@@ -183,8 +183,7 @@ def _differing(sizes: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_pairs(
-    results: Results,
-    plan: Plan,
+    views: Views,
     printed: pd.DataFrame,
     named: Mapping[str, str],
     said: Callable[[pd.DataFrame, pd.DataFrame], str],
@@ -194,16 +193,16 @@ def _of_pairs(
 ) -> Made:
     """A table of a few agreements."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.compared(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.compared)
         cells: dict[str, Any] = {}
         for name, pair in named.items():
             estimate = found.curve(f"top:{pair}").highest().estimate()
             cells |= row({}, **{name: _scaled(estimate, scale)})
-        return [{"corpus": corpus} | cells]
+        return [{"corpus": view.corpus} | cells]
 
-    ours = gathered(results.each(plan.corpora, one))
-    theirs = printed[printed["corpus"].isin(plan.corpora)]
+    ours = views.table(one)
+    theirs = printed[printed["corpus"].isin(views.corpora)]
     table = beside(ours, theirs, ["corpus"])
     return Made(
         _rounded(table, digits + 2),
@@ -277,13 +276,13 @@ TABLES = (
           performance="bleu"),
     Artifact("T9", "Corpora", "Table 9", "table", _sizes,
              lambda plan, corpus: [steps.sizes(plan, corpus)],
-             (*steps.TEXTS, *TRANSLATED)),
+             (*corpora.TEXTS, *TRANSLATED)),
     Artifact("T10", "Attention on a frozen random probe", "Table 10", "table",
              partial(_of_pairs, printed=paper.FROZEN, named=_FROZEN, said=_frozen_said, scale=100,
                      digits=0, deviations=_SEED),
-             needs(), steps.SIX, "8 to 19 against 18 to 65"),
+             needs(), corpora.SIX, "8 to 19 against 18 to 65"),
     Artifact("T11", "Proxy and logistic regression", "Table 11", "table",
              partial(_of_pairs, printed=paper.LOGISTIC, named=_LOGISTIC, said=_logistic_said,
                      scale=1, digits=2),
-             needs(), steps.SIX, "regression higher in six of six, by .01 to .07"),
+             needs(), corpora.SIX, "regression higher in six of six, by .01 to .07"),
 )  # fmt: skip

@@ -19,8 +19,9 @@ from heedful.reproduction.ledger import (
     holding,
     within,
 )
-from heedful.reproduction.results import Results, Skipped, Step
+from heedful.reproduction.results import Skipped, Step
 from heedful.reproduction.study import Claim, Plan
+from heedful.reproduction.view import View
 from heedful.statistics import Estimate, median, over_seeds
 from heedful.statistics.seeds import extent
 from heedful.statistics.shares import apart, exact_share, to_the_power
@@ -51,9 +52,9 @@ def _later(slow: pd.DataFrame, fast: pd.DataFrame, by: float) -> Estimate:
 
 
 def _fails_and_is_slower(slow: str, fast: str) -> Any:
-    def measure(results: Results, plan: Plan, corpus: str) -> Parts:
-        by = tasks.sizes(plan).training.steps
-        one, two = (results[tasks.curves(plan, role)] for role in (slow, fast))
+    def measure(view: View) -> Parts:
+        by = tasks.sizes(view.plan).training.steps
+        one, two = (view.on(role).of(tasks.curves) for role in (slow, fast))
         return Parts(
             {
                 "learnt": _share(one, by),
@@ -77,8 +78,8 @@ def _proxy_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return [tasks.proxy(plan, role) for role in ("fixed set", "control", "mixture")]
 
 
-def _proxy(results: Results, plan: Plan, corpus: str) -> Parts:
-    fixed, control, mixture = (results[step] for step in _proxy_needs(plan, corpus))
+def _proxy(view: View) -> Parts:
+    fixed, control, mixture = (view[step] for step in _proxy_needs(view.plan, view.corpus))
 
     return Parts(
         {
@@ -109,8 +110,8 @@ def _of_kind(table: pd.DataFrame, kind: str) -> Estimate | NotMeasurable:
     return found
 
 
-def _heads(results: Results, plan: Plan, name: str, base: int) -> Parts | NotMeasurable:
-    table = results[tasks.headed(plan, name, base)]
+def _heads(view: View, name: str, base: int) -> Parts | NotMeasurable:
+    table = view.on(name).of(tasks.headed, base)
     found = {kind: _of_kind(table, kind) for kind in task_steps.KINDS}
     for share in found.values():
         if isinstance(share, NotMeasurable):
@@ -134,8 +135,8 @@ _HEADS = {
 }
 
 
-def _eight_heads(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
-    return _heads(results, plan, "code", tasks.sizes(plan).bases[0])
+def _eight_heads(view: View) -> Parts | NotMeasurable:
+    return _heads(view, "code", tasks.sizes(view.plan).bases[0])
 
 
 def _few_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
@@ -144,15 +145,15 @@ def _few_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return [*tasks.needs_heads(plan, corpus), *few]
 
 
-def _more_heads(results: Results, plan: Plan, corpus: str) -> Parts:
-    base = tasks.sizes(plan).bases[0]
-    tried = results[tasks.search(plan, "code", base)]["reached"]
+def _more_heads(view: View) -> Parts:
+    base = tasks.sizes(view.plan).bases[0]
+    tried = view.on("code").of(tasks.search, base)["reached"]
     alone = exact_share(len(tried) - sum(tried), len(tried))
-    here = tasks.sizes(plan)
+    here = tasks.sizes(view.plan)
     found = Parts()
     for heads in (*here.few_heads, here.heads):
         asked = None if heads == here.heads else heads
-        table = results[tasks.headed(plan, "code", base, asked)]
+        table = view.on("code").of(tasks.headed, base, asked)
         runs = task_steps.reached(table[table["kind"] == "random"], "draw", LEARNT)
         failed = exact_share(int(np.isinf(runs).sum()), len(runs))
         found[f"failures of {heads} minus q^{heads}"] = apart(failed, to_the_power(alone, heads))
@@ -164,8 +165,8 @@ _MORE = {f"failures of {heads} minus q^{heads}": holding(0) for heads in (2, 3, 
 _MORE["failures of 1 minus of most"] = above(0)
 
 
-def _locality(results: Results, plan: Plan, corpus: str) -> Parts:
-    table, here = results[tasks.gamma(plan)], tasks.sizes(plan)
+def _locality(view: View) -> Parts:
+    table, here = view[tasks.gamma(view.plan)], tasks.sizes(view.plan)
     early = table[table["step"] == here.early]
     late = table[table["step"] == here.late]
 
@@ -198,10 +199,10 @@ _LOCALITY = {
 }
 
 
-def _reordering(results: Results, plan: Plan, corpus: str) -> Parts:
-    by = tasks.sizes(plan).training.steps
-    copy, reorder = (results[tasks.curves(plan, role)] for role in ("control", "reordered"))
-    flat, turned = (results[tasks.uniform(plan, role)] for role in ("control", "reordered"))
+def _reordering(view: View) -> Parts:
+    by = tasks.sizes(view.plan).training.steps
+    copy, reorder = (view.on(role).of(tasks.curves) for role in ("control", "reordered"))
+    flat, turned = (view.on(role).of(tasks.uniform) for role in ("control", "reordered"))
     return Parts(
         {
             "copying above .99": _share(copy, by, 0.99),
@@ -222,9 +223,9 @@ _REORDERING = {
 }
 
 
-def _stopping(results: Results, plan: Plan, corpus: str) -> Parts:
-    stops = tasks.sizes(plan).stops
-    fixed, control = (results[tasks.curves(plan, role)] for role in ("fixed set", "control"))
+def _stopping(view: View) -> Parts:
+    stops = tasks.sizes(view.plan).stops
+    fixed, control = (view.on(role).of(tasks.curves) for role in ("fixed set", "control"))
     shares = {stop: _share(fixed, stop) for stop in stops}
     told = ", ".join(f"{share.value:.0%} by {stop:,}" for stop, share in shares.items())
     return Parts(
@@ -251,16 +252,16 @@ def _every_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     ]
 
 
-def _every_base(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
+def _every_base(view: View) -> Parts | NotMeasurable:
     """The order of the three kinds on the first base, and over all bases of either form.
 
     The forms stand apart: together, one that has the order would hide one that has none.
     """
     whole: dict[tuple[str, int], pd.DataFrame] = {}
     lacking: dict[tuple[str, int], str] = {}
-    for form, base in _combinations(plan):
+    for form, base in _combinations(view.plan):
         try:
-            table = results[tasks.headed(plan, form, base)]
+            table = view.on(form).of(tasks.headed, base)
         except Skipped as skipped:
             lacking[form, base] = skipped.reason
             continue
@@ -268,7 +269,7 @@ def _every_base(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasura
             whole[form, base] = table
         else:
             lacking[form, base] = "the search found no good or no bad head"
-    first = ("code", tasks.sizes(plan).bases[0])
+    first = ("code", tasks.sizes(view.plan).bases[0])
     if first not in whole or len(whole) + len(lacking) < 2:
         wanted = "needs several bases or forms with both good and bad heads"
         return NotMeasurable("; ".join([wanted, *dict.fromkeys(lacking.values())]))

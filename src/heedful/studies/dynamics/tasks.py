@@ -6,7 +6,7 @@ has shorter sequences and narrower models; the contrasts are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,9 +16,10 @@ import pandas as pd
 
 from heedful.corpora.tasks import Copying, Keyword
 from heedful.models.translator import TranslatorConfig, code_copying_config, copying_config
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Made, Plan, Scale, Source
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.statistics.shares import exact_share
 from heedful.studies.dynamics import task_steps
@@ -196,7 +197,7 @@ def share_learnt(table: pd.DataFrame, key: str, threshold: float, by: float) -> 
     return exact_share(int(np.isfinite(found).sum()), len(found))
 
 
-def _figure_3(results: Results, plan: Plan) -> Made:
+def _figure_3(views: Views) -> Made:
     from heedful.report.panels import lines
 
     panels = {
@@ -205,69 +206,67 @@ def _figure_3(results: Results, plan: Plan) -> Made:
         "mixture": ("mixture of two sets", "permutations"),
         "mixture control": ("mixture of two sets", "surplus words"),
     }
-    last = sizes(plan).training.steps
+    last = sizes(views.plan).training.steps
 
-    def of(corpus: str) -> pd.DataFrame:
+    def of(view: View) -> pd.DataFrame:
         parts = []
         for role, (panel, task) in panels.items():
-            run = results[curves(plan, role)]
+            run = view.on(role).of(curves)
             parts.append(run[run["step"] <= last].assign(panel=panel, task=task))
         found = pd.concat(parts, ignore_index=True).rename(columns={"step": "training step"})
         return found[["panel", "task", "seed", "training step", "accuracy"]]
 
-    table = pd.concat(results.each(plan.corpora, of).values(), ignore_index=True)
+    table = pd.concat(views.each(of).values(), ignore_index=True)
     said = []
     for role in panels:
-        run = results[curves(plan, role)]
+        run = views.on(role).of(curves)
         learnt = share_learnt(run, "seed", LEARNT, last)
         when = task_steps.reached(run, "seed", LEARNT).median()
         step = f"{when:.0f}" if np.isfinite(when) else "never"
-        task = tasks(plan)[role].name
+        task = tasks(views.plan)[role].name
         said.append(f"{task}: {learnt.value:.0%} of seeds learnt, median step {step}")
     draw = partial(lines, x="training step", y="accuracy", hue="task", each="seed", panel="panel")
     return Made(table, draw, f"By step {last}: " + "; ".join(said) + ".")
 
 
-def _figure_6(results: Results, plan: Plan) -> Made:
+def _figure_6(views: Views) -> Made:
     from heedful.report.panels import lines
 
-    base = sizes(plan).bases[0]
+    base = sizes(views.plan).bases[0]
 
-    def of(corpus: str) -> pd.DataFrame:
-        run = results[headed(plan, "code", base)]
+    def of(view: View) -> pd.DataFrame:
+        run = view.on("code").of(headed, base)
         found = run.rename(columns={"step": "training step", "kind": "heads"})
         return found[["heads", "draw", "training step", "accuracy"]]
 
-    table = pd.concat(results.each(plan.corpora, of).values(), ignore_index=True)
-    searched = results[search(plan, "code", base)]
+    table = pd.concat(views.each(of).values(), ignore_index=True)
+    searched = views.on("code").of(search, base)
     shares = [
         f"{kind} {share_learnt(part, 'draw', LEARNT, np.inf).value:.0%}"
-        for kind, part in results[headed(plan, "code", base)].groupby("kind", sort=False)
+        for kind, part in views.on("code").of(headed, base).groupby("kind", sort=False)
     ]
     said = (
-        f"Models of {sizes(plan).heads} heads that learn: {', '.join(shares)}. The search tried "
-        f"{searched['tried']} heads in {searched['seconds']:.0f} s (counted apart) and kept "
+        f"Models of {sizes(views.plan).heads} heads that learn: {', '.join(shares)}. The search "
+        f"tried {searched['tried']} heads in {searched['seconds']:.0f} s (counted apart) and kept "
         f"{len(searched['good'])} good and {len(searched['bad'])} bad ones."
     )
     draw = partial(lines, x="training step", y="accuracy", hue="heads", each="draw")
     return Made(table, draw, said)
 
 
-def _figure_7(results: Results, plan: Plan) -> Made:
+def _figure_7(views: Views) -> Made:
     from heedful.report.panels import lines
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
-        for step, part in results[gamma(plan)].groupby("step"):
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        for step, part in view[gamma(view.plan)].groupby("step"):
             for place in PLACES:
                 keys = {"training step": step, "state": place}
-                found.append(row(keys, **{"log-odds": over_seeds(part[place])}))
-        return found
+                yield row(keys, **{"log-odds": over_seeds(part[place])})
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     draw = partial(lines, x="training step", y="log-odds", hue="state")
     means = table.pivot(index="training step", columns="state", values="log-odds")
-    said = f"{_orders(means, (sizes(plan).early, sizes(plan).late))} {overtaken(means)}"
+    said = f"{_orders(means, (sizes(views.plan).early, sizes(views.plan).late))} {overtaken(means)}"
     return Made(table, draw, f"{said} Log-odds are means over positive sequences and seeds.")
 
 
@@ -291,13 +290,12 @@ def overtaken(means: pd.DataFrame) -> str:
     return f"From step {ahead[0]} on the last state says more than the keyword's."
 
 
-def _table_e2(results: Results, plan: Plan) -> Made:
-    last = sizes(plan).training.steps
+def _table_e2(views: Views) -> Made:
+    last = sizes(views.plan).training.steps
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for role in ("control", "reordered"):
-            run, flat = results[curves(plan, role)], results[uniform(plan, role)]
+            run, flat = view.on(role).of(curves), view.on(role).of(uniform)
             final = run.groupby("seed")["accuracy"].last()
             measured = {
                 "learnt": share_learnt(run, "seed", LEARNT, last),
@@ -305,11 +303,10 @@ def _table_e2(results: Results, plan: Plan) -> Made:
                 "uniform: probe agrees": over_seeds(flat["agreement"]),
                 "uniform: loss": over_seeds(flat["loss"]),
             }
-            keys = {"task": tasks(plan)[role].name, "seeds": len(final)}
-            found.append(row(keys, **measured))
-        return found
+            keys = {"task": tasks(view.plan)[role].name, "seeds": len(final)}
+            yield row(keys, **measured)
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     said = [f"{one['task']}: {one['learnt']:.0%} of seeds learnt" for _, one in table.iterrows()]
     return Made(table, sentence=f"By step {last}: " + "; ".join(said) + ".")
 

@@ -20,9 +20,10 @@ from heedful.errors import InputError
 from heedful.models.translator import TranslatorConfig
 from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Made, Plan, Source
-from heedful.reproduction.tables import beside, gathered, row
+from heedful.reproduction.tables import beside, row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.statistics.draws import draws, minus
 from heedful.studies.dynamics import translation_steps
@@ -166,18 +167,18 @@ def translations(plan: Plan, corpus: str, output: str = "relu") -> Step[pd.DataF
     return translation_steps.translated(text(plan, corpus), made, "dev")
 
 
-def scores(results: Results, plan: Plan, corpus: str) -> dict[str, Estimate]:
+def scores(view: View) -> dict[str, Estimate]:
     """BLEU of the reference and of the linear translator, and linear minus reference."""
-    tables = [results[translations(plan, corpus, output)] for output in ("relu", "linear")]
+    tables = [view.of(translations, output) for output in ("relu", "linear")]
     names = list(tables[0]["name"])
     main, flat = (draws(partial(bleu_of_counts, table), names) for table in tables)
     found = {"BLEU": main, "BLEU, linear": flat, "difference": minus(flat, main)}
     return {name: one.estimate() for name, one in found.items()}
 
 
-def best_attention(results: Results, plan: Plan, corpus: str) -> dict[str, Estimate | float]:
+def best_attention(view: View) -> dict[str, Estimate | float]:
     """What the best attention of the linear translator agrees with, and its certificate."""
-    table = results[optimal(plan, corpus)]
+    table = view.of(optimal)
     item = table["item"].to_numpy()
 
     def mean(values: pd.Series[Any]) -> Estimate:
@@ -193,15 +194,15 @@ def best_attention(results: Results, plan: Plan, corpus: str) -> dict[str, Estim
     }
 
 
-def _linear_model(results: Results, plan: Plan) -> Made:
+def _linear_model(views: Views) -> Made:
     """E1."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
+    def one(view: View) -> list[dict[str, Any]]:
         cells: dict[str, Any] = {}
-        cells |= scores(results, plan, corpus) | best_attention(results, plan, corpus)
-        return [row({"corpus": corpus}, **cells)]
+        cells |= scores(view) | best_attention(view)
+        return [row({"corpus": view.corpus}, **cells)]
 
-    ours = gathered(results.each(plan.corpora, one))
+    ours = views.table(one)
     said = "; ".join(
         f"{one['corpus']}: BLEU {one['BLEU, linear']:.1f} with a linear output, {one['BLEU']:.1f} "
         f"without; the best attention lies on the probe's largest 5 % in "
@@ -210,7 +211,7 @@ def _linear_model(results: Results, plan: Plan) -> Made:
         f"{one['nats, own attention']:.2f} nats"
         for one in ours.to_dict("records")
     )
-    table = beside(ours, E1_PAPER[E1_PAPER["corpus"].isin(plan.corpora)], ["corpus"])
+    table = beside(ours, E1_PAPER[E1_PAPER["corpus"].isin(views.corpora)], ["corpus"])
     return Made(table, sentence=f"{said}.")
 
 
@@ -229,14 +230,14 @@ LINEAR = Artifact(
 )  # fmt: skip
 
 
-def as_good(results: Results, plan: Plan, corpus: str) -> Estimate:
+def as_good(view: View) -> Estimate:
     """DYN-21."""
-    return scores(results, plan, corpus)["difference"]
+    return scores(view)["difference"]
 
 
-def sits_on_the_largest(results: Results, plan: Plan, corpus: str) -> Parts:
+def sits_on_the_largest(view: View) -> Parts:
     """DYN-20 on a corpus."""
-    found = best_attention(results, plan, corpus)
+    found = best_attention(view)
     beyond, gap = found["beyond chance"], found["largest gap"]
     assert isinstance(beyond, Estimate)
     assert isinstance(gap, float)

@@ -134,7 +134,7 @@ def followed_pairs(
 
     inputs = {"model": asdict(config), "seed": seed, "saliency": with_saliency}
     inputs |= {"training": _training(training)}
-    place = _place(text, name, seed, "run")
+    place = text.beside(name, seed, "run")
     step: Step[Any] = Step(place, compute, inputs, RUN, (text,), LOG_ODDS)
     return step
 
@@ -158,7 +158,7 @@ def translated(
         table["reference"] = list(pairs.texts)
         return table.join(bleu_counts(written, pairs.texts))
 
-    name = named(*run.name.split("/")[:-1], f"{split} beam={beam}", "translations")
+    name = run.beside(f"{split} beam={beam}", "translations")
     return Step(name, compute, {"split": split, "beam": beam}, TABLE, (text, run))
 
 
@@ -183,7 +183,7 @@ def optimal(
         found = {"item": item, "agreement": agreed, "attention": own}
         return pd.DataFrame(found | {"chance": chance(seen.probe[0], lengths)} | columns)
 
-    name = named(*run.name.split("/")[:-1], "optimal")
+    name = run.beside("optimal")
     return Step(name, compute, {"sentences": sentences}, TABLE, (text, run))
 
 
@@ -257,7 +257,7 @@ def pair_predictors(
         return Predictors(splits, pd.DataFrame({"id": np.arange(types)}))
 
     inputs: dict[str, Any] = {"proxy": asdict(config), "em": EM, "seed": seed}
-    return Step(_place(text, "predictors"), compute, inputs, PREDICTORS, (text,), LOG_ODDS)
+    return Step(text.beside("predictors"), compute, inputs, PREDICTORS, (text,), LOG_ODDS)
 
 
 def pair_sizes(text: Step[EncodedPairs]) -> Step[dict[str, Any]]:
@@ -272,7 +272,7 @@ def pair_sizes(text: Step[EncodedPairs]) -> Step[dict[str, Any]]:
             found[split] = {"documents": len(part), "median": medians}
         return found
 
-    return Step(_place(text, "sizes"), compute, {}, needs=(text,))
+    return Step(text.beside("sizes"), compute, {}, needs=(text,))
 
 
 def pair_tables(text: Step[EncodedPairs]) -> Step[dict[str, Any]]:
@@ -282,7 +282,7 @@ def pair_tables(text: Step[EncodedPairs]) -> Step[dict[str, Any]]:
         corpus = results[text]
         return count_tables(*pair_sides(corpus.splits["train"], len(corpus.pieces)))
 
-    return Step(_place(text, "tables"), compute, {}, needs=(text,))
+    return Step(text.beside("tables"), compute, {}, needs=(text,))
 
 
 def _parts(corpus: EncodedPairs) -> dict[str, PairSplit]:
@@ -293,7 +293,3 @@ def _run(results: Results, run: Step[FollowedRun]) -> TranslatedRun:
     found = results[run]
     assert isinstance(found, TranslatedRun), "the step is one of `followed_pairs`"
     return found
-
-
-def _place(text: Step[EncodedPairs], *parts: object) -> str:
-    return named(*text.name.split("/")[:-1], *parts)

@@ -1,4 +1,4 @@
-"""Artefact checks of the erasure study, ERA-A1 to ERA-A6: is the published effect what it seems?"""
+"""Checks of the erasure study, ERA-A1 to ERA-A6: is the published effect what it seems?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from heedful.reproduction.ledger import (
     below,
     each_unchanged,
 )
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Claim, Plan
+from heedful.reproduction.study import Claim
+from heedful.reproduction.view import View
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.examination import Erased, coarsened
-from heedful.studies.erasure.models import MODELS, WITH_ENCODER, View, needs
+from heedful.studies.erasure.measures import estimates, mean, odds, rows_of, share_of_models
+from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.several_claims import (
     LATE,
     ORDERED,
@@ -36,11 +37,10 @@ from heedful.studies.erasure.several_claims import (
 )
 from heedful.studies.erasure.single_claims import (
     MIRRORS,
-    estimates,
     mirrors,
-    share_of_models,
     top_beats_random,
 )
+from heedful.studies.erasure.steps import needs
 
 FEWEST = 8
 """Sentences from which on steps of 1/n are no longer coarse (ours)."""
@@ -53,16 +53,15 @@ def prefixed(prefix: str, parts: Parts) -> Parts:
     return Parts({f"{prefix}, {name}": one for name, one in parts.items()})
 
 
-def both_rules(results: Results, plan: Plan, corpus: str) -> Parts:
+def both_rules(view: View) -> Parts:
     """ERA-A1: ERA-5 to ERA-7 with the correct random item, and with the published one."""
 
     def under(legacy: bool) -> Parts:
-        view = View(results, plan, corpus)
-        found = prefixed("ERA-5", top_beats_random(results, plan, corpus, legacy))
+        found = prefixed("ERA-5", top_beats_random(view, legacy))
         # ERA-6 speaks of the top item alone: the same under both rules, by construction.
-        stays = view.mean("HANrnn", lambda one: 1 - one.top_flips("attention")).estimate()
+        stays = mean(view, "HANrnn", lambda one: 1 - one.top_flips("attention")).estimate()
         found["ERA-6"] = stays
-        return Parts(found | prefixed("ERA-7", mirrors(results, plan, corpus, legacy)))
+        return Parts(found | prefixed("ERA-7", mirrors(view.alone, legacy)))
 
     return each_unchanged(under(False), under(True))
 
@@ -74,9 +73,8 @@ RULES: Mapping[str, Side] = (
 )
 
 
-def never_flipping(results: Results, plan: Plan, corpus: str) -> Parts:
+def never_flipping(view: View) -> Parts:
     """ERA-A2: medians of ERA-8, per ranking; where all rankings flip; with never set to 1."""
-    view = View(results, plan, corpus)
 
     def differences(fraction: Fraction) -> Parts:
         found: dict[str, Draws] = {}
@@ -108,9 +106,8 @@ def before_the_end(one: Erased) -> np.ndarray:
     return np.asarray((one.at_end("gradient") != 1) & (one.at_end("attention") != 1))
 
 
-def bias_speaking(results: Results, plan: Plan, corpus: str) -> Parts:
+def bias_speaking(view: View) -> Parts:
     """ERA-A3: ERA-8, ERA-10 and ERA-12 with and without flips at k = n."""
-    view = View(results, plan, corpus)
 
     def found(is_cut: bool) -> Parts:
         fraction = without_the_end if is_cut else Erased.fraction
@@ -118,7 +115,8 @@ def bias_speaking(results: Results, plan: Plan, corpus: str) -> Parts:
         for model in WITH_ENCODER:
             parts |= {f"ERA-8, {n}": d for n, d in gaps(view, model, fraction).items()}
             # Both must flip earlier: the winner always does, so it would leave nothing out.
-            parts[f"ERA-10, {model}"] = view.odds(
+            parts[f"ERA-10, {model}"] = odds(
+                view,
                 model,
                 lambda one: wins(one, 1, before_the_end(one) if is_cut else True),
                 lambda one: wins(one, -1, before_the_end(one) if is_cut else True),
@@ -135,16 +133,15 @@ END: Mapping[str, Side] = (
 )
 
 
-def matched_lengths(results: Results, plan: Plan, corpus: str) -> Measured:
+def matched_lengths(view: View) -> Measured:
     """ERA-A4: ERA-12 and ERA-13 with as coarse steps in FLANs as in HANs, and many sentences.
 
     A FLAN's fraction is rounded up to the steps that the same document's sentences allow; only
     documents of at least 8 sentences count in both.
     """
-    view = View(results, plan, corpus)
     sentences = {
         name: count
-        for one in view.rows("HANrnn")[:1]
+        for one in rows_of(view, "HANrnn")[:1]
         for name, count in zip(one.names, one.units.tolist(), strict=True)
     }
     enough = sum(count >= FEWEST for count in sentences.values())
@@ -165,23 +162,21 @@ def matched_lengths(results: Results, plan: Plan, corpus: str) -> Measured:
     return each_unchanged(found(False), found(True))
 
 
-def centred_gain(results: Results, plan: Plan, corpus: str) -> Parts:
+def centred_gain(view: View) -> Parts:
     """ERA-A5: paired difference of k*/n, centred product minus product."""
-    view = View(results, plan, corpus)
     return estimates(
         {
-            model: view.mean(model, lambda one: one.fraction("centred") - one.fraction("product"))
+            model: mean(view, model, lambda one: one.fraction("centred") - one.fraction("product"))
             for model in MODELS
         }
     )
 
 
-def both_denominators(results: Results, plan: Plan, corpus: str) -> Parts:
+def both_denominators(view: View) -> Parts:
     """ERA-A6: ERA-9 over all test instances, and over those of several items that flip."""
-    view = View(results, plan, corpus)
 
     def of_all(model: str) -> Draws:
-        return view.mean(model, lambda one: one.earlier("gradient", "attention") == 1)
+        return mean(view, model, lambda one: one.earlier("gradient", "attention") == 1)
 
     def most(shares: list[Draws]) -> Parts:
         return Parts({"models": share_of_models(shares, lambda d: d > 0.5)})

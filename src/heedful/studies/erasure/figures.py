@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from heedful.audits.erasure import five_numbers
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Made, Plan
+from heedful.reproduction.study import Made
+from heedful.reproduction.view import View, Views
 from heedful.studies.erasure.examination import RANKINGS, Erased
-from heedful.studies.erasure.models import View
+from heedful.studies.erasure.measures import rows_of
 from heedful.studies.erasure.panels import box_grid, contingency_grid, histogram_grid, scatter_grid
-from heedful.studies.erasure.tables import contingency_row, tabled
+from heedful.studies.erasure.tables import contingency_row
 
 SHOWN = {
     "random": "Random",
@@ -30,19 +30,19 @@ MOST_OUTLIERS = 60
 """Different outliers drawn beside a box."""
 
 
-def scatters(*models: str, per_bin: int) -> Callable[[Results, Plan], Made]:
+def scatters(*models: str, per_bin: int) -> Callable[[Views], Made]:
     """ΔJS against Δα, thinned: at most so many points for each 0.005 of Δα."""
 
-    def make(results: Results, plan: Plan) -> Made:
+    def make(views: Views) -> Made:
         def rows(view: View) -> Iterable[dict[str, Any]]:
             for model in models:
-                one = view.rows(model)[0]
+                one = rows_of(view, model)[0]
                 chosen = np.flatnonzero(one.thinned(per_bin))
                 weight, change = one.delta_attention()[chosen], one.delta_js()[chosen]
                 for x, y in zip(weight.round(4).tolist(), change.round(5).tolist(), strict=True):
                     yield {"corpus": view.corpus, "model": model, "Δα": x, "ΔJS": y}
 
-        table = tabled(results, plan, rows)
+        table = views.table(rows)
         wide, high = table["Δα"] > 0.4, table["ΔJS"] < 0.05
         share = float((wide & high).sum() / max(wide.sum(), 1))
         draw = partial(
@@ -61,13 +61,13 @@ def scatters(*models: str, per_bin: int) -> Callable[[Results, Plan], Made]:
     return make
 
 
-def histograms(*models: str) -> Callable[[Results, Plan], Made]:
+def histograms(*models: str) -> Callable[[Views], Made]:
     """How Δα is distributed where ΔJS is negative: counts on fixed edges."""
 
-    def make(results: Results, plan: Plan) -> Made:
+    def make(views: Views) -> Made:
         def rows(view: View) -> Iterable[dict[str, Any]]:
             for model in models:
-                one = view.rows(model)[0]
+                one = rows_of(view, model)[0]
                 weight = one.delta_attention()[one.delta_js() < 0]
                 counts, _ = np.histogram(weight, EDGES)
                 edges = zip(EDGES[:-1].tolist(), EDGES[1:].tolist(), counts.tolist(), strict=True)
@@ -75,7 +75,7 @@ def histograms(*models: str) -> Callable[[Results, Plan], Made]:
                     keys = {"corpus": view.corpus, "model": model}
                     yield keys | {"left": left, "right": right, "count": count}
 
-        table = tabled(results, plan, rows)
+        table = views.table(rows)
         near = table.loc[table["right"] <= 0.2, "count"].sum() / max(table["count"].sum(), 1)
         draw = partial(histogram_grid, xlabel="Δα where ΔJS < 0", ylabel="instances")
         total = table.groupby(["corpus", "model"], sort=False)["count"].sum().reset_index()
@@ -85,7 +85,7 @@ def histograms(*models: str) -> Callable[[Results, Plan], Made]:
     return make
 
 
-def box_plots(*models: str, of: str = "fraction") -> Callable[[Results, Plan], Made]:
+def box_plots(*models: str, of: str = "fraction") -> Callable[[Views], Made]:
     """Fraction of items (or original attention mass) removed at the first flip, by ranking.
 
     Each box leaves out only what never flips under its own ranking (§3.7).
@@ -94,10 +94,10 @@ def box_plots(*models: str, of: str = "fraction") -> Callable[[Results, Plan], M
     def values(one: Erased, ranking: str) -> np.ndarray:
         return one.fraction(ranking) if of == "fraction" else one.mass(ranking)
 
-    def make(results: Results, plan: Plan) -> Made:
+    def make(views: Views) -> Made:
         def rows(view: View) -> Iterable[dict[str, Any]]:
             for model in models:
-                seeds = view.rows(model)
+                seeds = rows_of(view, model)
                 for ranking in RANKINGS:
                     found = np.concatenate([values(one, ranking) for one in seeds])
                     never = int(sum(np.nansum(one.never(ranking)) for one in seeds))
@@ -105,7 +105,7 @@ def box_plots(*models: str, of: str = "fraction") -> Callable[[Results, Plan], M
                     box = five_numbers(found)
                     yield keys | box | {"never flips": never, "outliers": _outliers(found, box)}
 
-        table = tabled(results, plan, rows)
+        table = views.table(rows)
         label = "items removed" if of == "fraction" else "attention mass removed"
         means = table.groupby("ranking", sort=False)["median"].mean()
         told = ", ".join(f"{name} {value:.2f}" for name, value in means.items())
@@ -131,10 +131,10 @@ def _outliers(values: np.ndarray, box: dict[str, Any]) -> str:
     return " ".join(f"{value:g}" for value in distinct)
 
 
-def contingencies(*models: str, ranking: str) -> Callable[[Results, Plan], Made]:
+def contingencies(*models: str, ranking: str) -> Callable[[Views], Made]:
     """Who flips the decision: the top of a ranking or a random other item, for every model."""
 
-    def make(results: Results, plan: Plan) -> Made:
+    def make(views: Views) -> Made:
         def rows(view: View) -> Iterable[dict[str, Any]]:
             for model in models:
                 found = contingency_row(view, model, ranking, "any other item", False)
@@ -142,7 +142,7 @@ def contingencies(*models: str, ranking: str) -> Callable[[Results, Plan], Made]
                 cells = ("both", "only top", "only random", "neither")
                 yield found | {f"{name}, published rule": legacy[name] for name in cells}
 
-        table = tabled(results, plan, rows)
+        table = views.table(rows)
         more = int((table["only top"] > table["only random"]).sum())
         said = f"The top item alone flips more often than the other in {more} of {len(table)}."
         draw = partial(contingency_grid, top=f"the {ranking} ranking")

@@ -17,22 +17,22 @@ from heedful.reproduction.ledger import (
     below,
 )
 from heedful.reproduction.measures import exact
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Claim, Plan
+from heedful.reproduction.study import Claim
+from heedful.reproduction.view import View, Views, alone
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.examination import RANKINGS, Erased
-from heedful.studies.erasure.models import (
-    FAMILIES,
-    MODELS,
-    WITH_ENCODER,
-    WITHOUT,
-    View,
-    needs,
-    views,
+from heedful.studies.erasure.measures import (
+    estimates,
+    mean,
+    measured,
+    median,
+    odds,
+    share_of_models,
 )
+from heedful.studies.erasure.models import FAMILIES, MODELS, WITH_ENCODER, WITHOUT
 from heedful.studies.erasure.printed import PUBLISHED, by_corpus
-from heedful.studies.erasure.single_claims import estimates, measured, share_of_models
+from heedful.studies.erasure.steps import needs
 
 PAIRS = (("attention", "random"), ("gradient", "attention"), ("product", "attention"))
 """Of ERA-8: the first is claimed to flip earlier."""
@@ -45,32 +45,23 @@ def gaps(view: View, model: str, fraction: Fraction = Erased.fraction) -> dict[s
     def gap(one: Erased, first: str, second: str) -> np.ndarray:
         return fraction(one, first) - fraction(one, second)
 
-    return {f"{model}: {a} - {b}": view.mean(model, gap, a, b) for a, b in PAIRS}
+    return {f"{model}: {a} - {b}": mean(view, model, gap, a, b) for a, b in PAIRS}
 
 
-def earlier_than_attention(results: Results, plan: Plan, corpus: str) -> Parts:
+def earlier_than_attention(view: View) -> Parts:
     """ERA-8: paired differences of k*/n in encoder models."""
-    view = View(results, plan, corpus)
     found = {name: one for model in WITH_ENCODER for name, one in gaps(view, model).items()}
     return estimates(found)
 
 
-def listed(corpora: Sequence[str] | str) -> list[str]:
-    """One corpus, or several."""
-    return [corpora] if isinstance(corpora, str) else list(corpora)
-
-
 def of_models(
-    results: Results,
-    plan: Plan,
-    corpora: Sequence[str] | str,
+    views: Views,
     models: Sequence[str],
     statistic: Callable[[View, str], Draws],
     holds: Callable[[np.ndarray], np.ndarray],
 ) -> Estimate | NotMeasurable:
     """The share of models on these corpora whose statistic satisfies something."""
-    at_hand = views(results, plan, listed(corpora))
-    return share_of_models((statistic(view, m) for view in at_hand for m in models), holds)
+    return share_of_models((statistic(view, m) for view in views for m in models), holds)
 
 
 def gradient_share(view: View, model: str) -> Draws:
@@ -80,12 +71,12 @@ def gradient_share(view: View, model: str) -> Draws:
         sign = one.earlier("gradient", "attention")
         return np.where(np.isnan(sign), np.nan, sign == 1)
 
-    return view.mean(model, is_earlier)
+    return mean(view, model, is_earlier)
 
 
-def gradient_mostly(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Measured:
+def gradient_mostly(views: Views) -> Measured:
     """ERA-9: share of encoder models in which the gradient is earlier for most instances."""
-    return of_models(results, plan, corpora, WITH_ENCODER, gradient_share, lambda d: d > 0.5)
+    return of_models(views, WITH_ENCODER, gradient_share, lambda d: d > 0.5)
 
 
 def wins(one: Erased, value: int, kept: np.ndarray | bool = True) -> np.ndarray:
@@ -100,39 +91,38 @@ def fewest(one: Erased) -> np.ndarray:
 
 def ratio(view: View, model: str) -> Draws:
     """(gradient earlier) / (attention earlier)."""
-    return view.odds(model, lambda one: wins(one, 1), lambda one: wins(one, -1))
+    return odds(view, model, lambda one: wins(one, 1), lambda one: wins(one, -1))
 
 
-def ratios(results: Results, plan: Plan, corpus: str) -> Parts:
+def ratios(view: View) -> Parts:
     """ERA-10: the ratio of each encoder model; all of them must reach it, so the least does."""
-    view = View(results, plan, corpus)
     return estimates({model: ratio(view, model) for model in WITH_ENCODER})
 
 
 def product_gap(view: View, model: str) -> Draws:
     """Paired difference of k*/n, product minus gradient."""
-    return view.mean(model, lambda one: one.fraction("product") - one.fraction("gradient"))
+    return mean(view, model, lambda one: one.fraction("product") - one.fraction("gradient"))
 
 
-def product_mostly(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Measured:
+def product_mostly(views: Views) -> Measured:
     """ERA-11: share of models in which product needs no more items than gradient."""
-    return of_models(results, plan, corpora, MODELS, product_gap, lambda d: d <= 0)
+    return of_models(views, MODELS, product_gap, lambda d: d <= 0)
 
 
 def medians(view: View, model: str, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
     """Median k*/n by ranking."""
-    return {ranking: view.median(model, fraction, ranking) for ranking in RANKINGS}
+    return {ranking: median(view, model, fraction, ranking) for ranking in RANKINGS}
 
 
 def late(view: View, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
     """Medians that ERA-12 speaks of."""
-    found = {"HANrnn: attention": view.median("HANrnn", fraction, "attention")}
+    found = {"HANrnn: attention": median(view, "HANrnn", fraction, "attention")}
     return found | {f"FLANrnn: {r}": m for r, m in medians(view, "FLANrnn", fraction).items()}
 
 
-def late_flips(results: Results, plan: Plan, corpus: str) -> Parts:
+def late_flips(view: View) -> Parts:
     """ERA-12: median k*/n of the recurrent models."""
-    return estimates(late(View(results, plan, corpus)))
+    return estimates(late(view))
 
 
 LATE = {"HANrnn: attention": at_least(0.75), "FLANrnn: attention": at_least(0.75)} | {
@@ -164,9 +154,9 @@ ORDERED = (
 """Names of what `ordered` gives."""
 
 
-def wider_is_later(results: Results, plan: Plan, corpus: str) -> Parts:
+def wider_is_later(view: View) -> Parts:
     """ERA-13: median k*/n ordered by how far the encoder sees."""
-    return estimates(ordered(View(results, plan, corpus)))
+    return estimates(ordered(view))
 
 
 def lower_end(several: Sequence[Draws]) -> Estimate:
@@ -175,12 +165,11 @@ def lower_end(several: Sequence[Draws]) -> Estimate:
     return exact(float(np.max([one.low for one in found])), min(one.n for one in found))
 
 
-def on_par_without_encoder(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Parts:
+def on_par_without_encoder(views: Views) -> Parts:
     """ERA-14: the ratio's lower end in noenc models; where product has the lowest median."""
-    at_hand = views(results, plan, listed(corpora))
     found: dict[str, Estimate | NotMeasurable] = {}
     for model in WITHOUT:
-        end = lower_end([ratio(view, model) for view in at_hand])
+        end = lower_end([ratio(view, model) for view in views])
         found[f"{model}: ratio, lower end"] = measured(end)
 
     def lead(view: View, model: str) -> Draws:
@@ -188,14 +177,13 @@ def on_par_without_encoder(results: Results, plan: Plan, corpora: Sequence[str] 
         rest = draws.smallest(m for ranking, m in middle.items() if ranking != "product")
         return draws.minus(middle["product"], rest)
 
-    best = of_models(results, plan, corpora, WITHOUT, lead, lambda d: d <= 0)
+    best = of_models(views, WITHOUT, lead, lambda d: d <= 0)
     return Parts(found | {"models with product lowest": best})
 
 
-def random_is_early(results: Results, plan: Plan, corpus: str) -> Parts:
+def random_is_early(view: View) -> Parts:
     """ERA-15: median k*/n in random order, noenc against the others."""
-    view = View(results, plan, corpus)
-    middle = {model: view.median(model, Erased.fraction, "random") for model in MODELS}
+    middle = {model: median(view, model, Erased.fraction, "random") for model in MODELS}
     return estimates(
         {
             f"{family}: noenc - {e}": draws.minus(middle[f"{family}noenc"], middle[family + e])
@@ -204,11 +192,11 @@ def random_is_early(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def large_mass(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Parts:
+def large_mass(views: Views) -> Parts:
     """ERA-16: median attention mass removed, and how much less by gradient and product."""
 
     def mass(view: View, model: str, ranking: str) -> Draws:
-        return view.median(model, Erased.mass, ranking)
+        return median(view, model, Erased.mass, ranking)
 
     def less(ranking: str) -> Callable[[View, str], Draws]:
         return lambda view, m: draws.minus(mass(view, m, "attention"), mass(view, m, ranking))
@@ -216,7 +204,7 @@ def large_mass(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Pa
     def share(
         statistic: Callable[[View, str], Draws], holds: Callable[[np.ndarray], np.ndarray]
     ) -> Estimate | NotMeasurable:
-        return of_models(results, plan, corpora, MODELS, statistic, holds)
+        return of_models(views, MODELS, statistic, holds)
 
     return Parts(
         {
@@ -229,20 +217,25 @@ def large_mass(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Pa
     )
 
 
-def where_the_gain_lies(results: Results, plan: Plan, corpus: str) -> Parts:
+def where_the_gain_lies(view: View) -> Parts:
     """ERA-19: the ratio where both rankings need several items, and where one needs one."""
-    view = View(results, plan, corpus)
 
     def several(one: Erased) -> np.ndarray:
         return np.asarray(fewest(one) >= 2)
 
     found = {}
     for model in WITH_ENCODER:
-        many = view.odds(
-            model, lambda one: wins(one, 1, several(one)), lambda one: wins(one, -1, several(one))
+        many = odds(
+            view,
+            model,
+            lambda one: wins(one, 1, several(one)),
+            lambda one: wins(one, -1, several(one)),
         )
-        single = view.odds(
-            model, lambda one: wins(one, 1, ~several(one)), lambda one: wins(one, -1, ~several(one))
+        single = odds(
+            view,
+            model,
+            lambda one: wins(one, 1, ~several(one)),
+            lambda one: wins(one, -1, ~several(one)),
         )
         found[f"{model}: several"] = many
         found[f"{model}: several - one"] = draws.minus(many, single)
@@ -272,7 +265,7 @@ CLAIMS = (
         "attention for most instances; ≥ 10/16 (the count itself needs the original corpora)",
         "10 of 16",
         at_least(10 / 16),
-        gradient_mostly,
+        alone(gradient_mostly),
         ENCODED,
         measure_all=gradient_mostly,
     ),
@@ -295,7 +288,7 @@ CLAIMS = (
         "share of models whose paired difference of k*/n, product - gradient, is ≤ 0; > 0.5",
         "picture",
         above(0.5),
-        product_mostly,
+        alone(product_mostly),
         ALL,
         measure_all=product_mostly,
     ),
@@ -334,7 +327,7 @@ CLAIMS = (
         "picture",
         {f"{model}: ratio, lower end": at_most(1) for model in WITHOUT}
         | {"models with product lowest": above(0.5)},
-        on_par_without_encoder,
+        alone(on_par_without_encoder),
         needs(*WITHOUT),
         measure_all=on_par_without_encoder,
     ),
@@ -360,7 +353,7 @@ CLAIMS = (
         "0.25 above those of gradient and of product; each > 0.5",
         "about 0.25 or more for most models",
         above(0.5),
-        large_mass,
+        alone(large_mass),
         ALL,
         measure_all=large_mass,
     ),

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from heedful.reproduction.ledger import Measured, NotMeasurable, Parts, above, at_least, below
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Claim, Plan
+from heedful.reproduction.study import Claim
+from heedful.reproduction.view import View, Views, alone
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
 from heedful.statistics.shares import discordance
+from heedful.studies.erasure.corpora import RATING, TOPIC
 from heedful.studies.erasure.examination import Erased
-from heedful.studies.erasure.models import ENCODERS, MODELS, RATING, TOPIC, View, needs, views
+from heedful.studies.erasure.measures import (
+    drawn,
+    estimates,
+    mean,
+    measured,
+    median,
+    quantile,
+    rows_of,
+    share_of_models,
+)
+from heedful.studies.erasure.models import ENCODERS, MODELS
 from heedful.studies.erasure.printed import by_corpus
-from heedful.studies.erasure.steps import drawn
+from heedful.studies.erasure.steps import needs
 
 NEAR = (0.35, 0.45)
 """Δα “near 0.4” (ERA-3)."""
@@ -26,42 +34,14 @@ BINS = np.round(np.linspace(0, 1, 11), 1)
 HANS = tuple(model for model in MODELS if model.startswith("HAN"))
 
 
-def measured(found: Estimate) -> Estimate | NotMeasurable:
-    """The estimate; what has no value was not measured, which is more than undecided."""
-    if math.isnan(found.value):
-        return NotMeasurable("undefined" if found.n else "no document has what it speaks of")
-    return found
-
-
-def estimates(found: dict[str, Draws]) -> Parts:
-    """Each statistic with its interval, as parts that must all hold."""
-    return Parts({name: measured(one.estimate()) for name, one in found.items()})
-
-
-def share_of_models(
-    several: Iterable[Draws], holds: Callable[[np.ndarray], np.ndarray]
-) -> Estimate | NotMeasurable:
-    """The share of models that satisfy something, with its interval over documents.
-
-    Few models are no small sample: they are all there are, and every replicate resamples the
-    documents of each. So it is the number of documents that says whether an interval without width
-    may be believed; n counts models.
-    """
-    found = [one for one in several if not math.isnan(one.value)]
-    share = draws.holding(found, holds)
-    documents = min((one.n for one in found), default=0)
-    return measured(replace(share._replace(n=documents).estimate(), n=share.n))
-
-
-def mostly_positive(results: Results, plan: Plan, corpus: str) -> Parts:
+def mostly_positive(view: View) -> Parts:
     """ERA-1: share of instances with ΔJS > 0, of each model."""
-    view = View(results, plan, corpus)
 
     def is_positive(one: Erased) -> np.ndarray:
         change = one.delta_js()
         return np.where(np.isnan(change), np.nan, change > 0)
 
-    return estimates({model: view.mean(model, is_positive) for model in MODELS})
+    return estimates({model: mean(view, model, is_positive) for model in MODELS})
 
 
 def negative_weight(one: Erased) -> np.ndarray:
@@ -69,27 +49,25 @@ def negative_weight(one: Erased) -> np.ndarray:
     return np.where(one.delta_js() < 0, one.delta_attention(), np.nan)
 
 
-def small_where_negative(results: Results, plan: Plan, corpus: str) -> Measured:
+def small_where_negative(view: View) -> Measured:
     """ERA-2: size of negative ΔJS, and their Δα against that of the other instances."""
-    view = View(results, plan, corpus)
     found: dict[str, Draws] = {}
     for model in MODELS:
-        size = view.quantile(
-            model, 0.95, lambda one: np.where(one.delta_js() < 0, -one.delta_js(), np.nan)
+        size = quantile(
+            view, model, 0.95, lambda one: np.where(one.delta_js() < 0, -one.delta_js(), np.nan)
         )
         if not size.n:  # nothing negative: nothing to contradict the claim
             continue
-        others = view.median(
-            model, lambda one: np.where(one.delta_js() >= 0, one.delta_attention(), np.nan)
+        others = median(
+            view, model, lambda one: np.where(one.delta_js() >= 0, one.delta_attention(), np.nan)
         )
         found[f"{model}: size"] = size
-        found[f"{model}: Δα"] = draws.minus(view.median(model, negative_weight), others)
+        found[f"{model}: Δα"] = draws.minus(median(view, model, negative_weight), others)
     return estimates(found) if found else NotMeasurable("no ΔJS is negative in any model")
 
 
-def late_upswing(results: Results, plan: Plan, corpus: str) -> Parts:
+def late_upswing(view: View) -> Parts:
     """ERA-3: effects near Δα = 0.4, and their upswing beyond 0.8, in HANrnn."""
-    view = View(results, plan, corpus)
 
     def near(one: Erased) -> np.ndarray:
         weight = one.delta_attention()
@@ -102,26 +80,26 @@ def late_upswing(results: Results, plan: Plan, corpus: str) -> Parts:
     def far(one: Erased) -> np.ndarray:
         return np.where(one.delta_attention() > 0.8, one.delta_js(), np.nan)
 
-    ratio = draws.over(view.mean("HANrnn", far), view.mean("HANrnn", near))
-    return estimates({"close to zero": view.mean("HANrnn", is_small), "upswing": ratio})
+    ratio = draws.over(mean(view, "HANrnn", far), mean(view, "HANrnn", near))
+    return estimates({"close to zero": mean(view, "HANrnn", is_small), "upswing": ratio})
 
 
-def upswing_order(results: Results, plan: Plan, corpus: str) -> Parts:
+def upswing_order(view: View) -> Parts:
     """ERA-4: where the mean ΔJS first passes 0.1, noenc ≤ conv ≤ rnn.
 
     A model that never passes it starts after all bins; but two such models have no order, nor has
     one whose Δα never grows as large as where the other starts.
     """
-    view = View(results, plan, corpus)
     start = {
         model: drawn(
-            view.rows(model),
+            view,
+            model,
             lambda one: draws.onset(one.delta_attention(), one.delta_js(), 0.1, BINS, one.names),
         )
         for model in MODELS
     }
     reach = {
-        model: max(np.nanmax(one.delta_attention(), initial=0.0) for one in view.rows(model))
+        model: max(np.nanmax(one.delta_attention(), initial=0.0) for one in rows_of(view, model))
         for model in MODELS
     }
     found: dict[str, Estimate | NotMeasurable] = {}
@@ -141,27 +119,26 @@ def upswing_order(results: Results, plan: Plan, corpus: str) -> Parts:
     return Parts(found)
 
 
-def top_beats_random(results: Results, plan: Plan, corpus: str, legacy: bool = False) -> Parts:
+def top_beats_random(view: View, legacy: bool = False) -> Parts:
     """ERA-5: P(only top) - P(only random) of each model, by the exact paired test."""
-    view = View(results, plan, corpus)
     found: dict[str, Estimate | NotMeasurable] = {}
     for model in MODELS:
-        seeds = view.rows(model)
+        seeds = rows_of(view, model)
         if len(seeds) == 1:
             table = seeds[0].contingency("attention", legacy)
             found[model] = discordance(table.only_top, table.only_random, table.n)
         else:
-            found[model] = view.mean(
+            found[model] = mean(
+                view,
                 model,
                 lambda one: one.top_flips("attention") - one.other_flips("attention", legacy),
             ).estimate()
     return Parts(found)
 
 
-def top_rarely_flips(results: Results, plan: Plan, corpus: str) -> Estimate:
+def top_rarely_flips(view: View) -> Estimate:
     """ERA-6: share of instances where erasing the top item does not flip HANrnn."""
-    view = View(results, plan, corpus)
-    return view.mean("HANrnn", lambda one: 1 - one.top_flips("attention")).estimate()
+    return mean(view, "HANrnn", lambda one: 1 - one.top_flips("attention")).estimate()
 
 
 def wrong_way(view: View, model: str, legacy: bool = False) -> Draws:
@@ -171,7 +148,7 @@ def wrong_way(view: View, model: str, legacy: bool = False) -> Draws:
         top, other = one.top_flips("attention"), one.other_flips("attention", legacy)
         return np.where(top == other, np.nan, other)
 
-    return view.mean(model, is_wrong)
+    return mean(view, model, is_wrong)
 
 
 def negative_share(view: View, model: str, legacy: bool = False) -> Draws:
@@ -181,62 +158,56 @@ def negative_share(view: View, model: str, legacy: bool = False) -> Draws:
         change = one.delta_js(legacy)
         return np.where(np.isnan(change), np.nan, change < 0)
 
-    return view.mean(model, is_negative)
+    return mean(view, model, is_negative)
 
 
-def mirrors(
-    results: Results, plan: Plan, corpora: Sequence[str] | str, legacy: bool = False
-) -> Parts:
+def mirrors(views: Views, legacy: bool = False) -> Parts:
     """ERA-7: wrong-way flips against negative ΔJS over models, and FLANs against HANs."""
-    names = [corpora] if isinstance(corpora, str) else list(corpora)
-    at_hand = views(results, plan, names)
-    wrong = {(v.corpus, m): wrong_way(v, m, legacy) for v in at_hand for m in MODELS}
-    negative = {(v.corpus, m): negative_share(v, m, legacy) for v in at_hand for m in MODELS}
+    wrong = {(v.corpus, m): wrong_way(v, m, legacy) for v in views for m in MODELS}
+    negative = {(v.corpus, m): negative_share(v, m, legacy) for v in views for m in MODELS}
     found = {"Spearman over models": draws.spearman(list(wrong.values()), list(negative.values()))}
     for encoder in ENCODERS:
         found[f"FLAN - HAN, {encoder}"] = draws.largest(
-            draws.minus(wrong[c, f"FLAN{encoder}"], wrong[c, f"HAN{encoder}"]) for c in names
+            draws.minus(wrong[c, f"FLAN{encoder}"], wrong[c, f"HAN{encoder}"])
+            for c in views.corpora
         )
     return estimates(found)
 
 
-def fat_tails(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Measured:
+def fat_tails(views: Views) -> Measured:
     """ERA-17: 90th percentile of Δα among negatives, topic minus rating corpora, in HANs."""
-    topic = [view for view in views(results, plan, corpora) if view.corpus in TOPIC]
-    rating = [view for view in views(results, plan, corpora) if view.corpus not in TOPIC]
+    topic = [view for view in views if view.corpus in TOPIC]
+    rating = [view for view in views if view.corpus not in TOPIC]
     if not topic or not rating:
         return NotMeasurable("needs a topic corpus and a rating corpus side by side")
 
     def tail(found: list[View], model: str) -> Draws:
-        return draws.middle(view.quantile(model, 0.9, negative_weight) for view in found)
+        return draws.middle(quantile(view, model, 0.9, negative_weight) for view in found)
 
     return estimates({m: draws.minus(tail(topic, m), tail(rating, m)) for m in HANS})
 
 
-def first_by_product(results: Results, plan: Plan, corpora: Sequence[str] | str) -> Parts:
+def first_by_product(views: Views) -> Parts:
     """ERA-18: how often the top item flips, product and gradient against attention."""
-    names = [corpora] if isinstance(corpora, str) else list(corpora)
 
     def against(view: View, model: str, ranking: str) -> Draws:
-        return view.mean(model, lambda one: one.top_flips(ranking) - one.top_flips("attention"))
+        return mean(view, model, lambda one: one.top_flips(ranking) - one.top_flips("attention"))
 
-    at_hand = views(results, plan, names)
     found = estimates(
         {
             f"product - attention, {model}": draws.smallest(
-                against(view, model, "product") for view in at_hand
+                against(view, model, "product") for view in views
             )
             for model in MODELS
         }
     )
-    gradient = [against(view, model, "gradient") for view in at_hand for model in MODELS]
+    gradient = [against(view, model, "gradient") for view in views for model in MODELS]
     found["models with gradient below attention"] = share_of_models(gradient, lambda d: d < 0)
     return found
 
 
-def single_flips_without_encoder(results: Results, plan: Plan, corpus: str) -> Parts:
+def single_flips_without_encoder(view: View) -> Parts:
     """ERA-20: share of instances that either single erasure flips, noenc against the others."""
-    view = View(results, plan, corpus)
 
     def either(one: Erased) -> np.ndarray:
         flips = one.top_flips("attention"), one.other_flips("attention")
@@ -244,7 +215,7 @@ def single_flips_without_encoder(results: Results, plan: Plan, corpus: str) -> P
 
     found = {}
     for family, encoder in product(("HAN", "FLAN"), ("rnn", "conv")):
-        without, with_one = (view.mean(family + e, either) for e in ("noenc", encoder))
+        without, with_one = (mean(view, family + e, either) for e in ("noenc", encoder))
         found[f"{family}: noenc - {encoder}"] = draws.minus(without, with_one)
     return estimates(found)
 
@@ -336,7 +307,7 @@ CLAIMS = (
         "models > 0; FLAN minus HAN of the same encoder < 0 (over all corpora: the largest)",
         by_corpus({"Yahoo": "13 %", "IMDB": "10 %", "Amazon": "26 %", "Yelp": "18 %"}),
         MIRRORS,
-        mirrors,
+        alone(mirrors),
         ALL,
         measure_all=mirrors,
     ),
@@ -362,7 +333,7 @@ CLAIMS = (
         "24 of 24; lower in 14 of 24",
         {f"product - attention, {m}": above(0) for m in MODELS}
         | {"models with gradient below attention": above(0.5)},
-        first_by_product,
+        alone(first_by_product),
         ALL,
         measure_all=first_by_product,
     ),

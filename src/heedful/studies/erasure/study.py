@@ -31,18 +31,11 @@ from heedful.reproduction.reproduce import STEPS
 from heedful.reproduction.results import Results, Step
 from heedful.reproduction.study import Artifact, Plan, Study
 from heedful.studies.erasure import accuracy_claims, checks, several_claims, single_claims
+from heedful.studies.erasure.corpora import PASSES, SOURCES, counts, text
 from heedful.studies.erasure.figures import box_plots, contingencies, histograms, scatters
-from heedful.studies.erasure.models import (
-    MODELS,
-    PASSES,
-    SOURCES,
-    WITHOUT,
-    counts,
-    erased,
-    needs,
-    text,
-)
+from heedful.studies.erasure.models import MODELS, WITHOUT
 from heedful.studies.erasure.printed import REFERENCE
+from heedful.studies.erasure.steps import erased, needs
 from heedful.studies.erasure.tables import (
     accuracies,
     all_rankings,

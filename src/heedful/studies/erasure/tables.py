@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from heedful.reproduction.results import Results
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, proportion
+from heedful.studies.erasure.corpora import counts
 from heedful.studies.erasure.examination import OURS, RANDOM_ORDERS, RANKINGS, Erased
-from heedful.studies.erasure.models import MODELS, WITH_ENCODER, View, counts
+from heedful.studies.erasure.measures import mean, odds, rows_of
+from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.printed import (
     LEAST_RATIO,
     MORE_THAN_HALF,
@@ -27,14 +29,6 @@ CELLS = {"both": "both", "only top": "only_top", "only random": "only_random", "
 BINS = ((2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 256), (257, 10**9))
 """Numbers of units, first and last, at which fractions are compared (ours)."""
 
-Rows = Callable[[View], Iterable[dict[str, Any]]]
-
-
-def tabled(results: Results, plan: Plan, rows: Rows) -> pd.DataFrame:
-    """One table from what `rows` gives for each corpus at hand."""
-    found = results.each(plan.corpora, lambda corpus: list(rows(View(results, plan, corpus))))
-    return gathered(found)
-
 
 def beside_published(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     """Our rows, and the paper's of the corpus each one stands for; theirs alone at the end."""
@@ -47,11 +41,11 @@ def beside_published(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     return found[front + [name for name in found if name not in front]].reset_index(drop=True)
 
 
-def corpus_sizes(results: Results, plan: Plan) -> Made:
+def corpus_sizes(views: Views) -> Made:
     """T1: words and sentences per document, sizes, classes."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
-        found = results[counts(plan, view.corpus)]
+        found = view.of(counts)
         notes = "; ".join(f"{what}: {count}" for what, count in found["notes"].items())
         kept = ("words", "words s.d.", "sentences", "sentences s.d.", "train+dev", "test")
         sizes = {name: found[name] for name in kept} | {"classes": len(found["classes"])}
@@ -59,7 +53,7 @@ def corpus_sizes(results: Results, plan: Plan) -> Made:
         yield {"corpus": view.corpus} | sizes | more | {"notes": notes}
 
     paper = TABLE_1.rename(columns=lambda name: name.replace(",s.d.", " s.d."))
-    table = beside_published(tabled(results, plan, rows), paper)
+    table = beside_published(views.table(rows), paper)
     ours = table[table["words"].notna()]
     told = [
         f"{r['corpus']} {r['words']:.0f} words, {r['sentences']:.1f} sentences"
@@ -68,14 +62,14 @@ def corpus_sizes(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=f"Mean length: {'; '.join(told)}.")
 
 
-def single_flips(results: Results, plan: Plan) -> Made:
+def single_flips(views: Views) -> Made:
     """T2: who flips the decision of HANrnn, under both rules for the random item."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for rule, legacy in (("any other item", False), ("published", True)):
             yield contingency_row(view, "HANrnn", "attention", rule, legacy)
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     paper = TABLE_2.rename(columns={theirs: ours for ours, theirs in CELLS.items()})
     table = beside_published(table, paper)
     # The printed table was very probably made by the published rule: compared with nothing else.
@@ -102,7 +96,7 @@ def contingency_row(
     view: View, model: str, ranking: str, rule: str, legacy: bool
 ) -> dict[str, Any]:
     """The four cells in percent, averaged over seeds, with the exact paired test of the first."""
-    seeds = view.rows(model)
+    seeds = rows_of(view, model)
     tables = [one.contingency(ranking, legacy) for one in seeds]
     shares = np.mean([[100 * cell / max(t.n, 1) for cell in t] for t in tables], axis=0)
     if not tables[0].n:
@@ -116,18 +110,18 @@ def contingency_row(
     return found | {"n": tables[0].n, "left out": len(seeds[0]) - tables[0].n, "p": tables[0].p}
 
 
-def accuracies(results: Results, plan: Plan) -> Made:
+def accuracies(views: Views) -> Made:
     """T3: test accuracy of every model, and how many classes it never decides for."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
-        classes = len(results[counts(plan, view.corpus)]["classes"])
+        classes = len(view.of(counts)["classes"])
         for model in MODELS:
-            found = view.mean(model, lambda one: 100 * one.right).estimate()
-            decided = {int(d) for one in view.rows(model) for d in one.table["decision"]}
+            found = mean(view, model, lambda one: 100 * one.right).estimate()
+            decided = {int(d) for one in rows_of(view, model) for d in one.table["decision"]}
             keys = {"corpus": view.corpus, "model": model}
             yield row(keys, accuracy=found, **{"classes never decided": classes - len(decided)})
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     paper = TABLE_3.melt("published", var_name="model", value_name="accuracy, paper")
     table = table.assign(published=table["corpus"].map(PUBLISHED))
     table = table.merge(paper, on=["published", "model"], how="left")
@@ -142,12 +136,12 @@ def accuracies(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=f"Test accuracy: {'; '.join(told)}.", shown=shown)
 
 
-def who_is_earlier(results: Results, plan: Plan) -> Made:
+def who_is_earlier(views: Views) -> Made:
     """N1: which ranking flips with fewer items, over comparable instances and over all."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
-            one = view.rows(model)[0]
+            one = rows_of(view, model)[0]
             for ranking in ("gradient", "product"):
                 sign = one.earlier(ranking, "attention")
                 n, every = int((~np.isnan(sign)).sum()), len(one)
@@ -161,23 +155,23 @@ def who_is_earlier(results: Results, plan: Plan) -> Made:
                         **{"share of the test set": proportion(hits, every)},
                     )
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     wins = table[(table["outcome"] == "gradient earlier") & table["model"].isin(WITH_ENCODER)]
     most = int((wins["share"] > 0.5).sum())
     said = f"The gradient is earlier on most instances of {most} of {len(wins)} encoder models."
-    return Made(table, sentence=said, deviations=_first_seed(plan))
+    return Made(table, sentence=said, deviations=_first_seed(views.plan))
 
 
-def how_often_earlier(results: Results, plan: Plan) -> Made:
+def how_often_earlier(views: Views) -> Made:
     """N2: (gradient earlier) / (attention earlier), and the least over encoder models."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
-            ratio = view.odds(model, _gradient_wins, _attention_wins).estimate()
+            ratio = odds(view, model, _gradient_wins, _attention_wins).estimate()
             has = "no" if model.endswith("noenc") else "yes"
             yield row({"corpus": view.corpus, "model": model, "encoder": has}, ratio=ratio)
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     table["least of the paper"] = np.where(table["encoder"] == "yes", LEAST_RATIO, np.nan)
     least = table[table["encoder"] == "yes"].sort_values("ratio").iloc[0]
     said = (
@@ -195,17 +189,17 @@ def _attention_wins(one: Erased) -> np.ndarray:
     return np.asarray(one.earlier("gradient", "attention") == -1)
 
 
-def more_than_half(results: Results, plan: Plan) -> Made:
+def more_than_half(views: Views) -> Made:
     """N3: how often FLANnoenc needs more than half of the items, by ranking."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for ranking in RANKINGS:
-            found = view.mean("FLANnoenc", _percent_late, ranking).estimate()
+            found = mean(view, "FLANnoenc", _percent_late, ranking).estimate()
             is_amazon = PUBLISHED.get(view.corpus) == "Amazon"
             paper = MORE_THAN_HALF[ranking] if is_amazon else np.nan
             yield row({"corpus": view.corpus, "ranking": ranking}, percent=found, paper=paper)
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     told = [
         f"{r['corpus']} {r['percent']:.1f} %"
         for _, r in table[table["ranking"] == "attention"].iterrows()
@@ -218,20 +212,20 @@ def _percent_late(one: Erased, ranking: str) -> np.ndarray:
     return np.where(np.isnan(share), np.nan, 100.0 * (share > 0.5))
 
 
-def top_item_flips(results: Results, plan: Plan) -> Made:
+def top_item_flips(views: Views) -> Made:
     """N4: how often the single top item flips, by ranking, and against attention's."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
             found: dict[str, Any] = {}
             for ranking in ("attention", "gradient", "product"):
-                found[ranking] = view.mean(model, _percent_flipped, ranking).estimate()
+                found[ranking] = mean(view, model, _percent_flipped, ranking).estimate()
             for ranking in ("gradient", "product"):
-                gap = view.mean(model, _flips_beyond_attention, ranking)
+                gap = mean(view, model, _flips_beyond_attention, ranking)
                 found[f"{ranking} - attention"] = gap.estimate()
             yield row({"corpus": view.corpus, "model": model}, **found)
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     higher = int((table["product - attention"] > 0).sum())
     lower = int((table["gradient - attention"] < 0).sum())
     said = f"Product above attention on {higher} of {len(table)} models, gradient below on {lower}."
@@ -246,31 +240,31 @@ def _flips_beyond_attention(one: Erased, ranking: str) -> np.ndarray:
     return np.asarray(_percent_flipped(one, ranking) - _percent_flipped(one, "attention"))
 
 
-def negatives(results: Results, plan: Plan) -> Made:
+def negatives(views: Views) -> Made:
     """N5: how often erasing the top item moves the output less than erasing the random one."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
             for rule, legacy in (("any other item", False), ("published", True)):
-                change = view.rows(model)[0].delta_js(legacy)
+                change = rows_of(view, model)[0].delta_js(legacy)
                 n, below = int((~np.isnan(change)).sum()), int((change < 0).sum())
                 share = proportion(below, n)
                 keys = {"corpus": view.corpus, "model": model, "rule": rule, "count": below}
                 yield row(keys, share=share, **{"exactly 0": int((change == 0).sum())})
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     ours = table[table["rule"] == "any other item"]["share"]
     said = f"ΔJS is negative in {ours.min():.1%} to {ours.max():.1%} of the instances of a model."
-    return Made(table, sentence=said, deviations=_first_seed(plan))
+    return Made(table, sentence=said, deviations=_first_seed(views.plan))
 
 
-def exclusions(results: Results, plan: Plan) -> Made:
+def exclusions(views: Views) -> Made:
     """N6: instances left out: one item only, and never flipping, by ranking."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
-        classes = results[counts(plan, view.corpus)]["classes"]
+        classes = view.of(counts)["classes"]
         for model in MODELS:
-            one = view.rows(model)[0]
+            one = rows_of(view, model)[0]
             empty = int(one.table["empty_decision"].iloc[0])
             for ranking in (*RANKINGS, *OURS):
                 never, ends = one.never(ranking), one.at_end(ranking)
@@ -288,28 +282,28 @@ def exclusions(results: Results, plan: Plan) -> Made:
                     "underflow": int(one.table["underflow"].sum()),
                 }
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     shown = table[table["ranking"] == "attention"]
     never = shown["never flips"].sum() / max((shown["documents"] - shown["one item"]).sum(), 1)
     said = f"By attention {never:.1%} of the decisions never flip."
-    return Made(table, sentence=said, deviations=_first_seed(plan))
+    return Made(table, sentence=said, deviations=_first_seed(views.plan))
 
 
-def all_rankings(results: Results, plan: Plan) -> Made:
+def all_rankings(views: Views) -> Made:
     """X1 (ours): every ranking, the centred and greedy ones and five random orders among them."""
     names = (*RANKINGS, *(f"random {k}" for k in range(2, RANDOM_ORDERS + 1)), *OURS)
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
             for ranking in names:
-                share = view.mean(model, Erased.fraction, ranking, 1.0)
-                gained = view.mean(model, _beyond_random, ranking)
+                share = mean(view, model, Erased.fraction, ranking, 1.0)
+                gained = mean(view, model, _beyond_random, ranking)
                 yield row(
                     {"corpus": view.corpus, "model": model, "ranking": ranking},
                     **{"fraction, never = 1": share.estimate(), "minus random": gained.estimate()},
                 )
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     means = table.groupby("ranking")["fraction, never = 1"].mean()
     shown = ("attention", "product", "centred", "greedy")
     told = ", ".join(f"{name} {means[name]:.2f}" for name in shown)
@@ -322,16 +316,16 @@ def _beyond_random(one: Erased, ranking: str) -> np.ndarray:
     return np.asarray(one.fraction(ranking, never=1.0) - one.fraction("random", never=1.0))
 
 
-def by_units(results: Results, plan: Plan) -> Made:
+def by_units(views: Views) -> Made:
     """X2 (ours): the fraction removed by attention and at random, at equal numbers of items."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
             for first, last in BINS:
-                ours = view.mean(model, _at_units, first, last, "attention")
+                ours = mean(view, model, _at_units, first, last, "attention")
                 if not ours.n:
                     continue
-                chance = view.mean(model, _at_units, first, last)
+                chance = mean(view, model, _at_units, first, last)
                 yield row(
                     {"corpus": view.corpus, "model": model, "from": first, "to": min(last, 2_000)},
                     attention=ours.estimate(),
@@ -339,7 +333,7 @@ def by_units(results: Results, plan: Plan) -> Made:
                     **{"attention - random": draws.minus(ours, chance).estimate()},
                 )
 
-    table = tabled(results, plan, rows)
+    table = views.table(rows)
     least = table["attention - random"].min()
     said = (
         f"At equal numbers of items attention removes up to {-least:.2f} less than random orders."

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from heedful.reproduction.measures import trained_average, trained_contrast
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies.faithful.models import (
     ATTENTIONS,
@@ -26,29 +26,22 @@ from heedful.studies.faithful.models import (
     other_sums,
     searched,
 )
-from heedful.studies.faithful.steps import chosen, measured, minus, per_seed, probed
+from heedful.studies.faithful.steps import chosen, instances, measured, minus, per_seed, probed
 from heedful.studies.faithful.tables import each_model, information_minus, models, scores, steps_of
 
-
-def query_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-    """Dot attention by how its query starts."""
-    return [
-        measured(plan, corpus, setting, seed) for setting in QUERIES.values() for seed in plan.seeds
-    ]
+query_needs = steps_of(QUERIES.values())
+"""Dot attention by how its query starts."""
 
 
-def _queries(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(setting: Setting) -> list[dict[str, Any]]:
-            values = scores(results, plan, corpus, setting)
-            asked = {n: values[n] for n in ("f1", *EDITS)}
-            spread = over_seeds(per_seed(results, plan, corpus, setting, "entropy"), 0, 1)
-            keys = {"corpus": corpus, "query": setting.query, "model": setting.variant}
-            return [row(keys, **{"entropy / log n": spread}, **asked)]
+def _queries(views: Views) -> Made:
+    def one(view: View, setting: Setting) -> list[dict[str, Any]]:
+        values = scores(view, setting)
+        asked = {n: values[n] for n in ("f1", *EDITS)}
+        spread = over_seeds(per_seed(view, setting, "entropy"), 0, 1)
+        keys = {"corpus": view.corpus, "query": setting.query, "model": setting.variant}
+        return [row(keys, **{"entropy / log n": spread}, **asked)]
 
-        return each_model(results, plan, corpus, QUERIES.values(), one)
-
-    table = gathered(results.each(plan.corpora, of))
+    table = each_model(views, QUERIES.values(), one)
     means = table.groupby("query", sort=False)["entropy / log n"].mean()
     said = ", ".join(f"{query} {value:.3f}" for query, value in means.items())
     return Made(
@@ -56,22 +49,19 @@ def _queries(results: Results, plan: Plan) -> Made:
     )
 
 
-def _strengths(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(objective: Setting) -> list[dict[str, Any]]:
-            variant = objective.variant
-            kept = results[chosen(plan, corpus, variant)]["strength"]
-            tried = [
-                _strength(results, plan, corpus, variant, setting)
-                | {"chosen on dev": "yes" if setting.strength == kept else ""}
-                for setting in (Setting(), *searched(plan, variant))
-            ]
-            others = other_sums(plan, corpus, variant)
-            return [*tried, *(_strength(results, plan, corpus, variant, s) for s in others)]
+def _strengths(views: Views) -> Made:
+    def one(view: View, objective: Setting) -> list[dict[str, Any]]:
+        variant = objective.variant
+        kept = view.of(chosen, variant)["strength"]
+        tried = [
+            _strength(view, variant, setting)
+            | {"chosen on dev": "yes" if setting.strength == kept else ""}
+            for setting in (Setting(), *searched(view.plan, variant))
+        ]
+        others = other_sums(view.plan, view.corpus, variant)
+        return [*tried, *(_strength(view, variant, s) for s in others)]
 
-        return each_model(results, plan, corpus, models(TUNED, ("+",)), one)
-
-    table = gathered(results.each(plan.corpora, of))
+    table = each_model(views, models(TUNED, ("+",)), one)
     picked = table[table["chosen on dev"] == "yes"]
     said = ", ".join(
         f"{r['objective']} {r['strength']:g} on {r['corpus']}" for _, r in picked.iterrows()
@@ -79,27 +69,25 @@ def _strengths(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=f"Chosen on dev: {said}.")
 
 
-def _strength(
-    results: Results, plan: Plan, corpus: str, variant: str, setting: Setting
-) -> dict[str, Any]:
-    values = scores(results, plan, corpus, setting)
+def _strength(view: View, variant: str, setting: Setting) -> dict[str, Any]:
+    values = scores(view, setting)
     keys: dict[str, Any] = {
-        "corpus": corpus,
+        "corpus": view.corpus,
         "objective": variant,
         "strength": setting.strength or 0.0,
     }
-    keys |= {"reduction": setting.over or "default", "seeds": len(plan.seeds), "chosen on dev": ""}
+    keys |= {"reduction": setting.over or "default", "seeds": len(view.seeds), "chosen on dev": ""}
     dev = {
-        f"dev {name}": over_seeds(per_seed(results, plan, corpus, setting, asked)).value
+        f"dev {name}": over_seeds(per_seed(view, setting, asked)).value
         for name, asked in {
             "f1": "dev f1",
             "uniform": "dev uniform",
             "permuted": "dev permuted",
         }.items()
     }
-    sure = over_seeds(per_seed(results, plan, corpus, setting, "confidence"), 0, 1)
+    sure = over_seeds(per_seed(view, setting, "confidence"), 0, 1)
     asked = {n: values[n] for n in ("f1", *EDITS)}
-    table = results[measured(plan, corpus, setting, plan.seeds[0])].get("information")
+    table = view.of(measured, setting, view.seeds[0]).get("information")
     kept = (
         np.nan if table is None else float(table.loc[table["sample"] == "MF", "clustered"].iloc[0])
     )
@@ -116,60 +104,45 @@ def _strength_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return found
 
 
-def control_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-    """The controls' models, and the plain ones that they are compared with."""
-    plain = models(("base", "tying"))
-    return [
-        measured(plan, corpus, one, seed)
-        for one in (*plain, *CONTROLS.values())
-        for seed in plan.seeds
-    ]
+control_needs = steps_of([*models(("base", "tying")), *CONTROLS.values()])
+"""The controls' models, and the plain ones that they are compared with."""
 
 
-def _controls(results: Results, plan: Plan) -> Made:
+def _controls(views: Views) -> Made:
     plain = {f"{one.variant} {one.attention}": one for one in models(("base", "tying"))}
     names = {setting: name for name, setting in (plain | CONTROLS).items()}
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(setting: Setting) -> list[dict[str, Any]]:
-            values = scores(results, plan, corpus, setting)
-            drifts = [results[measured(plan, corpus, setting, s)]["drift"] for s in plan.seeds]
-            ends = {
-                f"{norm} {end}": over_seeds([float(d[name].iloc[at]) for d in drifts]).value
-                for norm, name in {"‖e‖": "embedding", "‖h − e‖": "apart"}.items()
-                for end, at in {"first": 0, "last": -1}.items()
-            }
-            asked = {n: values[n] for n in ("f1", *EDITS, "uniform, bias refitted")}
-            return [row({"corpus": corpus, "model": names[setting]}, **asked, **ends)]
-
-        return each_model(results, plan, corpus, names, one)
+    def one(view: View, setting: Setting) -> list[dict[str, Any]]:
+        values = scores(view, setting)
+        drifts = [view.of(measured, setting, s)["drift"] for s in view.seeds]
+        ends = {
+            f"{norm} {end}": over_seeds([float(d[name].iloc[at]) for d in drifts]).value
+            for norm, name in {"‖e‖": "embedding", "‖h − e‖": "apart"}.items()
+            for end, at in {"first": 0, "last": -1}.items()
+        }
+        asked = {n: values[n] for n in ("f1", *EDITS, "uniform, bias refitted")}
+        return [row({"corpus": view.corpus, "model": names[setting]}, **asked, **ends)]
 
     return Made(
-        gathered(results.each(plan.corpora, of)),
+        each_model(views, names, one),
         sentence="Frozen and random word vectors, queries of the instance, a bias fitted again, "
         "and whether states or embeddings moved.",
     )
 
 
-def _rationales(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def instances(asked: Setting) -> list[pd.DataFrame]:
-            return [results[measured(plan, corpus, asked, s)]["instances"] for s in plan.seeds]
+def _rationales(views: Views) -> Made:
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        rows, base = instances(view, asked), instances(view, Setting())
+        values: dict[str, Estimate] = {}
+        for column, name in RATED.items():
+            values[name] = trained_average(rows, f"{column}_attention")
+            values[f"{name}, random"] = trained_average(rows, f"{column}_random")
+            if asked.variant != "base":
+                difference = trained_contrast(rows, base, f"{column}_attention", 1)
+                values[f"{name} − base"] = difference
+        return [row({"corpus": view.corpus, "model": asked.variant}, **values)]
 
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            rows, base = instances(asked), instances(Setting())
-            values: dict[str, Estimate] = {}
-            for column, name in RATED.items():
-                values[name] = trained_average(rows, f"{column}_attention")
-                values[f"{name}, random"] = trained_average(rows, f"{column}_random")
-                if asked.variant != "base":
-                    difference = trained_contrast(rows, base, f"{column}_attention", 1)
-                    values[f"{name} − base"] = difference
-            return [row({"corpus": corpus, "model": asked.variant}, **values)]
-
-        return each_model(results, plan, corpus, models(attentions=("+",)), one)
-
-    table = gathered(results.each(plan.corpora, of))
+    table = each_model(views, models(attentions=("+",)), one)
     parts = [f"{r['model']} {r['AUPRC']:.2f} on {r['corpus']}" for _, r in table.iterrows()]
     return Made(table, sentence=f"Attention against known evidence, AUPRC: {', '.join(parts)}.")
 
@@ -179,31 +152,27 @@ def _probe_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return [probed(plan, corpus, one, seed) for one in asked for seed in plan.seeds]
 
 
-def _probes(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(setting: Setting) -> list[dict[str, Any]]:
-            tables = [
-                results[probed(plan, corpus, setting, seed)].set_index(["source", "measure"])
-                for seed in plan.seeds
-            ]
-            values = {
-                name: over_seeds([float(table["value"][at]) for table in tables], -1, 1)
-                for name, at in {
-                    "accuracy": ("state", "accuracy"),
-                    "baseline": ("state", "baseline"),
-                    "gain": ("state", "gain"),
-                    "from the embedding": ("embedding", "accuracy"),
-                }.items()
-            }
-            first, at = tables[0], ("state", "accuracy")
-            ends = {f"first seed {end}": float(first[end][at]) for end in ("value", "low", "high")}
-            sizes = {"places": int(first["places"][at]), "words": int(first["types"][at])}
-            keys = {"corpus": corpus, "model": setting.variant}
-            return [row(keys, **values, **ends, **sizes)]
+def _probes(views: Views) -> Made:
+    def one(view: View, setting: Setting) -> list[dict[str, Any]]:
+        tables = [
+            view.of(probed, setting, seed).set_index(["source", "measure"]) for seed in view.seeds
+        ]
+        values = {
+            name: over_seeds([float(table["value"][at]) for table in tables], -1, 1)
+            for name, at in {
+                "accuracy": ("state", "accuracy"),
+                "baseline": ("state", "baseline"),
+                "gain": ("state", "gain"),
+                "from the embedding": ("embedding", "accuracy"),
+            }.items()
+        }
+        first, at = tables[0], ("state", "accuracy")
+        ends = {f"first seed {end}": float(first[end][at]) for end in ("value", "low", "high")}
+        sizes = {"places": int(first["places"][at]), "words": int(first["types"][at])}
+        keys = {"corpus": view.corpus, "model": setting.variant}
+        return [row(keys, **values, **ends, **sizes)]
 
-        return each_model(results, plan, corpus, models(attentions=("+",)), one)
-
-    table = gathered(results.each(plan.corpora, of))
+    table = each_model(views, models(attentions=("+",)), one)
     said = [
         f"{model} {', '.join(f'{value:.3f}' for value in rows['accuracy'])}"
         for model, rows in table.groupby("model", sort=False)
@@ -224,27 +193,19 @@ YARDSTICK = {
 }
 
 
-def _over_frozen(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(masked: Setting) -> list[dict[str, Any]]:
-            frozen = Setting(attention=masked.attention, is_frozen=True)
-            keys = {"corpus": corpus, "attention": masked.attention}
-            values = {
-                name: minus(results, plan, corpus, masked, frozen, asked)
-                for name, asked in YARDSTICK.items()
+def _over_frozen(views: Views) -> Made:
+    def one(view: View, masked: Setting) -> list[dict[str, Any]]:
+        frozen = Setting(attention=masked.attention, is_frozen=True)
+        keys = {"corpus": view.corpus, "attention": masked.attention}
+        values = {name: minus(view, masked, frozen, asked) for name, asked in YARDSTICK.items()}
+        if masked.attention == "+":
+            values |= {
+                f"information, {sample}": information_minus(view, masked, frozen, sample)
+                for sample in ("MF", "RS")
             }
-            if masked.attention == "+":
-                values |= {
-                    f"information, {sample}": information_minus(
-                        results, plan, corpus, masked, frozen, sample
-                    )
-                    for sample in ("MF", "RS")
-                }
-            return [row(keys, **values)]
+        return [row(keys, **values)]
 
-        return each_model(results, plan, corpus, models(("mlm",)), one)
-
-    table = gathered(results.each(plan.corpora, of))
+    table = each_model(views, models(("mlm",)), one)
     said = ", ".join(
         f"{r['permuted']:+.1f} on {r['corpus']} ({r['attention']})" for _, r in table.iterrows()
     )

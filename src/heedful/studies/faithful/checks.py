@@ -10,82 +10,79 @@ import pandas as pd
 
 from heedful.reproduction.ledger import Parts, above, below, each_unchanged, holding
 from heedful.reproduction.measures import trained_contrast
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Claim, Plan
+from heedful.reproduction.view import View
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies.faithful.appendix import control_needs
 from heedful.studies.faithful.figures import ATTACKED, adversary_needs
-from heedful.studies.faithful.measures import gap, information_gain, instances, larger_drops
+from heedful.studies.faithful.measures import gap, information_gain, larger_drops
 from heedful.studies.faithful.models import DEEP, EDITS, EVIDENCE, MAIN, TUNED, Setting, searched
-from heedful.studies.faithful.steps import chosen, imitated, measured, minus, per_seed
+from heedful.studies.faithful.steps import chosen, imitated, instances, measured, minus, per_seed
 from heedful.studies.faithful.tables import informed, models, steps_of
 
 CLUSTERINGS = 3
 
 
-def _other_scores(results: Results, plan: Plan, corpus: str) -> Parts:
+def _other_scores(view: View) -> Parts:
     """A1: the drops by accuracy, by the other class's F1, and with the bias fitted again."""
-    published = larger_drops(TUNED, results, plan, corpus)
+    published = larger_drops(TUNED, view)
     found = Parts()
     for score in ("accuracy", "f1 of class 0", "macro_f1"):
-        other = larger_drops(TUNED, results, plan, corpus, score)
+        other = larger_drops(TUNED, view, score)
         found |= each_unchanged(published, other, f", {score}")
-    refitted = larger_drops(TUNED, results, plan, corpus, "macro_f1", ("refitted",))
+    refitted = larger_drops(TUNED, view, "macro_f1", ("refitted",))
     before = {name.replace("uniform", "refitted"): drop for name, drop in published.items()}
     found |= each_unchanged(Parts(before), refitted, "")
     return Parts(found)
 
 
-def _frozen_base(results: Results, plan: Plan, corpus: str) -> Parts:
+def _frozen_base(view: View) -> Parts:
     """A2: what freezing alone does to base."""
     return Parts(
         {
             edit: minus(
-                results, plan, corpus, Setting(is_frozen=True), Setting(), f"change {edit} f1"
+                view, Setting(is_frozen=True), Setting(), f"change {edit} f1"
             )
             for edit in EDITS
         }
     )  # fmt: skip
 
 
-def _drops(
-    results: Results, plan: Plan, corpus: str, first: Setting, second: Setting
-) -> dict[str, Estimate]:
+def _drops(view: View, first: Setting, second: Setting) -> dict[str, Estimate]:
     """Tying minus base under both edits, one attention."""
-    return {
-        edit: minus(results, plan, corpus, first, second, f"change {edit} f1") for edit in EDITS
-    }
+    return {edit: minus(view, first, second, f"change {edit} f1") for edit in EDITS}
 
 
-def _frozen_tying(results: Results, plan: Plan, corpus: str) -> Parts:
+def _frozen_tying(view: View) -> Parts:
     """A3: FAI-2 and FAI-8 with frozen embeddings, which cannot move towards the states."""
     frozen = Setting(is_frozen=True)
-    before = _drops(results, plan, corpus, Setting("tying"), Setting())
-    after = _drops(results, plan, corpus, replace(frozen, variant="tying"), frozen)
+    before = _drops(view, Setting("tying"), Setting())
+    after = _drops(view, replace(frozen, variant="tying"), frozen)
     return each_unchanged(
-        before | information_gain(("tying",), results, plan, corpus),
-        after | information_gain(("tying",), results, plan, corpus, is_frozen=True),
+        before | information_gain(("tying",), view),
+        after | information_gain(("tying",), view, is_frozen=True),
     )
 
 
-def _unbiased(results: Results, plan: Plan, corpus: str) -> Parts:
+def _unbiased(view: View) -> Parts:
     """A4: FAI-8 without its bias, by word, and over three clusterings of the first seed."""
     remedies = ("residual", "tying", "mlm")
-    published = information_gain(remedies, results, plan, corpus)
+    published = information_gain(remedies, view)
     found = Parts()
     for name, columns in {
         "less shuffled": ("clustered", "shuffled"),
         "by word": ("by_word", None),
         "by word less shuffled": ("by_word", "shuffled_by_word"),
     }.items():
-        other = information_gain(remedies, results, plan, corpus, columns)
+        other = information_gain(remedies, view, columns)
         found |= each_unchanged(published, other, f", {name}")
-    seed = plan.seeds[0]
+    seed = view.seeds[0]
     for variant in remedies:
         for sample in ("MF", "RS"):
             one, two = (
                 [
-                    informed(results, plan, corpus, Setting(v), seed, sample, n)["clustered"]
+                    informed(view, Setting(v), seed, sample, n)["clustered"]
                     for n in range(CLUSTERINGS)
                 ]
                 for v in (variant, "base")
@@ -97,28 +94,21 @@ def _unbiased(results: Results, plan: Plan, corpus: str) -> Parts:
     return Parts(found)
 
 
-def _picked_by_outcome(results: Results, plan: Plan, corpus: str) -> Parts:
+def _picked_by_outcome(view: View) -> Parts:
     """A5: strengths picked by the test drops against strengths picked on dev."""
 
     def drop(setting: Setting) -> float:
-        return sum(
-            float(np.mean(per_seed(results, plan, corpus, setting, f"change {edit} f1")))
-            for edit in EDITS
-        )
+        return sum(float(np.mean(per_seed(view, setting, f"change {edit} f1"))) for edit in EDITS)
 
     before, after = Parts(), Parts()
     for variant in TUNED:
-        by_outcome = min(searched(plan, variant), key=drop)
-        kept = float(results[chosen(plan, corpus, variant)]["strength"])
+        by_outcome = min(searched(view.plan, variant), key=drop)
+        kept = float(view.of(chosen, variant)["strength"])
         on_dev = replace(by_outcome, strength=kept)
         for parts, setting in ((before, by_outcome), (after, on_dev)):
             for edit in EDITS:
-                parts[f"{variant} {edit}"] = minus(
-                    results, plan, corpus, setting, Setting(), f"change {edit} f1"
-                )
-            parts[f"{variant} F1"] = minus(
-                results, plan, corpus, setting, Setting(), "points trained f1"
-            )
+                parts[f"{variant} {edit}"] = minus(view, setting, Setting(), f"change {edit} f1")
+            parts[f"{variant} F1"] = minus(view, setting, Setting(), "points trained f1")
     return each_unchanged(before, after)
 
 
@@ -131,11 +121,11 @@ def _chosen_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return found
 
 
-def _words_erased(results: Results, plan: Plan, corpus: str) -> Parts:
+def _words_erased(view: View) -> Parts:
     """A6: what deleting the most attended words adds to deleting random ones; and evidence."""
 
     def tables(variant: str) -> list[pd.DataFrame]:
-        rows = instances(results, plan, corpus, Setting(variant))
+        rows = instances(view, Setting(variant))
         return [t.assign(gain=t["flip_attention"] - t["flip_random"]) for t in rows]
 
     base = tables("base")
@@ -149,24 +139,24 @@ def _words_erased(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def _random_vectors(results: Results, plan: Plan, corpus: str) -> Parts:
+def _random_vectors(view: View) -> Parts:
     """A7: FAI-2 and FAI-5 with vectors that start at random."""
 
     def parts(is_random: bool) -> Parts:
         base = Setting(is_random=is_random)
         tied = replace(base, variant="tying")
-        cost = minus(results, plan, corpus, tied, base, "points trained f1")
-        return Parts(_drops(results, plan, corpus, tied, base) | {"F1": cost})
+        cost = minus(view, tied, base, "points trained f1")
+        return Parts(_drops(view, tied, base) | {"F1": cost})
 
     return each_unchanged(parts(False), parts(True))
 
 
-def _other_divergence(results: Results, plan: Plan, corpus: str) -> Parts:
+def _other_divergence(view: View) -> Parts:
     """A8: the order of base and masked words under KL and by the exact two-unit adversary."""
-    base, masked = (instances(results, plan, corpus, Setting(v)) for v in ("base", "mlm"))
-    published = gap(results, plan, corpus, "mlm")
+    base, masked = (instances(view, Setting(v)) for v in ("base", "mlm"))
+    published = gap(view, "mlm")
     others = {
-        "trained on KL": gap(results, plan, corpus, "mlm", "kl"),
+        "trained on KL": gap(view, "mlm", "kl"),
         "exact, base minus masked words": trained_contrast(base, masked, "exact_jsd"),
     }
     return each_unchanged(dict.fromkeys(others, published), others)
@@ -186,7 +176,7 @@ _PICKED = {
     for name, side in {**_TIED, "F1": above(-3)}.items()
 }
 
-ARTEFACTS = (
+CHECKS = (
     Claim("FAI-A1", "The drops are no artefact of F1 of class 1 or of a shifted bias.", "trap 1",
           "FAI-2 and FAI-3 by accuracy, F1 of class 0, mean F1, and mean F1 under uniform "
           "attention with the bias fitted again",

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heedful.reproduction.results import Results, Skipped, Step
+from heedful.reproduction.results import Skipped, Step
 from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import classification_scores, over_seeds
 from heedful.studies.faithful.models import DEEP, EDITS, MAIN, SMOKE, VARIANTS, Setting
-from heedful.studies.faithful.steps import adversaries, imitated, measured
+from heedful.studies.faithful.steps import adversaries, imitated, instances, measured
 from heedful.studies.faithful.tables import each_model, models, steps_of
 
 ATTACKED = (*MAIN, "diabetes")
@@ -28,13 +29,11 @@ BINS = 5
 NEGATIONS = frozenset(("not", "n't", "no", "never", "nothing", "neither", "nor", "without"))
 
 
-def curve_of(
-    results: Results, plan: Plan, corpus: str, variant: str, divergence: str = "jsd"
-) -> pd.DataFrame:
+def curve_of(view: View, variant: str, divergence: str = "jsd") -> pd.DataFrame:
     """The adversaries of a variant, one row for each λ and seed: mean distances and F1 on test."""
-    tables = results[imitated(plan, corpus, variant, divergence)]
+    tables = view.of(imitated, variant, divergence)
     rows = []
-    for strength in adversaries(plan, variant, divergence):
+    for strength in adversaries(view.plan, variant, divergence):
         for seed, one in tables[f"{strength:g}"].groupby("seed"):
             decided = one["decision"].to_numpy(dtype=np.int64)[None]
             f1 = classification_scores(decided, one["label"].to_numpy(), 2).f1[0, 0]
@@ -49,23 +48,20 @@ def adversary_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return [imitated(plan, corpus, variant) for variant in VARIANTS]
 
 
-def _curves(results: Results, plan: Plan) -> Made:
+def _curves(views: Views) -> Made:
     from heedful.studies.faithful.panels import dotted
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            found = []
-            for strength, seeds in curve_of(results, plan, corpus, asked.variant).groupby("λ"):
-                keys = {"corpus": corpus, "model": asked.variant, "λ": strength}
-                means = {n: over_seeds(seeds[n].to_list(), 0, most) for n, most in MOST.items()}
-                found.append(row(keys, **means, collapsed=int(seeds["collapsed"].sum())))
-            return found
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        found = []
+        for strength, seeds in curve_of(view, asked.variant).groupby("λ"):
+            keys = {"corpus": view.corpus, "model": asked.variant, "λ": strength}
+            means = {n: over_seeds(seeds[n].to_list(), 0, most) for n, most in MOST.items()}
+            found.append(row(keys, **means, collapsed=int(seeds["collapsed"].sum())))
+        return found
 
-        return each_model(results, plan, corpus, models(attentions=("+",)), one)
-
-    table = gathered(results.each(plan.corpora, of))
+    table = each_model(views, models(attentions=("+",)), one)
     draw = partial(dotted, x="JSD", y="TVD", hue="model", panel="corpus", mark="collapsed")
-    collapsed, every = int(table["collapsed"].sum()), len(table) * len(plan.seeds)
+    collapsed, every = int(table["collapsed"].sum()), len(table) * len(views.seeds)
     return Made(
         table,
         draw,
@@ -115,14 +111,14 @@ def _surer(by: dict[str, pd.DataFrame], text: pd.DataFrame) -> pd.Series[Any]:
 Chooser = Callable[[dict[str, pd.DataFrame], pd.DataFrame], "pd.Series[Any]"]
 
 
-def _sentence(chooser: Chooser, shown: tuple[str, ...], results: Results, plan: Plan) -> Made:
+def _sentence(chooser: Chooser, shown: tuple[str, ...], views: Views) -> Made:
     from heedful.studies.faithful.panels import tokens
 
-    corpus = next(iter(plan.corpora), None)
+    corpus = next(iter(views.corpora), None)
     if corpus is None:
         raise Skipped("no corpus with single sentences at hand")
     tables = {
-        variant: results[measured(plan, corpus, Setting(variant), 0)]["sentences"]
+        variant: views.on(corpus).of(measured, Setting(variant), 0)["sentences"]
         for variant in ("base", "concat", "residual", "tying", "mlm")
     }
     by = {}
@@ -146,59 +142,53 @@ def _sentence(chooser: Chooser, shown: tuple[str, ...], results: Results, plan: 
     return Made(table, tokens, f"Label {label}; probability of class 1 of the whole text: {said}.")
 
 
-def _leakage(results: Results, plan: Plan) -> Made:
+def _leakage(views: Views) -> Made:
     from heedful.report.panels import lines
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            parts = [results[measured(plan, corpus, asked, s)]["distance"] for s in plan.seeds]
-            by = [part.set_index("distance") for part in parts]
-            shares = pd.DataFrame([seed["alike"] / seed["units"] for seed in by])
-            words = pd.concat(parts).groupby("distance", sort=False)["units"].sum()
-            return [
-                row(
-                    {"corpus": corpus, "model": asked.variant, "distance": str(distance)},
-                    **{"words that decide alike": over_seeds(shares[distance], 0, 1)},
-                    words=int(count),
-                )
-                for distance, count in words.items()
-            ]
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        parts = [view.of(measured, asked, s)["distance"] for s in view.seeds]
+        by = [part.set_index("distance") for part in parts]
+        shares = pd.DataFrame([seed["alike"] / seed["units"] for seed in by])
+        words = pd.concat(parts).groupby("distance", sort=False)["units"].sum()
+        return [
+            row(
+                {"corpus": view.corpus, "model": asked.variant, "distance": str(distance)},
+                **{"words that decide alike": over_seeds(shares[distance], 0, 1)},
+                words=int(count),
+            )
+            for distance, count in words.items()
+        ]
 
-        return each_model(results, plan, corpus, models(attentions=("+",)), one)
-
-    table = gathered(results.each(plan.corpora, of))
+    table = each_model(views, models(attentions=("+",)), one)
     draw = partial(lines, x="distance", y="words that decide alike", hue="model", panel="corpus")
     said = "Share of words that alone would decide as the text, by distance to the top word."
     return Made(table, draw, said)
 
 
-def _lengths(results: Results, plan: Plan) -> Made:
+def _lengths(views: Views) -> Made:
     from heedful.report.panels import lines
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            found = [results[measured(plan, corpus, asked, s)]["instances"] for s in plan.seeds]
-            parts = [table.set_index("instance") for table in found]
-            bins = pd.qcut(parts[0]["units"], BINS, duplicates="drop")
-            changes = {
-                f"changed by {edit}": pd.DataFrame(
-                    [part.groupby(bins, observed=True)[f"{edit}_changes"].mean() for part in parts]
-                )
-                for edit in EDITS
-            }
-            keys = {"corpus": corpus, "model": asked.variant}
-            return [
-                row(
-                    keys | {"words": float(part["units"].mean())},
-                    **{name: over_seeds(seeds[length], 0, 1) for name, seeds in changes.items()},
-                    documents=len(part),
-                )
-                for length, part in parts[0].groupby(bins, observed=True)
-            ]
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        found = instances(view, asked)
+        parts = [table.set_index("instance") for table in found]
+        bins = pd.qcut(parts[0]["units"], BINS, duplicates="drop")
+        changes = {
+            f"changed by {edit}": pd.DataFrame(
+                [part.groupby(bins, observed=True)[f"{edit}_changes"].mean() for part in parts]
+            )
+            for edit in EDITS
+        }
+        keys = {"corpus": view.corpus, "model": asked.variant}
+        return [
+            row(
+                keys | {"words": float(part["units"].mean())},
+                **{name: over_seeds(seeds[length], 0, 1) for name, seeds in changes.items()},
+                documents=len(part),
+            )
+            for length, part in parts[0].groupby(bins, observed=True)
+        ]
 
-        return each_model(results, plan, corpus, models(attentions=("+",)), one)
-
-    table = gathered(results.each(plan.corpora, of))
+    table = each_model(views, models(attentions=("+",)), one)
     draw = partial(lines, x="words", y="changed by permuted", hue="model", panel="corpus", log=True)
     return Made(table, draw, "Decisions that shuffled attention changes, by length of the text.")
 

@@ -11,8 +11,7 @@ import pandas as pd
 
 from heedful.reproduction.ledger import Measured, NotMeasurable, Parts
 from heedful.reproduction.measures import per_instance, trained_contrast
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, bootstrap, over_seeds, pooled, widened
 from heedful.statistics.association import slope, spearman_of_few
 from heedful.statistics.curves import mean_gap
@@ -28,7 +27,7 @@ from heedful.studies.faithful.models import (
     VARIANTS,
     Setting,
 )
-from heedful.studies.faithful.steps import measured, minus, per_seed
+from heedful.studies.faithful.steps import instances, minus, per_seed
 from heedful.studies.faithful.tables import information_minus, informed
 
 UNSURE = 0.6
@@ -37,17 +36,12 @@ FEW = 30
 """Decisions below which a mean of them is not judged: its interval would hold anything."""
 
 
-def instances(results: Results, plan: Plan, corpus: str, setting: Setting) -> list[pd.DataFrame]:
-    """The per-document rows of every seed."""
-    return [results[measured(plan, corpus, setting, seed)]["instances"] for seed in plan.seeds]
-
-
-def small_changes(results: Results, plan: Plan, corpus: str) -> Parts:
+def small_changes(view: View) -> Parts:
     """FAI-1: changes of F1 of the base model."""
     return Parts(
         {
             f"{edit} {attention}": over_seeds(
-                per_seed(results, plan, corpus, Setting(attention=attention), f"change {edit} f1")
+                per_seed(view, Setting(attention=attention), f"change {edit} f1")
             )
             for attention in ATTENTIONS
             for edit in EDITS
@@ -57,9 +51,7 @@ def small_changes(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def larger_drops(
     variants: Sequence[str],
-    results: Results,
-    plan: Plan,
-    corpus: str,
+    view: View,
     score: str = "f1",
     edits: Sequence[str] = EDITS,
 ) -> Parts:
@@ -67,8 +59,8 @@ def larger_drops(
     return Parts(
         {
             f"{variant} {edit} {attention}": minus(
-                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
-                f"change {edit} {score}",
+                view, Setting(variant, attention), Setting(attention=attention),
+                f"change {edit} {score}"
             )
             for variant in variants
             for attention in ATTENTIONS
@@ -77,13 +69,13 @@ def larger_drops(
     )  # fmt: skip
 
 
-def kept_quality(variants: Sequence[str], results: Results, plan: Plan, corpus: str) -> Parts:
+def kept_quality(variants: Sequence[str], view: View) -> Parts:
     """FAI-5: F1 with trained attention, remedy minus base, in points."""
     return Parts(
         {
             f"{variant} {attention}": minus(
-                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
-                "points trained f1",
+                view, Setting(variant, attention), Setting(attention=attention),
+                "points trained f1"
             )
             for variant in variants
             for attention in ATTENTIONS
@@ -91,12 +83,10 @@ def kept_quality(variants: Sequence[str], results: Results, plan: Plan, corpus: 
     )  # fmt: skip
 
 
-def in_spreads(
-    results: Results, plan: Plan, corpus: str, first: Setting, second: Setting, name: str
-) -> Estimate:
+def in_spreads(view: View, first: Setting, second: Setting, name: str) -> Estimate:
     """First minus second in units of the seeds' pooled standard deviation."""
-    one = np.array(per_seed(results, plan, corpus, first, name))
-    two = np.array(per_seed(results, plan, corpus, second, name))
+    one = np.array(per_seed(view, first, name))
+    two = np.array(per_seed(view, second, name))
     spread = np.sqrt((one.var(ddof=1) + two.var(ddof=1)) / 2) if len(one) > 1 else np.nan
     return over_seeds((one - two) / spread if spread > 0 else np.full(len(one), np.nan))
 
@@ -104,13 +94,13 @@ def in_spreads(
 ALIKE = ("points trained f1", "change uniform f1", "change permuted f1")
 
 
-def residual_like_concat(results: Results, plan: Plan, corpus: str) -> Parts:
+def residual_like_concat(view: View) -> Parts:
     """FAI-6."""
     return Parts(
         {
             f"{name} {attention}": in_spreads(
-                results, plan, corpus, Setting("residual", attention),
-                Setting("concat", attention), name,
+                view, Setting("residual", attention),
+                Setting("concat", attention), name
             )
             for name in ALIKE
             for attention in ATTENTIONS
@@ -118,12 +108,12 @@ def residual_like_concat(results: Results, plan: Plan, corpus: str) -> Parts:
     )  # fmt: skip
 
 
-def nothing_left(results: Results, plan: Plan, corpus: str) -> Parts:
+def nothing_left(view: View) -> Parts:
     """FAI-7."""
     return Parts(
         {
             f"{variant} {edit} {attention}": over_seeds(
-                per_seed(results, plan, corpus, Setting(variant, attention), f"points {edit} f1")
+                per_seed(view, Setting(variant, attention), f"points {edit} f1")
             )
             for variant in DEPTH_VARIANTS
             for edit in EDITS
@@ -134,9 +124,7 @@ def nothing_left(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def information_gain(
     variants: Sequence[str],
-    results: Results,
-    plan: Plan,
-    corpus: str,
+    view: View,
     columns: tuple[str, str | None] = ("clustered", None),
     is_frozen: bool = False,
 ) -> Parts:
@@ -145,7 +133,7 @@ def information_gain(
     return Parts(
         {
             f"{variant} {sample}": information_minus(
-                results, plan, corpus, replace(base, variant=variant), base, sample, columns
+                view, replace(base, variant=variant), base, sample, columns
             )
             for variant in variants
             for sample in ("MF", "RS")
@@ -153,15 +141,12 @@ def information_gain(
     )
 
 
-def near_the_ceiling(results: Results, plan: Plan, corpus: str) -> Parts:
+def near_the_ceiling(view: View) -> Parts:
     """FAI-9."""
     found: dict[str, Estimate | NotMeasurable] = {}
     for sample in ("MF", "RS"):
         rows = {
-            variant: [
-                informed(results, plan, corpus, Setting(variant), seed, sample)
-                for seed in plan.seeds
-            ]
+            variant: [informed(view, Setting(variant), seed, sample) for seed in view.seeds]
             for variant in ("residual", "tying", "mlm")
         }
         found[f"residual share {sample}"] = over_seeds(
@@ -176,13 +161,13 @@ def near_the_ceiling(results: Results, plan: Plan, corpus: str) -> Parts:
     return Parts(found)
 
 
-def less_sure_words(results: Results, plan: Plan, corpus: str) -> Parts:
+def less_sure_words(view: View) -> Parts:
     """FAI-10."""
     return Parts(
         {
             f"{variant} {attention}": minus(
-                results, plan, corpus, Setting(variant, attention), Setting(attention=attention),
-                "confidence",
+                view, Setting(variant, attention), Setting(attention=attention),
+                "confidence"
             )
             for variant in ("tying", "mlm")
             for attention in ATTENTIONS
@@ -190,10 +175,10 @@ def less_sure_words(results: Results, plan: Plan, corpus: str) -> Parts:
     )  # fmt: skip
 
 
-def words_near(results: Results, plan: Plan, corpus: str) -> Parts:
+def words_near(view: View) -> Parts:
     """FAI-11."""
-    base = instances(results, plan, corpus, Setting())
-    tied = instances(results, plan, corpus, Setting("tying"))
+    base = instances(view, Setting())
+    tied = instances(view, Setting("tying"))
     return Parts(
         {
             "near the sentence, base minus tying": trained_contrast(base, tied, "near"),
@@ -202,10 +187,10 @@ def words_near(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def leaks_when_sure(results: Results, plan: Plan, corpus: str) -> Parts:
+def leaks_when_sure(view: View) -> Parts:
     """FAI-12, of each training by itself: how sure it is, and what its words alone leak."""
-    base = instances(results, plan, corpus, Setting())
-    tied = instances(results, plan, corpus, Setting("tying"))
+    base = instances(view, Setting())
+    tied = instances(view, Setting("tying"))
     seen = [
         pd.DataFrame(
             {
@@ -245,7 +230,7 @@ def _where_unsure(seen: Sequence[pd.DataFrame]) -> Estimate | NotMeasurable:
     return widened(found, [float(one.mean()) for one in unsure])
 
 
-def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
+def rarely_surer(view: View) -> Parts:
     """FAI-13."""
 
     def right(table: pd.DataFrame) -> pd.Series[Any]:
@@ -254,10 +239,10 @@ def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
         return table["probability"].where(is_right, 1 - table["probability"])
 
     found: dict[str, Estimate | NotMeasurable] = {}
-    base = instances(results, plan, corpus, Setting())
+    base = instances(view, Setting())
     for variant in ("tying", "mlm"):
         parts = []
-        remedy = instances(results, plan, corpus, Setting(variant))
+        remedy = instances(view, Setting(variant))
         for one, other in zip(base, remedy, strict=True):
             first, second = right(one).align(right(other), join="inner")
             parts.append((second > first)[first > 0.5].astype(float))
@@ -267,9 +252,7 @@ def rarely_surer(results: Results, plan: Plan, corpus: str) -> Parts:
     return Parts(found)
 
 
-def gap(
-    results: Results, plan: Plan, corpus: str, variant: str, divergence: str = "jsd"
-) -> Estimate:
+def gap(view: View, variant: str, divergence: str = "jsd") -> Estimate:
     """FAI-14: mean height of a variant's adversary curve above base's, seed by seed.
 
     A seed whose curves have no JSD in common has none. The interval says how far other trainings
@@ -277,23 +260,23 @@ def gap(
     """
     (x, y), (other_x, other_y) = (
         [curve.pivot(index="seed", columns="λ", values=name).to_numpy() for name in ("JSD", "TVD")]
-        for curve in (curve_of(results, plan, corpus, v, divergence) for v in (variant, "base"))
+        for curve in (curve_of(view, v, divergence) for v in (variant, "base"))
     )
     return over_seeds(mean_gap(x, y, other_x, other_y))
 
 
-def dearer_adversary(results: Results, plan: Plan, corpus: str) -> Parts:
+def dearer_adversary(view: View) -> Parts:
     """FAI-14, for every remedy."""
-    return Parts({v: gap(results, plan, corpus, v) for v in VARIANTS if v != "base"})
+    return Parts({v: gap(view, v) for v in VARIANTS if v != "base"})
 
 
-def deeper_is_flatter(results: Results, plan: Plan, corpus: str) -> Parts:
+def deeper_is_flatter(view: View) -> Parts:
     """FAI-15: the size of base's change at fewer minus at more layers."""
     return Parts(
         {
             f"{edit}, {n} minus {n + 1} layers": minus(
-                results, plan, corpus, Setting(layers=n + 1), Setting(layers=n),
-                f"change {edit} f1",
+                view, Setting(layers=n + 1), Setting(layers=n),
+                f"change {edit} f1"
             )
             for edit in EDITS
             for n in LAYERS[:-1]
@@ -301,24 +284,24 @@ def deeper_is_flatter(results: Results, plan: Plan, corpus: str) -> Parts:
     )  # fmt: skip
 
 
-def weaker_when_deep(results: Results, plan: Plan, corpus: str) -> Parts:
+def weaker_when_deep(view: View) -> Parts:
     """FAI-16."""
     return Parts(
         {
             variant: minus(
-                results, plan, corpus, Setting(variant, layers=3), Setting(variant),
-                "change permuted f1",
+                view, Setting(variant, layers=3), Setting(variant),
+                "change permuted f1"
             )
             for variant in ("tying", "mlm")
         }
     )  # fmt: skip
 
 
-def query_start(results: Results, plan: Plan, corpus: str) -> Parts:
+def query_start(view: View) -> Parts:
     """FAI-17."""
 
     def of(query: str, name: str) -> Estimate:
-        return over_seeds(per_seed(results, plan, corpus, QUERIES[query, "base"], name))
+        return over_seeds(per_seed(view, QUERIES[query, "base"], name))
 
     return Parts(
         {
@@ -330,9 +313,9 @@ def query_start(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def longer_is_fragile(results: Results, plan: Plan, corpus: str) -> Estimate:
+def longer_is_fragile(view: View) -> Estimate:
     """FAI-18 within a corpus."""
-    tables = instances(results, plan, corpus, Setting())
+    tables = instances(view, Setting())
     each = [per_instance([one], "uniform_changes") for one in tables]
     changes = per_instance(tables, "uniform_changes")
     length = np.log(per_instance(tables, "units").reindex(changes.index).to_numpy())
@@ -340,25 +323,27 @@ def longer_is_fragile(results: Results, plan: Plan, corpus: str) -> Estimate:
     return widened(whole, [float(np.polyfit(length, one.to_numpy(), 1)[0]) for one in each])
 
 
-def longer_corpora(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Measured:
+def longer_corpora(views: Views) -> Measured:
     """FAI-18 across corpora: Spearman's correlation of length with base's mean drop."""
-    if len(corpora) < 3:
-        return NotMeasurable(f"a correlation over corpora needs three; at hand: {len(corpora)}")
+    if len(views.corpora) < 3:
+        return NotMeasurable(
+            f"a correlation over corpora needs three; at hand: {len(views.corpora)}"
+        )
     drops, lengths = [], []
-    for corpus in corpora:
-        changes = per_seed(results, plan, corpus, Setting(), "change permuted f1")
+    for view in views:
+        changes = per_seed(view, Setting(), "change permuted f1")
         drops.append(-float(np.mean(changes)))
-        lengths.append(float(instances(results, plan, corpus, Setting())[0]["units"].mean()))
+        lengths.append(float(instances(view, Setting())[0]["units"].mean()))
     return spearman_of_few(lengths, drops)
 
 
-def query_of_instance(results: Results, plan: Plan, corpus: str) -> Parts:
+def query_of_instance(view: View) -> Parts:
     """FAI-19."""
     return Parts(
         {
             f"{variant}: {name}": in_spreads(
-                results, plan, corpus, CONTROLS[f"{variant}, query of the instance"],
-                Setting(variant, "•"), name,
+                view, CONTROLS[f"{variant}, query of the instance"],
+                Setting(variant, "•"), name
             )
             for variant in ("base", "tying")
             for name in ALIKE

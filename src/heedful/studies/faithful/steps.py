@@ -13,6 +13,7 @@ from heedful.jobs.strengths import Strength, choose
 from heedful.models import AttentionClassifier, build, load_classifier, save_model
 from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
 from heedful.runs import TABLE, TABLES, Form, read_json, write_json
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies.faithful.distances import distances
@@ -112,7 +113,7 @@ def trained(plan: Plan, corpus: str, setting: Setting) -> Step[Path]:
     def compute(results: Results) -> Any:
         members = [(s, seed) for s, seed in roster(plan, corpus) if crew_of(s) == crew]
         data, config = results[source], training(plan, corpus)
-        settled = [_settled(results, plan, corpus, one) for one, _ in members]
+        settled = [_settled(View(results, plan, corpus), one) for one, _ in members]
         recipes = [one.recipe(sizes(plan).dim) for one in settled]
         models = [
             build(r.model, data.vocabulary, data.classes, seed,
@@ -149,11 +150,11 @@ def _scale(plan: Plan) -> dict[str, Any]:
     return {"dim": found.dim, "epochs": train.epochs, "rate": train.learning_rate}
 
 
-def _settled(results: Results, plan: Plan, corpus: str, setting: Setting) -> Setting:
+def _settled(view: View, setting: Setting) -> Setting:
     """The setting with its strength, where that was chosen on dev."""
     if not setting.is_chosen:
         return setting
-    strength = float(results[chosen(plan, corpus, setting.variant)]["strength"])
+    strength = float(view.of(chosen, setting.variant)["strength"])
     return replace(setting, strength=strength)
 
 
@@ -233,7 +234,7 @@ def imitated(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> 
             load_classifier(results[crew] / _member(setting, seed)).to(results.device)
             for seed in plan.seeds
         ]
-        settled = _settled(results, plan, corpus, setting)
+        settled = _settled(View(results, plan, corpus), setting)
         # Other seeds than the models' own: with λ = 0 they would be the same models.
         found = imitate(
             firsts, data, strengths, config, settled.recipe(sizes(plan).dim).penalties,
@@ -263,9 +264,14 @@ def adversaries(plan: Plan, variant: str, divergence: str = "jsd") -> list[float
     return list(sizes(plan).adversary if is_main else sizes(plan).few_adversary)
 
 
-def per_seed(results: Results, plan: Plan, corpus: str, setting: Setting, name: str) -> list[float]:
+def per_seed(view: View, setting: Setting, name: str) -> list[float]:
     """One number of each seed's model (see `value_of`)."""
-    return [value_of(results[measured(plan, corpus, setting, seed)], name) for seed in plan.seeds]
+    return [value_of(view.of(measured, setting, seed), name) for seed in view.seeds]
+
+
+def instances(view: View, setting: Setting) -> list[pd.DataFrame]:
+    """The per-document rows of every seed."""
+    return [view.of(measured, setting, seed)["instances"] for seed in view.seeds]
 
 
 def value_of(tables: Tables, name: str) -> float:
@@ -285,10 +291,8 @@ def value_of(tables: Tables, name: str) -> float:
     return 100 * (value - (number(tables, f"test trained {score}") if kind == "change" else 0))
 
 
-def minus(
-    results: Results, plan: Plan, corpus: str, first: Setting, second: Setting, name: str
-) -> Estimate:
+def minus(view: View, first: Setting, second: Setting, name: str) -> Estimate:
     """First minus second setting, paired by seed."""
-    one = per_seed(results, plan, corpus, first, name)
-    two = per_seed(results, plan, corpus, second, name)
+    one = per_seed(view, first, name)
+    two = per_seed(view, second, name)
     return over_seeds([a - b for a, b in zip(one, two, strict=True)])

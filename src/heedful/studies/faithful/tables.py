@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from heedful.corpora.vocabulary import SPECIALS
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import beside, gathered, row
+from heedful.reproduction.tables import beside, row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies.faithful import printed as paper
 from heedful.studies.faithful.models import (
@@ -40,18 +41,21 @@ def steps_of(settings: Iterable[Setting]) -> Callable[[Plan, str], Any]:
     return needs
 
 
-def each_model(
-    results: Results,
-    plan: Plan,
-    corpus: str,
-    settings: Iterable[Setting],
-    rows: Callable[[Setting], list[dict[str, Any]]],
-) -> list[dict[str, Any]]:
+RowsOf = Callable[[View, Setting], list[dict[str, Any]]]
+"""The rows of one model on one corpus."""
+
+
+def rows_of_models(view: View, settings: Iterable[Setting], rows: RowsOf) -> list[dict[str, Any]]:
     """The rows of a corpus's models; one that is not there is noted and leaves the others."""
-    results[text(plan, corpus)]  # a corpus that is not here is said once, not for every model
-    named = {f"{corpus}, {one.name}": one for one in settings}
-    found = results.each(named, lambda name: rows(named[name]))
+    view.of(text)  # a corpus that is not here is said once, not for every model
+    named = {f"{view.corpus}, {one.name}": one for one in settings}
+    found = view.results.each(named, lambda name: rows(view, named[name]))
     return [one for part in found.values() for one in part]
+
+
+def each_model(views: Views, settings: Iterable[Setting], rows: RowsOf) -> pd.DataFrame:
+    """One table of the models on every corpus."""
+    return views.table(lambda view: rows_of_models(view, settings, rows))
 
 
 def models(
@@ -65,9 +69,7 @@ SCORES = {"f1": "f1", "F1 of class 0": "f1 of class 0", "accuracy": "accuracy"}
 """Columns of scores and what they are measured as; F1 is that of class 1, as in the paper."""
 
 
-def scores(
-    results: Results, plan: Plan, corpus: str, setting: Setting
-) -> dict[str, Estimate | float | str]:
+def scores(view: View, setting: Setting) -> dict[str, Estimate | float | str]:
     """F1 of both classes and accuracy, with their changes in points and the spread over seeds.
 
     Drops may have two modes over seeds (§5, trap 2), so each seed's F1 is kept too.
@@ -76,7 +78,7 @@ def scores(
     for score, asked in SCORES.items():
         for edit in ("trained", *EDITS):
             kind, least = ("points", 0) if edit == "trained" else ("change", -100)
-            values = per_seed(results, plan, corpus, setting, f"{kind} {edit} {asked}")
+            values = per_seed(view, setting, f"{kind} {edit} {asked}")
             name = column(edit, score)
             found[name] = over_seeds(values, least, 100)
             if score == "f1":
@@ -88,7 +90,7 @@ def scores(
         "uniform, bias refitted": "change refitted f1",
         "flippable": "flippable",
     }.items():
-        found[name] = over_seeds(per_seed(results, plan, corpus, setting, asked)).value
+        found[name] = over_seeds(per_seed(view, setting, asked)).value
     return found
 
 
@@ -112,23 +114,20 @@ def _shown(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return table[names]
 
 
-def _score_table(variants: Sequence[str], results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            keys = {"corpus": corpus, "attention": asked.attention, "model": asked.variant}
-            return [row(keys, **scores(results, plan, corpus, asked))]
+def _score_table(variants: Sequence[str], views: Views) -> Made:
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        keys = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
+        return [row(keys, **scores(view, asked))]
 
-        return each_model(results, plan, corpus, models(variants), one)
-
-    ours = gathered(results.each(plan.corpora, of))
+    ours = each_model(views, models(variants), one)
     keys = list(paper.KEYS)
     published = paper.SCORES[paper.SCORES["model"].isin(variants)]
     table = beside(ours, published, keys) if len(published) else ours
-    if plan.corpora == ("diabetes",):
+    if views.corpora == ("diabetes",):
         table = ours
     said = _said(ours)
     if "base" in variants:
-        said += f" {_sign_test(results, plan, ours, variants)}"
+        said += f" {_sign_test(views, ours, variants)}"
     return Made(table, sentence=f"{said} {CHANGES}", shown=_shown(table, keys))
 
 
@@ -139,7 +138,7 @@ def _said(table: pd.DataFrame) -> str:
     return f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}."
 
 
-def _sign_test(results: Results, plan: Plan, ours: pd.DataFrame, variants: Sequence[str]) -> str:
+def _sign_test(views: Views, ours: pd.DataFrame, variants: Sequence[str]) -> str:
     """In how many runs of equal corpus, attention and seed each remedy loses more than base."""
     from scipy.stats import binomtest
 
@@ -153,7 +152,7 @@ def _sign_test(results: Results, plan: Plan, ours: pd.DataFrame, variants: Seque
             value
             for corpus, attention in shared
             for value in per_seed(
-                results, plan, corpus, Setting(variant, attention), "change permuted f1"
+                views.on(corpus), Setting(variant, attention), "change permuted f1"
             )
         ]
 
@@ -170,56 +169,47 @@ def _sign_test(results: Results, plan: Plan, ours: pd.DataFrame, variants: Seque
     return f"It costs more than base's ({told}): {'; '.join(parts)}."
 
 
-def _information(results: Results, plan: Plan) -> Made:
+def _information(views: Views) -> Made:
     columns = {
         "information": "clustered", "by word": "by_word", "ceiling": "ceiling",
         "shuffled pairs": "shuffled", "by word, shuffled": "shuffled_by_word",
     }  # fmt: skip
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def on(sample: str, asked: Setting) -> list[dict[str, Any]]:
-            got = [informed(results, plan, corpus, asked, seed, sample) for seed in plan.seeds]
-            values = {n: over_seeds([one[c] for one in got]) for n, c in columns.items()}
-            keys = {"corpus": corpus, "sample": sample, "model": asked.variant}
-            pairs, types = int(got[0]["pairs"]), int(got[0]["types"])
-            return [row(keys, **values, pairs=pairs, types=types)]
+    def on(sample: str, view: View, asked: Setting) -> list[dict[str, Any]]:
+        got = [informed(view, asked, seed, sample) for seed in view.seeds]
+        values = {n: over_seeds([one[c] for one in got]) for n, c in columns.items()}
+        keys = {"corpus": view.corpus, "sample": sample, "model": asked.variant}
+        pairs, types = int(got[0]["pairs"]), int(got[0]["types"])
+        return [row(keys, **values, pairs=pairs, types=types)]
 
-        return [
-            one
-            for sample in ("MF", "RS")
-            for one in each_model(
-                results, plan, corpus, models(attentions=("+",)), partial(on, sample)
-            )
-        ]
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        for sample in ("MF", "RS"):
+            yield from rows_of_models(view, models(attentions=("+",)), partial(on, sample))
 
-    ours = gathered(results.each(plan.corpora, of))
+    ours = views.table(of)
     return Made(
         beside(ours, paper.INFORMATION, ["corpus", "sample", "model"]),
         sentence="Mutual information in nats between a word's embedding and what attention sees "
         "there, with its ceiling and, on shuffled pairs, its bias.",
-        deviations=(f"At most {sizes(plan).measuring.pairs:,} pairs of train.",),
+        deviations=(f"At most {sizes(views.plan).measuring.pairs:,} pairs of train.",),
     )
 
 
 def informed(
-    results: Results,
-    plan: Plan,
-    corpus: str,
+    view: View,
     setting: Setting,
     seed: int,
     sample: str,
     clustering: int = 0,
 ) -> dict[str, float]:
     """The information of one model on one sample."""
-    table = results[measured(plan, corpus, setting, seed)]["information"]
+    table = view.of(measured, setting, seed)["information"]
     chosen_row = (table["sample"] == sample) & (table["clustering"] == clustering)
     return {str(name): value for name, value in table[chosen_row].iloc[0].items()}
 
 
 def information_minus(
-    results: Results,
-    plan: Plan,
-    corpus: str,
+    view: View,
     first: Setting,
     second: Setting,
     sample: str,
@@ -228,37 +218,31 @@ def information_minus(
     """First minus second setting, paired by seed, of one column, less a second one if named."""
 
     def of(setting: Setting, seed: int) -> float:
-        found = informed(results, plan, corpus, setting, seed, sample)
+        found = informed(view, setting, seed, sample)
         column, bias = columns
         return found[column] - (found[bias] if bias else 0.0)
 
-    return over_seeds([of(first, seed) - of(second, seed) for seed in plan.seeds])
+    return over_seeds([of(first, seed) - of(second, seed) for seed in view.seeds])
 
 
-def _confidence(results: Results, plan: Plan) -> Made:
+def _confidence(views: Views) -> Made:
     names = {"confidence": "confidence", "pooled tokens": "confidence, pooled",
              "tokens that decide alike": "agreeing"}  # fmt: skip
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            keys = {"corpus": corpus, "attention": asked.attention, "model": asked.variant}
-            values = {
-                n: over_seeds(per_seed(results, plan, corpus, asked, name), 0, 1)
-                for n, name in names.items()
-            }
-            return [row(keys, **values)]
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        keys = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
+        values = {n: over_seeds(per_seed(view, asked, name), 0, 1) for n, name in names.items()}
+        return [row(keys, **values)]
 
-        return each_model(results, plan, corpus, models(), one)
-
-    ours = gathered(results.each(plan.corpora, of))
+    ours = each_model(views, models(), one)
     return Made(
         beside(ours, paper.CONFIDENCE, list(paper.KEYS)),
         sentence="Mean probability that a word alone gives to the (right) decision.",
     )
 
 
-def _hyperparameters(results: Results, plan: Plan) -> Made:
-    found, train = sizes(plan), sizes(plan).train
+def _hyperparameters(views: Views) -> Made:
+    found, train = sizes(views.plan), sizes(views.plan).train
     ours = {
         "embedding dimension": str(found.dim),
         "states, both directions": f"2 × {found.dim // 2}",
@@ -275,9 +259,9 @@ def _hyperparameters(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=f"AMSGrad, {train.epochs} epochs, best dev F1 of class 1.")
 
 
-def _corpora(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        data = results[text(plan, corpus)]
+def _corpora(views: Views) -> Made:
+    def of(view: View) -> list[dict[str, Any]]:
+        data = view.of(text)
         train = data.splits["train"]
         counts = {split: len(part) for split, part in data.splits.items()}
         known = np.nan
@@ -285,7 +269,7 @@ def _corpora(results: Results, plan: Plan) -> Made:
             known = float((~np.isnan(data.vectors).any(1))[len(SPECIALS) :].mean())
         return [
             {
-                "corpus": corpus,
+                "corpus": view.corpus,
                 "length": float(train.lengths.mean()),
                 "vocabulary": float(len(data.vocabulary) - len(SPECIALS)),
                 **counts,
@@ -294,19 +278,16 @@ def _corpora(results: Results, plan: Plan) -> Made:
             }
         ]
 
-    ours = gathered(results.each(plan.corpora, of))
+    ours = views.table(of)
     return Made(beside(ours, paper.CORPORA, ["corpus"]), sentence="Lengths are those of train.")
 
 
-def _depth(results: Results, plan: Plan) -> Made:
-    def of(corpus: str) -> list[dict[str, Any]]:
-        def one(asked: Setting) -> list[dict[str, Any]]:
-            keys = {"corpus": corpus, "layers": float(asked.layers), "model": asked.variant}
-            return [row(keys, **scores(results, plan, corpus, asked))]
+def _depth(views: Views) -> Made:
+    def one(view: View, asked: Setting) -> list[dict[str, Any]]:
+        keys = {"corpus": view.corpus, "layers": float(asked.layers), "model": asked.variant}
+        return [row(keys, **scores(view, asked))]
 
-        return each_model(results, plan, corpus, DEPTHS, one)
-
-    ours = gathered(results.each(plan.corpora, of))
+    ours = each_model(views, DEPTHS, one)
     keys = ["corpus", "layers", "model"]
     table = beside(ours, paper.DEPTH, keys)
     base = ours[ours["model"] == "base"].groupby("layers")["permuted"].mean()

@@ -9,7 +9,8 @@ from typing import Any
 from heedful.reproduction.ledger import Parts, Side, above, at_least, at_most, below, within
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Claim, Plan
-from heedful.studies.polarity import artefacts, measures, steps
+from heedful.reproduction.view import View
+from heedful.studies.polarity import checks, corpora, measures, steps
 from heedful.studies.polarity import flow_measures as flows
 from heedful.studies.polarity.figures import needs_grid, needs_path
 from heedful.studies.polarity.synthetic import needs_balance
@@ -50,9 +51,7 @@ _PENALTY = _sides(
     (("gap, with minus without",), below(0)),
     (("accuracy change in s.e.",), within(2)),
 )
-_RULED = _SAME | {
-    f"{name}, {rule}": side for name, side in _SAME.items() for rule in artefacts.RULES
-}
+_RULED = _SAME | {f"{name}, {rule}": side for name, side in _SAME.items() for rule in checks.RULES}
 
 
 def _frequency_sides() -> Mapping[str, Side]:
@@ -71,9 +70,9 @@ def _penalty_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return list(needs_grid(["dp"], steps.penalised)(plan, corpus))
 
 
-def _penalty(results: Any, plan: Plan, corpus: str) -> Any:
-    measure = measures.penalty_closes_made if corpus == "data1" else measures.penalty_closes
-    return measure(results, plan, corpus)
+def _penalty(view: View) -> Any:
+    measure = measures.penalty_closes_made if view.corpus == "data1" else measures.penalty_closes
+    return measure(view)
 
 
 def _alignment_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
@@ -81,12 +80,12 @@ def _alignment_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return grid + (list(PATH(plan, corpus)) if corpus in (*SST, "data1") else [])
 
 
-def _alignment(results: Any, plan: Plan, corpus: str) -> Any:
+def _alignment(view: View) -> Any:
     found = Parts()
-    if corpus != "data1":
-        found |= measures.follows_alignment(results, plan, corpus)
-    if corpus in (*SST, "data1"):
-        found |= flows.alignment_term(results, plan, corpus)
+    if view.corpus != "data1":
+        found |= measures.follows_alignment(view)
+    if view.corpus in (*SST, "data1"):
+        found |= flows.alignment_term(view)
     return found
 
 
@@ -95,34 +94,34 @@ CLAIMS = (
         "POL-1", "At λ = 10 positive words have positive and negative words negative polarity.",
         "5, Fig. 2a-c", "share of each class's words with the class's sign (DP)",
         "picture; SST about +2.5..+11 and -9.5..-3", at_least(0.95), measures.right_signs, DP,
-        steps.BINARY, "all",
+        corpora.BINARY, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
         "POL-2", "Neutral words keep polarity scores around zero.", "5, Fig. 2a-c",
         "median size of neutral polarities over that of class words (DP, λ = 10)",
         "picture; SST neutral about -3.5..+3", below(1 / 3), measures.neutral_small, DP,
-        steps.BINARY, "all",
+        corpora.BINARY, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
         "POL-3", "At λ = 10 both classes have larger attention scores than neutral words.",
         "5, Fig. 2d-f", "AUC of attention scores against neutral words, every seed (DP)",
         "picture; SST about -0.5..+2.0 and -0.4..+1.9 against -1.3..+0.5", above(0.5),
-        measures.above_neutral, DP, steps.BINARY, "all",
+        measures.above_neutral, DP, corpora.BINARY, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
         "POL-4", "Small λ (0.001, 1) hurts the accuracy of DP.", "5, Table 2",
         "mean accuracy over λ of 10 to 100 minus accuracy at small λ, points",
         "best minus 0.001: 26.9 to 63.1; best minus 1: 5.1 to 10.3", above(0),
-        measures.small_scale_hurts, DP, steps.TEXTS, "all",
+        measures.small_scale_hurts, DP, corpora.TEXTS, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
         "POL-5", "Very large λ costs (almost) no accuracy, in all four models.", "5, Table 2",
         "accuracy at λ = 10000 minus at 10, points", "all 16 cells between -2.6 and +2.9",
-        above(-3), measures.large_scale_is_free, needs_grid(steps.MODELS), steps.TEXTS, "all",
+        above(-3), measures.large_scale_is_free, needs_grid(steps.MODELS), corpora.TEXTS, "all",
         seeds=_seeds_of(*steps.MODELS),
     ),
     Claim(
@@ -130,15 +129,15 @@ CLAIMS = (
         "total variation from uniform, and accuracy with uniform weights minus trained, equal "
         "within 0.5 points (λ = 10000)",
         "text only", {"total variation": below(0.01), "uniform minus trained": within(0.5)},
-        measures.is_mean_pooling, DP, steps.TEXTS, "all",
+        measures.is_mean_pooling, DP, corpora.TEXTS, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
         "POL-7", "A proper λ is crucial behind an LSTM or affine layer too (additive: ours).",
         "5, Table 2", "accuracy at the λ best on dev among the others minus at 0.001, points",
         "DP-A 13.6 to 28.7 and AD 18.4 to 43.9 support it; DP-L 0.7 to 4.4 speaks against",
-        above(5), measures.scale_is_crucial, needs_grid(["dp-l", "dp-a", "ad"]), steps.TEXTS, "all",
-        seeds=_seeds_of("dp-l", "dp-a", "ad"),
+        above(5), measures.scale_is_crucial, needs_grid(["dp-l", "dp-a", "ad"]), corpora.TEXTS,
+        "all", seeds=_seeds_of("dp-l", "dp-a", "ad"),
     ),
     Claim(
         "POL-8", "At λ = 100 the classes separate in attention, one at or below neutral.",
@@ -166,7 +165,7 @@ CLAIMS = (
     Claim(
         "POL-11", "With three classes, words tied to a label still score above neutral ones.",
         "5, Fig. 3c", "AUC of attention scores of each class against neutral (DP, λ = 10)",
-        "picture", above(0.5), measures.above_neutral, DP, steps.SEVERAL,
+        "picture", above(0.5), measures.above_neutral, DP, corpora.SEVERAL,
         seeds=DP_SEEDS,
     ),
     Claim(
@@ -217,7 +216,7 @@ CLAIMS = (
         "of words whose term D has the sign of V·W (negative words: the opposite)",
         "derivation; gap 0.15 without, 0.03 with penalty",
         {f"λ = {scale}": above(0) for scale in steps.LARGE_SCALES} | flows.D_SIDES, _alignment,
-        _alignment_needs, (*steps.BINARY, "data1"), "all", seeds=DP_SEEDS,
+        _alignment_needs, (*corpora.BINARY, "data1"), "all", seeds=DP_SEEDS,
     ),
     Claim(
         "POL-19", "A class's word vectors align, opposite classes oppose, neutral do neither.",
@@ -232,33 +231,33 @@ CLAIMS = (
         "mean V·W after long SGD at each ratio, W starting as on texts; at 1:1 0 within 21, half "
         "of the smallest size published (ours)",
         "0, -44, -62, +42, +58 at 1:1, 1:2, 1:5, 2:1, 5:2", flows.RATIO_SIDES, None, needs_balance,
-        tuple(steps.RATIOS), measure_all=flows.imbalance_decides,
+        tuple(corpora.RATIOS), measure_all=flows.imbalance_decides,
     ),
     Claim(
         "POL-21", "The patterns do not depend on the initialisation.", "footnote 11",
         "share of seeds in which POL-1 to POL-3 hold", "one run shown", at_least(1),
-        measures.every_seed, DP, steps.BINARY, "all",
+        measures.every_seed, DP, corpora.BINARY, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
         "POL-A1", "The score gap is not only a frequency gap (neutral words need no frequency).",
         "3.1", "POL-2, POL-3, POL-13 with neutral words seen more than 5 times, and in pairs",
-        "not checked", _frequency_sides(), artefacts.not_frequency, DP, steps.BINARY, "all",
+        "not checked", _frequency_sides(), checks.not_frequency, DP, corpora.BINARY, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
         "POL-A2", "Interval ends and counting unit do not change the verdicts.", "3.1, trap 1",
         "POL-1 and POL-3 without γ = ±1, and by documents",
-        "412/265/1384 against 302/197 and 407/259/1385", _RULED, artefacts.classes_matter_not, DP,
-        steps.BINARY, "all",
+        "412/265/1384 against 302/197 and 407/259/1385", _RULED, checks.classes_matter_not, DP,
+        corpora.BINARY, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
         "POL-A3", "Words seen only in dev or test, with random vectors, do not matter.", "trap 2",
         "accuracy with words unseen in training read as one unknown word minus published recipe, "
         "points (DP, λ = 10); equal within 1 point, one s.e. of SST's test set (ours)",
-        "not checked", within(1), artefacts.unseen_words, needs_grid(["dp"], steps.train_only),
-        steps.TEXTS, "all", seeds=_fewer,
+        "not checked", within(1), checks.unseen_words, needs_grid(["dp"], steps.train_only),
+        corpora.TEXTS, "all", seeds=_fewer,
     ),
     Claim(
         "POL-A4", "The printed flow equations contain slips; the corrected ones are exact.",

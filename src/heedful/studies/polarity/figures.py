@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,14 +12,16 @@ import pandas as pd
 from heedful.audits.erasure import five_numbers
 from heedful.report import panels
 from heedful.report.drawing import SOFT
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Made, Needs, Plan
-from heedful.reproduction.tables import beside, gathered, row
+from heedful.reproduction.tables import beside, row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.studies.polarity import printed as paper
 from heedful.studies.polarity import steps
+from heedful.studies.polarity.word_steps import Tables
 
-Make = Callable[[Results, Plan], Made]
+Make = Callable[[Views], Made]
 FAR = 3.0
 """Cells of M-T2 that differ by more points than this are named."""
 
@@ -49,17 +51,19 @@ def needs_sizes(plan: Plan, corpus: str) -> list[Step[Any]]:
     return [steps.sizes(plan, corpus), steps.words(plan, corpus)]
 
 
-def datasets(results: Results, plan: Plan) -> Made:
+def datasets(views: Views) -> Made:
     """M-T1."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.sizes(plan, corpus)]
+    def of(view: View) -> list[dict[str, Any]]:
+        found = view.of(steps.sizes)
         order = slice(None) if len(found["classes"]) > 2 else slice(None, None, -1)
         sizes = {s: "/".join(map(str, n[order])) for s, n in found["documents"].items()}
         facts = {"length": found["length"], "words": found["words"]}
-        return [{"corpus": corpus, "classes": "/".join(found["classes"][order])} | facts | sizes]
+        return [
+            {"corpus": view.corpus, "classes": "/".join(found["classes"][order])} | facts | sizes
+        ]
 
-    ours = gathered(results.each(plan.corpora, of))
+    ours = views.table(of)
     printed = paper.SIZES[paper.SIZES["corpus"].isin(ours["corpus"])]
     splits = ["train", "dev", "test"]
     table = beside(ours.drop(columns=splits), printed.drop(columns=splits), ["corpus"])
@@ -70,21 +74,19 @@ def datasets(results: Results, plan: Plan) -> Made:
     return Made(table, sentence=said)
 
 
-def accuracy_grid(results: Results, plan: Plan) -> Made:
+def accuracy_grid(views: Views) -> Made:
     """M-T2 beside the paper's 112 numbers."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for model in steps.MODELS:
-            runs = results[steps.grid(plan, corpus, model)]["runs"]
+            runs = view.of(steps.grid, model)["runs"]
             for scale in steps.SCALES:
                 values = 100 * runs.loc[runs["setting"] == scale, "accuracy"]
-                keys = {"corpus": corpus, "model": model, "λ": scale}
+                keys = {"corpus": view.corpus, "model": model, "λ": scale}
                 spread = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-                found.append(row(keys, accuracy=over_seeds(values, 0, 100)) | {"s.d.": spread})
-        return found
+                yield row(keys, accuracy=over_seeds(values, 0, 100)) | {"s.d.": spread}
 
-    ours = gathered(results.each(plan.corpora, of))
+    ours = views.table(of)
     printed = paper.accuracies()
     printed = printed[printed["corpus"].isin(ours["corpus"])]
     table = beside(ours, printed, ["corpus", "model", "λ"])
@@ -130,64 +132,63 @@ def _grid_figure(table: pd.DataFrame) -> Any:
     return panels.heatmap(wide, x="column", y="λ", value="accuracy", panel="corpus", digits=1)
 
 
-def token_counts(results: Results, plan: Plan) -> Made:
+def token_counts(views: Views) -> Made:
     """S-T1: how many words each class has, with a sample."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.words(plan, corpus)]
-        names = [*steps.class_names(results, plan, corpus), "neutral"]
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        table = view.of(steps.words)
+        names = [*steps.class_names(view), "neutral"]
         for name in names:
             members = table[table["kind"] == name]
             sample = members["word"].iloc[:: max(len(members) // 10, 1)].head(10)
             said = " ".join(sample) or "none: the class has no word"
-            keys = {"corpus": corpus, "class": name}
-            found.append(keys | {"words": len(members), "sample": said})
-        return found
+            keys = {"corpus": view.corpus, "class": name}
+            yield keys | {"words": len(members), "sample": said}
 
-    ours = gathered(results.each(plan.corpora, of))
+    ours = views.table(of)
     printed = paper.CLASSES[paper.CLASSES["corpus"].isin(ours["corpus"])]
     table = beside(ours, printed, ["corpus", "class"])
     return Made(table, sentence="Classes from occurrences in training texts; γ = ±1 is included.")
+
+
+def _grid(view: View, model: str) -> Tables:
+    return view.of(steps.grid, model)
 
 
 def scatter(
     model: str,
     scales: Sequence[str],
     columns: Mapping[str, str],
-    grid: Callable[..., Any] = steps.grid,
+    trained: Callable[[View, str], Tables] = _grid,
 ) -> Make:
     """Scores of every classed word of the first seed against its frequency rank."""
 
-    def make(results: Results, plan: Plan) -> Made:
-        def of(corpus: str) -> list[dict[str, Any]]:
-            found = []
+    def make(views: Views) -> Made:
+        def of(view: View) -> Iterator[dict[str, Any]]:
             for scale in scales:
-                table = results[grid(plan, corpus, model)]["words"]
-                table = table[(table["setting"] == scale) & (table["seed"] == plan.seeds[0])]
-                table = steps.with_classes(results, plan, corpus, table)
-                table = in_order(results, plan, corpus, table)
+                table = trained(view, model)["words"]
+                table = table[(table["setting"] == scale) & (table["seed"] == view.seeds[0])]
+                table = steps.with_classes(view, table)
+                table = in_order(view, table)
                 for column, title in columns.items():
                     if column not in table:
                         continue
-                    place = f"{corpus}, λ={scale}" if len(scales) > 1 else corpus
+                    place = f"{view.corpus}, λ={scale}" if len(scales) > 1 else view.corpus
                     panel = f"{place}: {title}"
-                    found += [
-                        {"panel": panel, "token index": r[0], "score": r[1], "class": r[2],
-                         "word": r[3]}
-                        for r in table[["id", column, "kind", "word"]].itertuples(index=False)
-                    ]  # fmt: skip
-            return found
+                    shown = table[["id", column, "kind", "word"]]
+                    for index, score, kind, word in shown.itertuples(index=False):
+                        keys = {"panel": panel, "token index": index, "score": score}
+                        yield keys | {"class": kind, "word": word}
 
-        table = gathered(results.each(plan.corpora, of))
+        table = views.table(of)
         return Made(table, points, class_means(table))
 
     return make
 
 
-def in_order(results: Results, plan: Plan, corpus: str, table: pd.DataFrame) -> pd.DataFrame:
+def in_order(view: View, table: pd.DataFrame) -> pd.DataFrame:
     """The classed words, the positive (or first) class first, so that colours keep meaning."""
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     names = names[::-1] if len(names) == 2 else names
     return pd.concat([table[table["kind"] == name] for name in (*names, "neutral")])
 
@@ -210,13 +211,13 @@ def class_means(table: pd.DataFrame) -> str:
     return "Class means. " + "; ".join(parts) + "."
 
 
-def components(results: Results, plan: Plan) -> Made:
+def components(views: Views) -> Made:
     """S-F25 to 27: the polarity components of each class's words, DP-A, λ = 10."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        classes = steps.class_names(results, plan, corpus)
-        table = steps.token_table(results, plan, corpus, "dp-a", "10")
-        table = table[(table["seed"] == plan.seeds[0]) & table["kind"].isin(classes)]
+    def of(view: View) -> list[dict[str, Any]]:
+        classes = steps.class_names(view)
+        table = steps.token_table(view, "dp-a", "10")
+        table = table[(table["seed"] == view.seeds[0]) & table["kind"].isin(classes)]
         return [
             {"panel": f"words of {_short(name)}", "token index": number, "score": value,
              "class": f"score of {_short(other)}", "word": word}
@@ -227,33 +228,31 @@ def components(results: Results, plan: Plan) -> Made:
             )
         ]  # fmt: skip
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     return Made(table, points, class_means(table) if len(table) else "")
 
 
-def weights(results: Results, plan: Plan) -> Made:
+def weights(views: Views) -> Made:
     """M-F5: average attention weights of words in test texts; words beyond the whiskers by name."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.grid(plan, corpus, "dp")]["weights"]
-        table = table[table["seed"] == plan.seeds[0]].rename(columns={"word": "id"})
-        table = steps.with_classes(results, plan, corpus, table)
-        found: list[dict[str, Any]] = []
-        for name in (*steps.class_names(results, plan, corpus)[::-1], "neutral"):
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        table = view.of(steps.grid, "dp")["weights"]
+        table = table[table["seed"] == view.seeds[0]].rename(columns={"word": "id"})
+        table = steps.with_classes(view, table)
+        for name in (*steps.class_names(view)[::-1], "neutral"):
             members = table[table["kind"] == name]
             box = five_numbers(members["weight"].to_numpy())
-            keys = {"corpus": corpus, "class": name}
-            found.append(keys | box)
+            keys = {"corpus": view.corpus, "class": name}
+            yield keys | box
             if box["low"] is None or box["high"] is None:
                 continue
             beyond = (members["weight"] < box["low"]) | (members["weight"] > box["high"])
-            found += [
+            yield from (
                 keys | {"outlier": weight, "word": word}
                 for weight, word in members.loc[beyond, ["weight", "word"]].itertuples(index=False)
-            ]
-        return found
+            )
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     medians = [f"{r['class']} {r['median']:.3f}" for _, r in table.iterrows() if r["n"] > 0]
     said = f"Medians: {', '.join(medians)}."
     if "outlier" in table and table["outlier"].notna().any():
@@ -278,21 +277,19 @@ def _short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def penalty(results: Results, plan: Plan) -> Made:
+def penalty(views: Views) -> Made:
     """M-X: class means of attention scores and accuracy at λ = 100 with and without penalty."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        without = results[steps.grid(plan, corpus, "dp")]["runs"]
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        without = view.of(steps.grid, "dp")["runs"]
         runs = {"without": without[without["setting"] == "100"]}
-        runs["with"] = results[steps.penalised(plan, corpus)]["runs"]
-        found = []
+        runs["with"] = view.of(steps.penalised)["runs"]
         for name, table in runs.items():
             columns = [c for c in table if str(c).startswith("attention/")]
             measured = {str(c): over_seeds(table[c]) for c in columns}
             measured |= {"V·W": over_seeds(table["V·W last"])}
             measured |= {"accuracy": over_seeds(100 * table["accuracy"], 0, 100)}
-            found.append(row({"corpus": corpus, "penalty": name}, **measured))
-        return found
+            yield row({"corpus": view.corpus, "penalty": name}, **measured)
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     return Made(table, sentence="λ = 100, μ = 1e-4: means over seeds with Student's intervals.")

@@ -9,10 +9,9 @@ import pandas as pd
 
 from heedful.reproduction.ledger import Parts, Side, above, at_least, at_most, below, within
 from heedful.reproduction.measures import exact
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds, proportion
-from heedful.studies.polarity import steps
+from heedful.studies.polarity import corpora, steps
 from heedful.studies.polarity.word_steps import Tables
 
 POLARITY_TERMS, ATTENTION_TERMS = ("B", "C"), ("E", "F")
@@ -45,11 +44,11 @@ IDENTITY_SIDES = {name: at_most(1e-9) for name in ("polarity", "attention", "dot
 }
 
 
-def _terms(results: Results, plan: Plan, corpus: str) -> pd.DataFrame:
+def _terms(view: View) -> pd.DataFrame:
     """The terms of plain DP runs, the classes renamed positive, negative, neutral."""
-    table = results[steps.path(plan, corpus)]["terms"]
+    table = view.of(steps.path)["terms"]
     table = table[table["setting"] == "plain"]
-    negative, positive = steps.class_names(results, plan, corpus)
+    negative, positive = steps.class_names(view)
     return table.replace({"class": {negative: "negative", positive: "positive"}})
 
 
@@ -92,16 +91,14 @@ def _share(right: pd.Series[float], rows: pd.DataFrame) -> Estimate:
     return over_seeds(by_seed, 0, 1)
 
 
-def signs(results: Results, plan: Plan, corpus: str) -> Parts:
+def signs(view: View) -> Parts:
     """POL-16: share of words whose term has the predicted sign, over training; one per seed."""
-    return Parts(sign_shares(results, plan, corpus))
+    return Parts(sign_shares(view))
 
 
-def sign_shares(
-    results: Results, plan: Plan, corpus: str, is_last: bool = False
-) -> dict[str, Estimate]:
+def sign_shares(view: View, is_last: bool = False) -> dict[str, Estimate]:
     """The same by name, or at the last checkpoint alone."""
-    table = _terms(results, plan, corpus)
+    table = _terms(view)
     table = table[table["epoch"] == table["epoch"].max()] if is_last else table
     found: dict[str, Estimate] = {}
     for term in (*POLARITY_TERMS, *ATTENTION_TERMS):
@@ -117,9 +114,9 @@ def sign_shares(
     return found
 
 
-def query_term(results: Results, plan: Plan, corpus: str) -> Parts:
+def query_term(view: View) -> Parts:
     """POL-17: mean F over mean E of class words, at the start and over training; one per seed."""
-    table = _terms(results, plan, corpus)
+    table = _terms(view)
     table = table[table["class"].isin(["positive", "negative"])]
 
     def ratio(rows: pd.DataFrame) -> pd.Series[float]:
@@ -138,12 +135,12 @@ def query_term(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def alignment_term(results: Results, plan: Plan, corpus: str) -> Parts:
+def alignment_term(view: View) -> Parts:
     """POL-18: share of words whose D has the sign of V·W (positive words) or the opposite."""
-    path = results[steps.path(plan, corpus)]["path"]
+    path = view.of(steps.path)["path"]
     path = path[(path["setting"] == "plain") & (path["quantity"] == "V·W")]
     product = path.set_index(["seed", "epoch"])["value"]
-    table = _terms(results, plan, corpus)
+    table = _terms(view)
     found = Parts()
     for role, sign in (("positive", 1.0), ("negative", -1.0)):
         rows = _later(table, "D", [role])
@@ -162,9 +159,9 @@ def last_of(watched: Tables, setting: str = "plain") -> pd.DataFrame:
     return wide
 
 
-def embeddings_align(results: Results, plan: Plan, corpus: str) -> Parts:
+def embeddings_align(view: View) -> Parts:
     """POL-19: mean dot products by group; groups with neutral words over the positive pairs'."""
-    last = last_of(results[steps.path(plan, corpus)])
+    last = last_of(view.of(steps.path))
     same = last["dot/positive-positive"]
     found = Parts()
     for pair in PAIR_SIDES:
@@ -174,16 +171,16 @@ def embeddings_align(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def imbalance_decides(results: Results, plan: Plan, corpora: tuple[str, ...]) -> Parts:
+def imbalance_decides(views: Views) -> Parts:
     """POL-20: V·W after long SGD on each unbalanced set, W starting as on texts."""
     start = next(iter(steps.HEADS))
-    found = {c: last_of(results[steps.balanced(plan, c)], start)["V·W"] for c in corpora}
-    return Parts({steps.RATIOS[corpus]: over_seeds(values) for corpus, values in found.items()})
+    found = {c: last_of(views.on(c).of(steps.balanced), start)["V·W"] for c in views.corpora}
+    return Parts({corpora.RATIOS[corpus]: over_seeds(values) for corpus, values in found.items()})
 
 
-def formulas(results: Results, plan: Plan, corpus: str) -> Parts:
+def formulas(view: View) -> Parts:
     """POL-A4: relative distance of the corrected and the printed forms from autograd."""
-    found = results[steps.identities(plan, corpus)]
-    words = len(results[steps.words(plan, corpus)])
+    found = view.of(steps.identities)
+    words = len(view.of(steps.words))
     # The multi-class forms hold two classes too; the printed slip shows in either.
     return Parts({name: exact(value, words) for name, value in found.items()})

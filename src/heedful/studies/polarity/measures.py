@@ -15,8 +15,7 @@ import pandas as pd
 from heedful.audits.erasure import five_numbers
 from heedful.reproduction.ledger import NotMeasurable, Parts
 from heedful.reproduction.measures import exact, over_alike_seeds
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
 from heedful.statistics import Estimate, mean, over_seeds, proportion
 from heedful.statistics.association import spearman, spearman_of_few
 from heedful.statistics.separation import auc, mean_ratio, median_ratio, standardised_gap
@@ -34,11 +33,9 @@ class Run(NamedTuple):
         return self.words[self.words[rule] == name]
 
 
-def runs_of(
-    results: Results, plan: Plan, corpus: str, model: str = "dp", scale: str = "10"
-) -> list[Run]:
+def runs_of(view: View, model: str = "dp", scale: str = "10") -> list[Run]:
     """One run per seed."""
-    table = steps.token_table(results, plan, corpus, model, scale)
+    table = steps.token_table(view, model, scale)
     return by_seed(table)
 
 
@@ -72,12 +69,10 @@ def _signs(run: Run, names: Sequence[str], rule: str = "kind") -> dict[str, pd.S
     }
 
 
-def right_signs(
-    results: Results, plan: Plan, corpus: str, model: str = "dp", rule: str = "kind"
-) -> Parts:
+def right_signs(view: View, model: str = "dp", rule: str = "kind") -> Parts:
     """POL-1: share of each class's words whose polarity has the class's sign."""
-    names = steps.class_names(results, plan, corpus)
-    runs = runs_of(results, plan, corpus, model)
+    names = steps.class_names(view)
+    runs = runs_of(view, model)
     found = Parts()
     for name in names[::-1]:
         signs = pd.concat([_signs(run, names, rule)[name] for run in runs], axis=0)
@@ -93,16 +88,14 @@ def role_of(name: str, names: Sequence[str]) -> str:
     return ("negative", "positive")[list(names).index(name)] if len(names) == 2 else name
 
 
-def neutral_small(
-    results: Results, plan: Plan, corpus: str, model: str = "dp", least: int = 0
-) -> Estimate:
+def neutral_small(view: View, model: str = "dp", least: int = 0) -> Estimate:
     """POL-2: median size of neutral polarities over that of class words, mean of the seeds.
 
     The interval is Student's over seeds, or that over words where there is one seed.
     """
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     values = []
-    for run in runs_of(results, plan, corpus, model):
+    for run in runs_of(view, model):
         neutral = run.of("neutral")
         neutral = neutral[occurrences(neutral) > least]
         polar = pd.concat([run.of(name) for name in names])
@@ -111,17 +104,15 @@ def neutral_small(
     return values[0] if len(values) == 1 else over_seeds([value.value for value in values], 0)
 
 
-def above_neutral(
-    results: Results, plan: Plan, corpus: str, model: str = "dp", rule: str = "kind"
-) -> Parts:
+def above_neutral(view: View, model: str = "dp", rule: str = "kind") -> Parts:
     """POL-3, POL-11: AUC of attention scores, each class against neutral, in every seed."""
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     return Parts(
         {
             f"{role_of(name, names)}, seed {run.seed}": _known(
                 separation(run, name, rule=rule), name
             )
-            for run in runs_of(results, plan, corpus, model)
+            for run in runs_of(view, model)
             for name in names[::-1]
         }
     )
@@ -134,9 +125,9 @@ def _known(estimate: Estimate, name: str) -> Estimate | NotMeasurable:
     return estimate
 
 
-def accuracies(results: Results, plan: Plan, corpus: str, model: str) -> pd.DataFrame:
+def accuracies(view: View, model: str) -> pd.DataFrame:
     """Test accuracy in points: a row per seed, a column per λ."""
-    runs = results[steps.grid(plan, corpus, model)]["runs"]
+    runs = view.of(steps.grid, model)["runs"]
     return 100 * runs.pivot(index="seed", columns="setting", values="accuracy")
 
 
@@ -150,47 +141,47 @@ def shares(values: Sequence[float]) -> Estimate:
     return over_alike_seeds(values, 0, 1)
 
 
-def small_scale_hurts(results: Results, plan: Plan, corpus: str) -> Parts:
+def small_scale_hurts(view: View) -> Parts:
     """POL-4: accuracy at moderate λ minus accuracy at small λ, in points."""
-    table = accuracies(results, plan, corpus, "dp")
+    table = accuracies(view, "dp")
     moderate = table[["10", "20", "50", "100"]].mean(axis=1)
     return Parts({f"minus λ={s}": points(moderate - table[s]) for s in ("0.001", "1")})
 
 
-def large_scale_is_free(results: Results, plan: Plan, corpus: str) -> Parts:
+def large_scale_is_free(view: View) -> Parts:
     """POL-5: accuracy at λ = 10000 minus at 10, in points, for every model."""
-    tables = {m: accuracies(results, plan, corpus, m) for m in steps.MODELS}
+    tables = {m: accuracies(view, m) for m in steps.MODELS}
     return Parts({steps.TITLES[m]: points(t["10000"] - t["10"]) for m, t in tables.items()})
 
 
-def is_mean_pooling(results: Results, plan: Plan, corpus: str) -> Parts:
+def is_mean_pooling(view: View) -> Parts:
     """POL-6: at λ = 10000, distance from uniform weights and what uniform weights change."""
-    runs = results[steps.grid(plan, corpus, "dp")]["runs"]
+    runs = view.of(steps.grid, "dp")["runs"]
     runs = runs[runs["setting"] == "10000"]
     changed = points(100 * (runs["uniform accuracy"] - runs["accuracy"]))
     distance = over_seeds(runs["total variation"], 0, 1)
     return Parts({"total variation": distance, "uniform minus trained": changed})
 
 
-def scale_is_crucial(results: Results, plan: Plan, corpus: str) -> Parts:
+def scale_is_crucial(view: View) -> Parts:
     """POL-7: accuracy at the other λ with the best dev accuracy minus at 0.001, by model."""
     found = Parts()
     for model in ("dp-l", "dp-a", "ad"):
-        runs = results[steps.grid(plan, corpus, model)]["runs"]
+        runs = view.of(steps.grid, model)["runs"]
         # Where 0.001 itself is best, its difference from itself would say nothing.
         best = str(runs.groupby("setting")["dev"].mean().drop("0.001").idxmax())
-        table = accuracies(results, plan, corpus, model)
+        table = accuracies(view, model)
         found[steps.TITLES[model]] = points(table[best] - table["0.001"])
     return found
 
 
-def unreadable(results: Results, plan: Plan, corpus: str) -> Parts:
+def unreadable(view: View) -> Parts:
     """POL-8: at λ = 100 the classes lie apart, as V·W says, and one is not above neutral."""
-    negative, positive = steps.class_names(results, plan, corpus)
-    table = results[steps.grid(plan, corpus, "dp")]["runs"]
+    negative, positive = steps.class_names(view)
+    table = view.of(steps.grid, "dp")["runs"]
     product = table[table["setting"] == "100"].set_index("seed")["V·W last"]
     gaps, agree, lower = [], [], []
-    for run in runs_of(results, plan, corpus, scale="100"):
+    for run in runs_of(view, scale="100"):
         first, second = run.of(positive), run.of(negative)
         words = [*first["word"], *second["word"]]
         gap = standardised_gap(first["attention"], second["attention"], words).value
@@ -206,10 +197,10 @@ def unreadable(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def scores_shrink(results: Results, plan: Plan, corpus: str) -> Parts:
+def scores_shrink(view: View) -> Parts:
     """POL-9: mean sizes at λ = 100 over those at 10, words averaged over seeds."""
-    names = steps.class_names(results, plan, corpus)
-    tables = [steps.token_table(results, plan, corpus, "dp", s) for s in ("100", "10")]
+    names = steps.class_names(view)
+    tables = [steps.token_table(view, "dp", s) for s in ("100", "10")]
 
     def sizes(column: str, kinds: Sequence[str]) -> list[pd.Series[Any]]:
         chosen = [t[t["kind"].isin(kinds)] for t in tables]
@@ -225,14 +216,14 @@ def scores_shrink(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def penalty_closes(results: Results, plan: Plan, corpus: str) -> Parts:
+def penalty_closes(view: View) -> Parts:
     """POL-10 on texts: class means, separation, gap and accuracy with the V·W penalty, λ = 100."""
-    negative, positive = steps.class_names(results, plan, corpus)
-    without = results[steps.grid(plan, corpus, "dp")]["runs"]
+    negative, positive = steps.class_names(view)
+    without = view.of(steps.grid, "dp")["runs"]
     without = without[without["setting"] == "100"].set_index("seed")
-    step = results[steps.penalised(plan, corpus)]
+    step = view.of(steps.penalised)
     runs, words = step["runs"].set_index("seed"), step["words"]
-    words = steps.with_classes(results, plan, corpus, words)
+    words = steps.with_classes(view, words)
     seeds = by_seed(words)
 
     def gap(table: pd.DataFrame) -> pd.Series[Any]:
@@ -244,17 +235,17 @@ def penalty_closes(results: Results, plan: Plan, corpus: str) -> Parts:
         found[f"AUC of {role}"] = shares([separation(run, name).value for run in seeds])
     found["gap, with minus without"] = over_seeds((gap(runs) - gap(without)).dropna())
     change = (runs["accuracy"] - without["accuracy"]).dropna()
-    count = sum(results[steps.sizes(plan, corpus)]["documents"]["test"])
+    count = sum(view.of(steps.sizes)["documents"]["test"])
     share = without["accuracy"].mean()
     error = float(np.sqrt(max(share * (1 - share), 1e-9) / count))
     found["accuracy change in s.e."] = over_alike_seeds(change / error)
     return found
 
 
-def penalty_closes_made(results: Results, plan: Plan, corpus: str) -> Parts:
+def penalty_closes_made(view: View) -> Parts:
     """POL-10 on Data I, at the end of training (λ = 10 there)."""
-    found = results[steps.path(plan, corpus)]
-    table, words = found["path"], steps.with_classes(results, plan, corpus, found["words"])
+    found = view.of(steps.path)
+    table, words = found["path"], steps.with_classes(view, found["words"])
     last = table[table["epoch"] == table["epoch"].max()]
     wide = last.pivot_table(index=["setting", "seed"], columns="quantity", values="value")
     plain, closed = wide.loc["plain"], wide.loc["penalty"]
@@ -275,54 +266,54 @@ def _over_words(estimates: Sequence[Estimate]) -> Estimate:
     return estimates[0] if len(set(values)) == 1 else over_seeds(values, 0, 1)
 
 
-def same_patterns(results: Results, plan: Plan, corpus: str, model: str) -> Parts:
+def same_patterns(view: View, model: str) -> Parts:
     """POL-12: POL-1 to POL-3 for another model."""
-    signs = right_signs(results, plan, corpus, model)
+    signs = right_signs(view, model)
     found = Parts({f"sign of {name}": part for name, part in signs.items()})
-    found["neutral over class words"] = neutral_small(results, plan, corpus, model)
-    names = steps.class_names(results, plan, corpus)
-    runs = runs_of(results, plan, corpus, model)
+    found["neutral over class words"] = neutral_small(view, model)
+    names = steps.class_names(view)
+    runs = runs_of(view, model)
     for name in names[::-1]:
         values = [separation(run, name).value for run in runs]
         found[f"AUC of {role_of(name, names)}"] = shares(values)
     return found
 
 
-def weight_runs(results: Results, plan: Plan, corpus: str) -> list[Run]:
+def weight_runs(view: View) -> list[Run]:
     """Mean attention weights of words in test texts at λ = 10, one run per seed."""
-    table = results[steps.grid(plan, corpus, "dp")]["weights"].rename(columns={"word": "id"})
-    return by_seed(steps.with_classes(results, plan, corpus, table))
+    table = view.of(steps.grid, "dp")["weights"].rename(columns={"word": "id"})
+    return by_seed(steps.with_classes(view, table))
 
 
-def weights_above(results: Results, plan: Plan, corpus: str) -> Parts:
+def weights_above(view: View) -> Parts:
     """POL-13: AUC of mean weights in test texts, each class against neutral, in every seed."""
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     return Parts(
         {
             f"{role_of(name, names)}, seed {run.seed}": separation(run, name, "weight")
-            for run in weight_runs(results, plan, corpus)
+            for run in weight_runs(view)
             for name in names[::-1]
         }
     )
 
 
-def same_order(results: Results, plan: Plan, corpus: str) -> Estimate:
+def same_order(view: View) -> Estimate:
     """POL-14: share of seeds whose classes have the same order in weights as in scores."""
-    negative, positive = steps.class_names(results, plan, corpus)
+    negative, positive = steps.class_names(view)
 
     def gaps(runs: list[Run], column: str) -> list[float]:
         return [run.of(positive)[column].mean() - run.of(negative)[column].mean() for run in runs]
 
-    weights = gaps(weight_runs(results, plan, corpus), "weight")
-    scores = gaps(runs_of(results, plan, corpus), "attention")
+    weights = gaps(weight_runs(view), "weight")
+    scores = gaps(runs_of(view), "attention")
     agree = np.sign(weights) == np.sign(scores)
     return proportion(int(agree.sum()), len(agree))
 
 
-def short_texts(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasurable:
+def short_texts(view: View) -> Parts | NotMeasurable:
     """POL-15: texts of neutral words with outlying weights, against those of all neutral words."""
     lengths, lows = [], []
-    for run in weight_runs(results, plan, corpus):
+    for run in weight_runs(view):
         neutral = run.of("neutral")
         top = five_numbers(neutral["weight"].to_numpy())["high"]
         outliers = neutral[neutral["weight"] > (np.inf if top is None else top)]
@@ -336,13 +327,13 @@ def short_texts(results: Results, plan: Plan, corpus: str) -> Parts | NotMeasura
     return found
 
 
-def follows_alignment(results: Results, plan: Plan, corpus: str) -> Parts:
+def follows_alignment(view: View) -> Parts:
     """POL-18: rank correlation over seeds between V·W and the gap of attention scores, at each λ.
 
     Scores shrink as λ grows and V·W does not, so that ranks over several λ compare what cannot be
     compared: they stand in X-4.
     """
-    runs = gaps_of(results, plan, corpus)
+    runs = gaps_of(view)
     found = Parts()
     for scale in steps.LARGE_SCALES:
         rows = runs[runs["setting"] == scale]
@@ -350,26 +341,26 @@ def follows_alignment(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def gaps_of(results: Results, plan: Plan, corpus: str) -> pd.DataFrame:
+def gaps_of(view: View) -> pd.DataFrame:
     """The runs of DP with the gap between the classes' mean attention scores."""
-    negative, positive = steps.class_names(results, plan, corpus)
-    runs = results[steps.grid(plan, corpus, "dp")]["runs"]
+    negative, positive = steps.class_names(view)
+    runs = view.of(steps.grid, "dp")["runs"]
     return runs.assign(gap=runs[f"attention/{positive}"] - runs[f"attention/{negative}"])
 
 
-def pooled_alignment(results: Results, plan: Plan, corpus: str) -> Estimate:
+def pooled_alignment(view: View) -> Estimate:
     """X-4: the same over all λ and seeds at once, between λ V·W and the gap."""
-    runs = gaps_of(results, plan, corpus)
+    runs = gaps_of(view)
     driven = runs["setting"].astype(float) * runs["V·W mean"]
     names = (runs["setting"] + "/" + runs["seed"].astype(str)).tolist()
     return spearman(driven, runs["gap"], names)
 
 
-def every_seed(results: Results, plan: Plan, corpus: str) -> Estimate:
+def every_seed(view: View) -> Estimate:
     """POL-21: share of seeds in which POL-1 to POL-3 hold."""
-    names = steps.class_names(results, plan, corpus)
+    names = steps.class_names(view)
     held = []
-    for run in runs_of(results, plan, corpus):
+    for run in runs_of(view):
         signs = all(float(found.mean()) >= 0.95 for found in _signs(run, names).values())
         polar = pd.concat([run.of(name) for name in names])["polarity"].abs().median()
         small = run.of("neutral")["polarity"].abs().median() < polar / 3

@@ -33,7 +33,6 @@ from heedful.studies.polarity.word_steps import (
     by_seed,
     inputs_of,
     joined,
-    place,
     score_columns,
 )
 from heedful.training import TrainConfig
@@ -66,9 +65,9 @@ def watched(
         def compute(results: Results) -> Tables:
             return _watched(results, results[text], members, config, flows_at, every)
 
-        return Step(place(text, name, seed, "path"), compute, inputs, TABLES, (text,))
+        return Step(text.beside(name, seed, "path"), compute, inputs, TABLES, (text,))
 
-    return by_seed(place(text, name, "path"), members, of)
+    return by_seed(text.beside(name, "path"), members, of)
 
 
 def _watched(
@@ -150,7 +149,7 @@ def identities(text: Step[EncodedCorpus], recipe: Recipe, seed: int = 0) -> Step
         }
 
     inputs = {"model": described(recipe.model), "seed": seed}
-    return Step(place(text, "identities"), compute, inputs, JSON, (text,))
+    return Step(text.beside("identities"), compute, inputs, JSON, (text,))
 
 
 def _apart(found: torch.Tensor, expected: torch.Tensor) -> float:

@@ -1,106 +1,31 @@
-"""The corpora, models and steps of the polarity study (polarity.md §2)."""
+"""The models and steps of the polarity study (polarity.md §2)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from heedful.corpora import EncodedCorpus, load_corpus, planted, synthetic
 from heedful.models import Recipe, parse
-from heedful.reproduction import stages
-from heedful.reproduction.results import Results, Step
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.results import Step
+from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
 from heedful.studies.polarity import path_steps, word_steps
+from heedful.studies.polarity.corpora import MADE, PLANTED, SEVERAL, text
 from heedful.studies.polarity.word_steps import Member, Tables
 from heedful.training import TrainConfig
 from heedful.training.presets import POLARITY_SCALES, PRESETS
 
 if TYPE_CHECKING:
-    from heedful.corpora import Corpus
+    pass
 
 SCALES = POLARITY_SCALES
 MODELS = ("dp", "dp-l", "dp-a", "ad")
 TITLES = {"dp": "DP", "dp-l": "DP-L", "dp-a": "DP-A", "ad": "AD"}
 KEPT = ("1", "10", "20", "50", "100")
 """λ whose word scores are kept; of IMDB, whose vocabulary is large, only 10 and 100."""
-
-NAMES = {
-    "sst": "sst:2/polarity",
-    "imdb": "imdb:2/polarity",
-    "imdb-whole": "imdb:2/polarity-whole",
-    "20news-1": "20newsgroups:rec.sport.baseball,rec.sport.hockey/polarity",
-    "20news-2": "20newsgroups:rec.motorcycles,sci.med,talk.politics.guns/polarity-2",
-}
-BINARY = ("sst", "imdb", "20news-1", "planted")
-"""Texts in two classes; planted reviews stand in for them at smoke scale."""
-SEVERAL = ("20news-2", "planted-3")
-TEXTS = ("sst", "20news-1", "imdb", "20news-2", "planted", "planted-3")
-RATIOS = {"ratio-1-1": "1:1", "ratio-1-2": "1:2", "ratio-1-5": "1:5"}
-RATIOS |= {"ratio-2-1": "2:1", "ratio-5-2": "5:2"}
-MADE = ("data1", "data2", "three", *RATIOS)
-
-PLANTED = {"train": 800, "dev": 100, "test": 240}
-TINY: dict[str, int] = {"instances": 1_200, "neutral": 100, "polar": 10}
-"""Synthetic sets at smoke scale."""
-
-
-def _real(name: str, plan: Plan) -> Corpus:
-    return load_corpus(NAMES[name], plan.data_root)
-
-
-def _planted(classes: int, plan: Plan) -> Corpus:
-    return planted(classes, "short", sizes=PLANTED)
-
-
-def _made(task: str, plan: Plan) -> Corpus:
-    sizes: Mapping[str, Any] = TINY if plan.scale == "smoke" else {}
-    return synthetic(task, 2, **sizes)  # the notebook's numpy seed
-
-
-SOURCES = (
-    Source("sst", "SST, two classes", partial(_real, "sst"), scales=("paper",)),
-    Source(
-        "imdb", "IMDB, fewer than 400 tokens", partial(_real, "imdb"), scales=("paper",),
-        deviation="IMDB is cut into words from the raw reviews; the paper has an integer-coded "
-        "release, and its random splits cannot be drawn again.",
-    ),
-    Source(
-        "imdb-whole", "IMDB before its draws: all of train and of test (X-5)",
-        partial(_real, "imdb-whole"), scales=("paper",),
-    ),
-    Source(
-        "20news-1", "20News I: baseball and hockey", partial(_real, "20news-1"), scales=("paper",),
-        deviation="20News I and II are rebuilt by the published recipe with draws of our own.",
-    ),
-    Source(
-        "20news-2", "20News II: motorcycles, medicine, guns", partial(_real, "20news-2"),
-        scales=("paper",),
-    ),
-    Source(
-        "planted", "planted reviews, 2 classes", partial(_planted, 2), "SST, IMDB and 20News I",
-        ("smoke",), PLANTED,
-    ),
-    Source(
-        "planted-3", "planted reviews, 3 classes", partial(_planted, 3), "20News II", ("smoke",),
-        PLANTED,
-    ),
-    Source("data1", "synthetic Data I", partial(_made, "data1"), inputs=TINY),
-    Source("data2", "synthetic Data II, noisy", partial(_made, "data2"), inputs=TINY),
-    Source("three", "synthetic, 3 classes", partial(_made, "three"), inputs=TINY),
-    *(
-        Source(name, f"synthetic, {ratio} positive to negative", partial(_made, name), inputs=TINY)
-        for name, ratio in RATIOS.items()
-    ),
-)  # fmt: skip
-
-
-def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
-    """The corpus with the vocabulary of all its splits, as published."""
-    return stages.prepared(plan, corpus, words_of=("train", "dev", "test"))
 
 
 def recipe(plan: Plan, corpus: str, model: str, scale: str, mu: float = 0, **more: Any) -> Recipe:
@@ -315,17 +240,17 @@ def identities(plan: Plan, corpus: str) -> Step[dict[str, float]]:
     return path_steps.identities(text(plan, corpus), recipe(plan, corpus, "dp", "10"))
 
 
-def token_table(results: Results, plan: Plan, corpus: str, model: str, scale: str) -> pd.DataFrame:
+def token_table(view: View, model: str, scale: str) -> pd.DataFrame:
     """Word scores of every seed with the words' classes and counts."""
-    found = results[grid(plan, corpus, model)]["words"]
-    return with_classes(results, plan, corpus, found[found["setting"] == scale])
+    found = view.of(grid, model)["words"]
+    return with_classes(view, found[found["setting"] == scale])
 
 
-def with_classes(results: Results, plan: Plan, corpus: str, table: pd.DataFrame) -> pd.DataFrame:
+def with_classes(view: View, table: pd.DataFrame) -> pd.DataFrame:
     """The table with each word's classes and counts beside it."""
-    return table.merge(results[words(plan, corpus)], on="id", how="left", suffixes=("", " "))
+    return table.merge(view.of(words), on="id", how="left", suffixes=("", " "))
 
 
-def class_names(results: Results, plan: Plan, corpus: str) -> tuple[str, ...]:
+def class_names(view: View) -> tuple[str, ...]:
     """The corpus's classes in order; the second of two is the positive one."""
-    return tuple(results[sizes(plan, corpus)]["classes"])
+    return tuple(view.of(sizes)["classes"])

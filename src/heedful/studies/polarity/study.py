@@ -10,7 +10,7 @@ are in `steps`, the pictures in `figures`, the claims in `claims`.
 from __future__ import annotations
 
 from heedful.reproduction.study import Artifact, Plan, Study
-from heedful.studies.polarity import checks, draws, figures, steps, synthetic
+from heedful.studies.polarity import appendix, corpora, figures, steps, synthetic
 from heedful.studies.polarity.claims import CLAIMS, SST
 from heedful.studies.polarity.figures import needs_grid, needs_path
 
@@ -84,13 +84,13 @@ ARTIFACTS = (
     ),
     Artifact(
         "M-T2", "Test accuracy by model and λ, beside the paper's", "Table 2", "table",
-        figures.accuracy_grid, needs_grid(steps.MODELS), steps.TEXTS, "112 numbers, one run each",
+        figures.accuracy_grid, needs_grid(steps.MODELS), corpora.TEXTS, "112 numbers, one run each",
     ),
-    _scatter("M-F2", "Polarity and attention scores, DP, λ = 10", "Fig. 2", steps.BINARY, "dp",
+    _scatter("M-F2", "Polarity and attention scores, DP, λ = 10", "Fig. 2", corpora.BINARY, "dp",
              ("10",), BOTH, "SST: polarity +2.5..+11, -9.5..-3, -3.5..+3"),
     _scatter("M-F3", "The same at λ = 100", "Fig. 3a,b", SST, "dp", ("100",), BOTH,
              "positive attention below neutral and negative"),
-    _scatter("M-F3c", "Attention scores with three classes, DP, λ = 10", "Fig. 3c", steps.SEVERAL,
+    _scatter("M-F3c", "Attention scores with three classes, DP, λ = 10", "Fig. 3c", corpora.SEVERAL,
              "dp", ("10",), ATTENTION),
     _scatter("M-F4", "Additive attention, λ = 10", "Fig. 4", SST, "ad", ("10",), BOTH),
     Artifact(
@@ -105,7 +105,7 @@ ARTIFACTS = (
     ),
     Artifact(
         "S-T1", "Selected words", "supplement, Table 1", "table", figures.token_counts,
-        figures.needs_sizes, steps.TEXTS, "SST 412/265/1384; IMDB 2163/1900/5968",
+        figures.needs_sizes, corpora.TEXTS, "SST 412/265/1384; IMDB 2163/1900/5968",
     ),
     _curves("S-F1", "Dot products of fixed pairs, Data I, two starts", "data1", "dp", ("pair",),
             ("plain", "wide start"), "setting", only=OPPOSED),
@@ -130,7 +130,7 @@ ARTIFACTS = (
             rate=steps.FAST),
     Artifact(
         "S-F7", "V·W and class imbalance", "supplement, Fig. 7", "figure", synthetic.imbalance,
-        synthetic.needs_balance, tuple(steps.RATIOS), "0, -44, -62, +42, +58",
+        synthetic.needs_balance, tuple(corpora.RATIOS), "0, -44, -62, +42, +58",
     ),
     _curves("S-F8", "Affine model: dot products of vectors and of values, Data I", "data1", "dp-a",
             ("dot", "value dot")),
@@ -144,7 +144,7 @@ ARTIFACTS = (
             ("attention",), paper="0.98, 0.61, 0.93 and -0.14"),
     Artifact(
         "S-F13", "BiLSTM: local and global attention scores, λ = 10", "supplement, Fig. 13",
-        "figure", checks.at_preferred("dp-l", LOCAL), checks.needs_preferred("dp-l"), SST,
+        "figure", appendix.at_preferred("dp-l", LOCAL), appendix.needs_preferred("dp-l"), SST,
         "picture",
     ),
     _scatter("S-F14", "DP-A, λ = 20: polarity", "supplement, Fig. 14", SST, "dp-a", ("20",),
@@ -153,7 +153,7 @@ ARTIFACTS = (
              ATTENTION, "-0.55..+0.2, +0.1..+1.1, -0.5..+0.3"),
     Artifact(
         "S-F16", "DP-L, λ = 10: global polarity", "supplement, Fig. 16", "figure",
-        checks.at_preferred("dp-l", POLARITY), checks.needs_preferred("dp-l"), SST, "picture",
+        appendix.at_preferred("dp-l", POLARITY), appendix.needs_preferred("dp-l"), SST, "picture",
     ),
     _scatter("S-F17", "IMDB, DP-A, λ = 10: polarity", "supplement, Fig. 17", IMDB, "dp-a", ("10",),
              POLARITY),
@@ -172,9 +172,9 @@ ARTIFACTS = (
     Artifact(
         "S-F25", "20News II, DP-A, λ = 10: polarity components of each class's words (25 to 27)",
         "supplement, Figs. 25-27", "figure", figures.components, needs_grid(["dp-a"]),
-        steps.SEVERAL, "picture",
+        corpora.SEVERAL, "picture",
     ),
-    _scatter("S-F28", "20News II, DP-A, λ = 10: attention", "supplement, Fig. 28", steps.SEVERAL,
+    _scatter("S-F28", "20News II, DP-A, λ = 10: attention", "supplement, Fig. 28", corpora.SEVERAL,
              "dp-a", ("10",), ATTENTION),
     _curves("N-1", "Mean β, |W|² and W(0)·W, Data I", "data1", "dp", ("β", "|W|²", "W·W(0)"),
             paper="0.50 to 0.02; 27 to 158; 27 to 66", where="notebook"),
@@ -183,25 +183,26 @@ ARTIFACTS = (
         "figure", synthetic.terms, needs_path("dp"), ("data1", *SST), "derived, never measured",
     ),
     Artifact(
-        "X-2", "Strength of L2, λ = 10", "ours (never given)", "table", checks.strengths,
-        checks.needs_strengths, SST, "L2 was used; no strength is given",
+        "X-2", "Strength of L2, λ = 10", "ours (never given)", "table", appendix.strengths,
+        appendix.needs_strengths, SST, "L2 was used; no strength is given",
     ),
     Artifact(
         "X-3", "Adam beside Adagrad, DP, λ = 10", "ours (supplement's remark)", "table",
-        checks.optimisers, checks.needs_adam, SST, "text: Adam gives the same patterns",
+        appendix.optimisers, appendix.needs_adam, SST, "text: Adam gives the same patterns",
     ),
     Artifact(
         "X-4", "V·W and the gap between the classes' attention scores, by λ (DP)",
-        "ours (POL-18)", "table", checks.gaps, needs_grid(["dp"]), steps.BINARY,
+        "ours (POL-18)", "table", appendix.gaps, needs_grid(["dp"]), corpora.BINARY,
         "derivation: V·W decides the gap",
     ),
     Artifact(
         "X-5", "Accuracy at large λ over splits drawn again", "ours (Table 2)", "table",
-        draws.splits, draws.needs_redrawn, draws.REDRAWN, "one split; ours lies below at large λ",
+        appendix.splits, appendix.needs_redrawn, appendix.REDRAWN,
+        "one split; ours lies below at large λ",
     ),
     Artifact(
         "X-6", "DP at λ = 0.001 by the starting scale of its word vectors", "ours (Table 2)",
-        "figure", draws.starts, draws.needs_starts, steps.TEXTS,
+        "figure", appendix.starts, appendix.needs_starts, corpora.TEXTS,
         "SST 55.3, 20News I 54.8, IMDB 55.5, 20News II 31.8; U(-0.1, 0.1) in the released code",
     ),
 )  # fmt: skip
@@ -210,7 +211,7 @@ STUDY = Study(
     name="polarity",
     title="Polarity and attention scores: what drives attention during training",
     reference="Sun and Lu, Understanding Attention for Text Classification, ACL 2020.",
-    sources=steps.SOURCES,
+    sources=corpora.SOURCES,
     artifacts=ARTIFACTS,
     claims=CLAIMS,
     seeds={"smoke": 3, "paper": 10},

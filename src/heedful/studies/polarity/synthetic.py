@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from heedful.report import panels
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import beside, gathered, row
+from heedful.reproduction.tables import beside, row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
+from heedful.studies.polarity import corpora, steps
 from heedful.studies.polarity import printed as paper
-from heedful.studies.polarity import steps
 from heedful.studies.polarity.figures import Make, class_means, in_order, points
 from heedful.studies.polarity.flow_measures import last_of, sign_shares
 
@@ -29,21 +30,21 @@ def final_words(column: str) -> Make:
     finds about a third neutral, since the others differ by five occurrences or more.
     """
 
-    def make(results: Results, plan: Plan) -> Made:
-        def of(corpus: str) -> list[dict[str, Any]]:
-            table = results[steps.path(plan, corpus)]["words"]
-            table = table[(table["setting"] == "plain") & (table["seed"] == plan.seeds[0])]
-            table = steps.with_classes(results, plan, corpus, table)
+    def make(views: Views) -> Made:
+        def of(view: View) -> list[dict[str, Any]]:
+            table = view.of(steps.path)["words"]
+            table = table[(table["setting"] == "plain") & (table["seed"] == view.seeds[0])]
+            table = steps.with_classes(view, table)
             table["kind"] = table["word"].str.replace(r"\d+$", "", regex=True)
-            table = in_order(results, plan, corpus, table)
+            table = in_order(view, table)
             order = np.random.default_rng(0).permutation(len(table))
             cells = zip(order, table[column], table["kind"], table["word"], strict=True)
             return [
-                {"panel": corpus, "token index": int(i), "score": s, "class": k, "word": w}
+                {"panel": view.corpus, "token index": int(i), "score": s, "class": k, "word": w}
                 for i, s, k, w in cells
             ]
 
-        table = gathered(results.each(plan.corpora, of))
+        table = views.table(of)
         return Made(table, points, class_means(table))
 
     return make
@@ -62,26 +63,24 @@ def curves(
     `only` names the pairs or classes to show, all of them unless given; `rate` is the paper's.
     """
 
-    def make(results: Results, plan: Plan) -> Made:
-        def of(corpus: str) -> list[dict[str, Any]]:
-            table = results[steps.path(plan, corpus, model)]["path"]
+    def make(views: Views) -> Made:
+        def of(view: View) -> Iterator[dict[str, Any]]:
+            table = view.of(steps.path, model)["path"]
             chosen = table["quantity"].str.split("/").str[0].isin(prefixes)
             table = table[chosen & table["setting"].isin(settings)]
             by_moment = ["setting", "quantity", "epoch"]
             seeds = table.groupby(by_moment, sort=False)["value"].agg(["mean", "min", "max"])
             seeds = seeds.reset_index()
             seeds["epoch"] = steps.published_epoch(seeds["epoch"], rate)
-            found = []
             for r in seeds.to_dict("records"):
                 kind, _, name = str(r["quantity"]).partition("/")
                 if only and name not in only:
                     continue
-                keys = {"corpus": corpus, "setting": r["setting"], "kind": kind}
+                keys = {"corpus": view.corpus, "setting": r["setting"], "kind": kind}
                 keys |= {"quantity": name or kind, "epoch": r["epoch"], "value": r["mean"]}
-                found.append(keys | {"value low": r["min"], "value high": r["max"]})
-            return found
+                yield keys | {"value low": r["min"], "value high": r["max"]}
 
-        table = gathered(results.each(plan.corpora, of))
+        table = views.table(of)
         draw = partial(
             panels.lines, x="epoch", y="value", hue="quantity", panel=by, share=by == "setting"
         )
@@ -94,15 +93,17 @@ def curves(
     return make
 
 
-def pair_boxes(results: Results, plan: Plan) -> Made:
+def pair_boxes(views: Views) -> Made:
     """S-F2: all pairs of word vectors after SGD on Data I, in six groups."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.path(plan, corpus)]["pairs"]
-        table = table[(table["setting"] == "plain") & (table["seed"] == plan.seeds[0])]
-        return [dict(r) | {"corpus": corpus} for _, r in table.drop(columns="setting").iterrows()]
+    def of(view: View) -> list[dict[str, Any]]:
+        table = view.of(steps.path)["pairs"]
+        table = table[(table["setting"] == "plain") & (table["seed"] == view.seeds[0])]
+        return [
+            dict(r) | {"corpus": view.corpus} for _, r in table.drop(columns="setting").iterrows()
+        ]
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     short = {"positive": "pos", "negative": "neg", "neutral": "neu"}
     table["group"] = table["group"].replace(short, regex=True)
     draw = partial(panels.boxes, x="group", hue="corpus", label="dot product", limits=None)
@@ -120,7 +121,7 @@ def needs_balance(plan: Plan, corpus: str) -> list[Step[Any]]:
     return found + [steps.balanced(plan, corpus, optimiser) for optimiser in OPTIMISERS]
 
 
-def imbalance(results: Results, plan: Plan) -> Made:
+def imbalance(views: Views) -> Made:
     """S-F7: V·W after training on unbalanced sets, and how far it is from the balanced one's."""
     series = {
         f"{title}, {start}": (optimiser, start)
@@ -128,20 +129,18 @@ def imbalance(results: Results, plan: Plan) -> Made:
         for optimiser, title in OPTIMISERS.items()
     }
 
-    def last(corpus: str, name: str) -> pd.Series[float]:
+    def last(view: View, name: str) -> pd.Series[float]:
         optimiser, start = series[name]
-        return last_of(results[steps.balanced(plan, corpus, optimiser)], start)["V·W"]
+        return last_of(view.of(steps.balanced, optimiser), start)["V·W"]
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for name in series:
-            measured = {"V·W": over_seeds(last(corpus, name))}
-            if corpus != EVEN and EVEN in plan.corpora:
-                measured["minus 1:1"] = over_seeds(last(corpus, name) - last(EVEN, name))
-            found.append(row({"ratio": steps.RATIOS[corpus], "series": name}, **measured))
-        return found
+            measured = {"V·W": over_seeds(last(view, name))}
+            if view.corpus != EVEN and EVEN in view.plan.corpora:
+                measured["minus 1:1"] = over_seeds(last(view, name) - last(view.on(EVEN), name))
+            yield row({"ratio": corpora.RATIOS[view.corpus], "series": name}, **measured)
 
-    ours = gathered(results.each(plan.corpora, of))
+    ours = views.table(of)
     printed = paper.IMBALANCE.assign(series=next(iter(series)))
     printed = printed[printed["ratio"].isin(ours["ratio"])]
     table = beside(ours, printed, ["ratio", "series"])
@@ -169,36 +168,38 @@ def _moved(table: pd.DataFrame, name: str) -> str:
 _ENDS = ("minus 1:1", "minus 1:1 low", "minus 1:1 high")
 
 
-def terms(results: Results, plan: Plan) -> Made:
+def terms(views: Views) -> Made:
     """Ours: each term of the flow over training, by class of word."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        table = results[steps.path(plan, corpus)]["terms"]
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        table = view.of(steps.path)["terms"]
         table = table[(table["setting"] == "plain")]
         by_moment = ["term", "class", "epoch"]
         found = (
             table.groupby(by_moment, sort=False)["mean"].agg(["mean", "min", "max"]).reset_index()
         )
-        rows = []
         for r in found.to_dict("records"):
-            keys = {"corpus": corpus, "panel": f"{corpus}: {r['term']}", "class": r["class"]}
+            keys = {
+                "corpus": view.corpus,
+                "panel": f"{view.corpus}: {r['term']}",
+                "class": r["class"],
+            }
             rates = {"rate": r["mean"], "rate low": r["min"], "rate high": r["max"]}
-            rows.append(keys | {"epoch": r["epoch"]} | rates)
-        return rows
+            yield keys | {"epoch": r["epoch"]} | rates
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     draw = partial(panels.lines, x="epoch", y="rate", hue="class", panel="panel", share=False)
     said = "Rates per unit of gradient flow, class means; bands are the range over seeds."
-    return Made(table, draw, f"{said} {_at_the_end(results, plan)}".rstrip())
+    return Made(table, draw, f"{said} {_at_the_end(views)}".rstrip())
 
 
-def _at_the_end(results: Results, plan: Plan) -> str:
+def _at_the_end(views: Views) -> str:
     """The share of class words with the predicted sign at the last checkpoint, near a minimum."""
 
-    def of(corpus: str) -> str:
-        found = sign_shares(results, plan, corpus, is_last=True)
+    def of(view: View) -> str:
+        found = sign_shares(view, is_last=True)
         told = [f"{name} {part.value:.2f}" for name, part in found.items() if " of " in name]
-        return f"{corpus}: {', '.join(told)}"
+        return f"{view.corpus}: {', '.join(told)}"
 
-    told = "; ".join(results.each(plan.corpora, of).values())
+    told = "; ".join(views.each(of).values())
     return f"Words with the predicted sign at the last checkpoint, {told}."

@@ -26,7 +26,7 @@ from heedful.dynamics.token_classes import TokenClasses
 from heedful.models import AttentionClassifier, Recipe, build
 from heedful.models.classifier_stack import ClassifierStack
 from heedful.models.recipe import described
-from heedful.reproduction.results import Results, Step, named
+from heedful.reproduction.results import Results, Step
 from heedful.runs import JSON, TABLE, TABLES
 from heedful.studies.polarity.weights import weight_table
 from heedful.training import TrainConfig
@@ -68,7 +68,7 @@ def word_classes(text: Step[EncodedCorpus]) -> Step[pd.DataFrame]:
         return pd.DataFrame(table | counts | gamma | kinds)
 
     inputs = {"rules": {name: asdict(rule) for name, rule in RULES.items()}}
-    return Step(place(text, "words"), compute, inputs, TABLE, (text,))
+    return Step(text.beside("words"), compute, inputs, TABLE, (text,))
 
 
 def corpus_sizes(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
@@ -84,7 +84,7 @@ def corpus_sizes(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
         facts = {"words": len(corpus.vocabulary), "length": float(lengths.mean())}
         return facts | {"classes": list(corpus.classes), "documents": counts}
 
-    return Step(place(text, "sizes"), compute, {}, JSON, (text,))
+    return Step(text.beside("sizes"), compute, {}, JSON, (text,))
 
 
 def scored(
@@ -118,9 +118,9 @@ def scored(
             corpus = with_rare_unknown(corpus, least)
             return _scored(results, corpus, members, config, kept, weighed, local)
 
-        return Step(place(text, name, seed, "scores"), compute, inputs, TABLES, (text,))
+        return Step(text.beside(name, seed, "scores"), compute, inputs, TABLES, (text,))
 
-    return by_seed(place(text, name, "scores"), members, of)
+    return by_seed(text.beside(name, "scores"), members, of)
 
 
 def by_seed(
@@ -277,8 +277,3 @@ def inputs_of(members: Sequence[Member], config: TrainConfig) -> dict[str, Any]:
         for m in members
     ]
     return {"members": listed, "train": config.described()}
-
-
-def place(text: Step[EncodedCorpus], *parts: object) -> str:
-    """The name of a step beside its corpus."""
-    return named(*text.name.split("/")[:-1], *parts)

@@ -13,15 +13,15 @@ from heedful.audits import lexicon
 from heedful.report.drawing import standalone
 from heedful.report.latex import highlighted
 from heedful.report.lexicon_charts import rated_scatter
-from heedful.reproduction.results import Results, Skipped, Step
+from heedful.reproduction.results import Skipped, Step
 from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, over_seeds
 from heedful.statistics.association import correlation
 from heedful.statistics.draws import Draws
-from heedful.studies.tracing import flow_diagram, models, steps
-from heedful.studies.tracing.measures import bends
-from heedful.studies.tracing.view import View
+from heedful.studies.tracing import corpora, flow_diagram, models, steps
+from heedful.studies.tracing.measures import accuracies, bends, rated
 
 OTHERS = {
     "heads averaged": "averaged", "rollout": "rollout", "pooling alone": "pooling",
@@ -35,7 +35,7 @@ WAYS = {
 }
 
 
-def variants(results: Results, plan: Plan) -> Made:
+def variants(views: Views) -> Made:
     """X-V: whether the square term survives other recipes: loss, dropout, positions, norms."""
 
     waiting: dict[str, str] = {}
@@ -50,11 +50,11 @@ def variants(results: Results, plan: Plan) -> Made:
             for name, parts in terms.items()
         }
         keys = {"corpus": view.corpus, "recipe": variant}
-        accuracy = over_seeds(view.accuracies(variant))
+        accuracy = over_seeds(accuracies(view, variant))
         return row(keys, accuracy=accuracy, **{n: p["b2"] for n, p in terms.items()}) | counts
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        view, found = View(results, plan, corpus), []
+    def one(view: View) -> list[dict[str, Any]]:
+        view, found = view, []
         for variant in models.VARIANTS:
             try:
                 found.append(shown(view, variant))
@@ -64,7 +64,7 @@ def variants(results: Results, plan: Plan) -> Made:
             raise Skipped("; ".join(dict.fromkeys(waiting.values())))
         return found
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     survives = table[(table["b2 low"] > 0) & (table["b2 of N × share low"] > 0)]["recipe"]
     said = (
         f"The square term is above 0, also in even shares, with {_listed(survives)}; "
@@ -78,39 +78,41 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none of the recipes"
 
 
-def ways_down(results: Results, plan: Plan) -> Made:
+def ways_down(views: Views) -> Made:
     """X-T: how much it matters that heads are kept apart, all layers followed, pooling begun at."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        view = View(results, plan, corpus)
+    def one(view: View) -> list[dict[str, Any]]:
 
         def agreement(score: str, seed: int) -> Draws:
-            words = view.rated(seed)
+            words = rated(view, seed)
             given = correlation(words["lat"], words[score], words[lexicon.LENGTH])
             return draws.draws(given, lexicon.entries(words))
 
         return [
-            row({"corpus": corpus, "LAT and": name}, r=view.over_seeds(partial(agreement, score)))
+            row(
+                {"corpus": view.corpus, "LAT and": name},
+                r=view.over_seeds(partial(agreement, score)),
+            )
             for name, score in OTHERS.items()
         ]
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     said = "; ".join(
         f"{r['corpus']}, {r['LAT and']}: {r['r']:.2f}" for r in table.to_dict("records")
     )
     return Made(table, sentence=f"Word averages correlate, given 1/N, by {said}.")
 
 
-def spreads(results: Results, plan: Plan) -> Made:
+def spreads(views: Views) -> Made:
     """X-S: how much a word's scores vary between its occurrences, over its valence, first seed."""
 
-    def one(corpus: str) -> pd.DataFrame:
-        words = View(results, plan, corpus).rated(plan.seeds[0])
+    def one(view: View) -> pd.DataFrame:
+        words = rated(view, view.seeds[0])
         names = {"word": "word", "count": "count", "rating": "valence"}
         names |= {"lat sd": "LAT", "gradient sd": "gradient"}
-        return words[[*names]].rename(columns=names).assign(corpus=corpus)
+        return words[[*names]].rename(columns=names).assign(corpus=view.corpus)
 
-    table = pd.concat(results.each(plan.corpora, one).values(), ignore_index=True)
+    table = pd.concat(views.each(one).values(), ignore_index=True)
     draw = partial(
         rated_scatter, x="valence", scores=("LAT", "gradient"), panel="corpus",
         label="s.d. of the score",
@@ -120,9 +122,9 @@ def spreads(results: Results, plan: Plan) -> Made:
     return Made(table, draw, f"Mean s.d. of a word's LAT score: {said}.")
 
 
-def raw_heads(results: Results, plan: Plan) -> Made:
+def raw_heads(views: Views) -> Made:
     """X-H: the attention of every head and layer as it is, in the sentence of F3."""
-    found = results.each(plan.corpora, lambda corpus: results[models.flow(plan, corpus)])
+    found = views.each(lambda view: view.of(models.flow))
     one = flow_diagram.raw(next(iter(found.values())))
     attention = np.asarray(one["flow"])
     rows = [
@@ -136,17 +138,17 @@ def raw_heads(results: Results, plan: Plan) -> Made:
     return Made(pd.DataFrame(rows), sentence=said, svg=standalone(picture))
 
 
-def coloured(results: Results, plan: Plan) -> Made:
+def coloured(views: Views) -> Made:
     """X-L: the sentence of F3 as LaTeX, words coloured by their score."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = results[models.flow(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        found = view.of(models.flow)
         score = np.asarray(found["shares"])[0].sum(0)
         latex = highlighted(found["words"], score)
-        return [{"corpus": corpus, "instance": found["instance"], "latex": latex}]
+        return [{"corpus": view.corpus, "instance": found["instance"], "latex": latex}]
 
     said = "Colour is the score between the least and the most of the sentence, from 0 to 100."
-    return Made(gathered(results.each(plan.corpora, one)), sentence=said)
+    return Made(views.table(one), sentence=said)
 
 
 def _of_variants(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
@@ -157,7 +159,7 @@ def _of_variants(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
 EXTRAS = (
     Artifact(
         "X-V", "The square term under other recipes", "section 6", "table", variants, _of_variants,
-        models.TEXTS, "not checked",
+        corpora.TEXTS, "not checked",
     ),
     Artifact(
         "X-T", "LAT and other ways down", "section 6", "table", ways_down, steps.RATED,
@@ -168,10 +170,10 @@ EXTRAS = (
     ),
     Artifact(
         "X-H", "Attention of heads and layers as it is", "repository", "drawing", raw_heads,
-        models.needs_flow, models.TEXTS,
+        models.needs_flow, corpora.TEXTS,
     ),
     Artifact(
         "X-L", "A sentence coloured for LaTeX", "repository", "table", coloured, models.needs_flow,
-        models.TEXTS,
+        corpora.TEXTS,
     ),
 )  # fmt: skip

@@ -8,20 +8,20 @@ import numpy as np
 
 from heedful.audits import lexicon
 from heedful.reproduction.ledger import Parts, each_unchanged
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
 from heedful.statistics import draws, over_seeds
 from heedful.statistics.draws import Draws
 from heedful.statistics.regression import permuted
 from heedful.studies.tracing import models, steps
 from heedful.studies.tracing.measures import (
+    accuracies,
     bends,
     flat_seeds,
     heads_above_chance,
+    rated,
     token_correlation,
     word_correlation,
 )
-from heedful.studies.tracing.view import View
 
 LENGTHS = {
     "with mean 1/N": ("lat", True),
@@ -33,9 +33,8 @@ GRADIENTS = {"sum-normalised": "gradient share", "predicted class": "predicted s
 OTHERS = {"pooling alone": "pooling", "heads averaged": "averaged"}
 
 
-def survives_length(results: Results, plan: Plan, corpus: str) -> Parts:
+def survives_length(view: View) -> Parts:
     """A1: the U with the length of texts accounted for."""
-    view = View(results, plan, corpus)
     found = Parts()
     for name, (score, has_length) in LENGTHS.items():
         parts = bends(view, score, has_length)
@@ -43,9 +42,8 @@ def survives_length(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def gradients_stay_flat(results: Results, plan: Plan, corpus: str) -> Parts:
+def gradients_stay_flat(view: View) -> Parts:
     """A2: the share of seeds in which gradients that no softmax flattens do not bend either."""
-    view = View(results, plan, corpus)
     return Parts(
         {
             f"{name}{', with mean 1/N' * has_length}": flat_seeds(view, score, has_length)
@@ -55,17 +53,16 @@ def gradients_stay_flat(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def above_own_chance(results: Results, plan: Plan, corpus: str) -> Parts:
+def above_own_chance(view: View) -> Parts:
     """A3: TRA-15 with chance on each row's own texts."""
-    return heads_above_chance(results, plan, corpus, is_published=False)
+    return heads_above_chance(view, is_published=False)
 
 
-def has_two_arms(results: Results, plan: Plan, corpus: str) -> Parts:
+def has_two_arms(view: View) -> Parts:
     """A4: slopes of separate lines, split at the middle and where the parabola turns."""
-    view = View(results, plan, corpus)
 
     def arm(is_vertex: bool, side: int, seed: int) -> Draws:
-        words = view.rated(seed)
+        words = rated(view, seed)
         split = lexicon.lines(words, "lat").split if is_vertex else steps.MIDDLE
         return lexicon.arms(words, "lat", split)[side]
 
@@ -78,18 +75,17 @@ def has_two_arms(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def beats_other_scores(results: Results, plan: Plan, corpus: str) -> Parts:
+def beats_other_scores(view: View) -> Parts:
     """A5: LAT's square term minus that of an untrained model, other traces, shuffled ratings."""
-    view = View(results, plan, corpus)
 
     def own(seed: int) -> Draws:
-        return lexicon.bend(view.rated(seed), "lat")
+        return lexicon.bend(rated(view, seed), "lat")
 
     def minus(score: str, seed: int) -> Draws:
-        return draws.minus(own(seed), lexicon.bend(view.rated(seed), score))
+        return draws.minus(own(seed), lexicon.bend(rated(view, seed), score))
 
     def luck(seed: int) -> float:
-        words = view.rated(seed)
+        words = rated(view, seed)
         return float(np.quantile(permuted(words["rating"], words["lat"], seed=seed).drawn, 0.975))
 
     def beyond(seed: int) -> Draws:
@@ -97,7 +93,7 @@ def beats_other_scores(results: Results, plan: Plan, corpus: str) -> Parts:
         return Draws(found.value - luck(seed), found.drawn - luck(seed), found.n)
 
     def minus_untrained(seed: int) -> Draws:
-        other = lexicon.bend(view.rated(seed, models.UNTRAINED), "lat")
+        other = lexicon.bend(rated(view, seed, models.UNTRAINED), "lat")
         return draws.minus(own(seed), other)
 
     found = Parts(
@@ -111,9 +107,8 @@ def beats_other_scores(results: Results, plan: Plan, corpus: str) -> Parts:
     return found
 
 
-def correlated_beyond_length(results: Results, plan: Plan, corpus: str) -> Parts:
+def correlated_beyond_length(view: View) -> Parts:
     """A6: partial correlation of LAT and gradient given 1/N."""
-    view = View(results, plan, corpus)
     return Parts(
         {
             "tokens": view.over_seeds(lambda s: token_correlation(view, s, False, True)),
@@ -122,12 +117,11 @@ def correlated_beyond_length(results: Results, plan: Plan, corpus: str) -> Parts
     )
 
 
-def same_under_recipes(results: Results, plan: Plan, corpus: str) -> Parts:
+def same_under_recipes(view: View) -> Parts:
     """A7: each verdict of TRA-1 and TRA-11 as trained here, and under the two other recipes."""
-    view = View(results, plan, corpus)
 
     def decided(variant: str) -> Parts:
-        accuracy = over_seeds(view.accuracies(variant))
+        accuracy = over_seeds(accuracies(view, variant))
         return Parts({"accuracy": accuracy} | bends(view, variant=variant))
 
     published, *others = (decided(variant) for variant in models.CHECKED)

@@ -9,10 +9,10 @@ from heedful.corpora.stop_words import NAME
 from heedful.reproduction.ledger import Side, above, at_least, at_most, below, within
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Claim, Plan
-from heedful.studies.tracing import checks, measures, models, printed
+from heedful.studies.tracing import checks, corpora, measures, models, printed
 from heedful.studies.tracing.steps import EVERY, RATED, WITH_UNTRAINED, needs, words
 
-TEXTS, STORIES = models.TEXTS, models.STORIES
+TEXTS, STORIES = corpora.TEXTS, corpora.STORIES
 TEXT_ROWS = needs("texts")
 HEADS = needs("heads")
 DECIDED = needs("decisions")
@@ -35,7 +35,7 @@ def _recipes() -> dict[str, Side]:
 
 
 def _with_text(plan: Plan, corpus: str) -> list[Step[Any]]:
-    return [models.text(plan, corpus), *DECIDED(plan, corpus)]
+    return [corpora.text(plan, corpus), *DECIDED(plan, corpus)]
 
 
 def _followed(plan: Plan, corpus: str) -> list[Step[Any]]:

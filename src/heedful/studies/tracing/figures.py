@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -12,46 +13,44 @@ from heedful.audits import head_shares, lexicon
 from heedful.audits.head_shares import KINDS
 from heedful.report.lexicon_charts import MOST_WORDS, clouds, rated_scatter
 from heedful.report.panels import heatmap, lines
-from heedful.reproduction.results import Results
 from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import gathered
+from heedful.reproduction.view import View, Views
 from heedful.statistics import draws
 from heedful.studies.tracing import printed, steps
-from heedful.studies.tracing.measures import HIDDEN
-from heedful.studies.tracing.view import View
+from heedful.studies.tracing.measures import HIDDEN, rated
 
 LISTED = 8
 
 
-def cloud(results: Results, plan: Plan) -> Made:
+def cloud(views: Views) -> Made:
     """F4: the words with the highest averages, first seed."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        words = View(results, plan, corpus).words(plan.seeds[0])
+    def one(view: View) -> list[dict[str, Any]]:
+        words = view.of(steps.words, view.seeds[0])
         kept = words[(words["count"] >= lexicon.LEAST_COUNT) & ~words["word"].str.contains("'")]
         top = kept.nlargest(2 * MOST_WORDS, "lat")
         return [
-            {"corpus": corpus, "word": r["word"], "count": r["count"], "score": r["lat"]}
+            {"corpus": view.corpus, "word": r["word"], "count": r["count"], "score": r["lat"]}
             for r in top.to_dict("records")
         ]
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     tops = table.groupby("corpus", sort=False)["word"].apply(lambda w: ", ".join(w.head(LISTED)))
     said = "; ".join(f"{corpus}: {words}" for corpus, words in tops.items())
     draw = partial(clouds, word="word", size="score", panel="corpus")
     return Made(table, draw, f"Highest, first seed: {said}.")
 
 
-def scatter(results: Results, plan: Plan) -> Made:
+def scatter(views: Views) -> Made:
     """F5: LAT and gradient of rated words over their valence, first seed."""
 
-    def one(corpus: str) -> pd.DataFrame:
-        words = View(results, plan, corpus).rated(plan.seeds[0])
+    def one(view: View) -> pd.DataFrame:
+        words = rated(view, view.seeds[0])
         names = {"word": "word", "count": "count", "rating": "valence", "lat": "LAT"}
         shown = words.rename(columns=names)[[*names.values(), "gradient"]]
-        return shown.assign(corpus=corpus)
+        return shown.assign(corpus=view.corpus)
 
-    parts = results.each(plan.corpora, one)
+    parts = views.each(one)
     table = pd.concat(parts.values(), ignore_index=True)
     draw = partial(
         rated_scatter, x="valence", scores=("LAT", "gradient"), panel="corpus", below=HIDDEN,
@@ -62,14 +61,12 @@ def scatter(results: Results, plan: Plan) -> Made:
     return Made(table, draw, said)
 
 
-def heads(results: Results, plan: Plan) -> Made:
+def heads(views: Views) -> Made:
     """F6: each head's share on tagged words beside chance, first seed, and the paper's values."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        view = View(results, plan, corpus)
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for seed in view.seeds:
-            table = view.heads(seed)
+            table = view.of(steps.heads, seed)
             names = [str(name) for name in table["instance"]]
             for kind in KINDS:
                 columns = {
@@ -80,17 +77,15 @@ def heads(results: Results, plan: Plan) -> Made:
                 columns |= {str(head + 1): share for head, share in enumerate(held)}
                 for column, values in columns.items():
                     share = draws.average(values, names).estimate()
-                    found.append(
-                        {"panel": corpus, "seed": seed, "kind": kind, "column": column,
-                         "share": share.value, "low": share.low, "high": share.high, "n": share.n}
-                    )  # fmt: skip
-        return found
+                    keys = {"panel": view.corpus, "seed": seed, "kind": kind, "column": column}
+                    ends = {"low": share.low, "high": share.high, "n": share.n}
+                    yield keys | {"share": share.value} | ends
 
-    ours = gathered(results.each(plan.corpora, one))
+    ours = views.table(one)
     told = printed.HEADS.melt(["corpus", "kind"], var_name="column", value_name="share")
-    told = told.assign(panel=told["corpus"] + ", paper", seed=plan.seeds[0]).drop(columns="corpus")
+    told = told.assign(panel=told["corpus"] + ", paper", seed=views.seeds[0]).drop(columns="corpus")
     table = pd.concat([ours, told], ignore_index=True)
-    return Made(table, partial(_heatmap, seed=plan.seeds[0]), _above(ours, plan))
+    return Made(table, partial(_heatmap, seed=views.seeds[0]), _above(ours, views.plan))
 
 
 def _heatmap(table: pd.DataFrame, seed: int) -> Any:
@@ -117,27 +112,22 @@ def _above(table: pd.DataFrame, plan: Plan) -> str:
     )
 
 
-def entropies(results: Results, plan: Plan) -> Made:
+def entropies(views: Views) -> Made:
     """X2: how evenly each layer spreads, and how the largest share changes on the way down."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        view = View(results, plan, corpus)
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for seed in view.seeds:
-            texts = view.texts(seed)
+            texts = view.of(steps.texts, seed)
             names = [str(name) for name in texts["instance"]]
             layers = [c for c in texts if str(c).startswith("entropy ")]
             for layer, column in enumerate(layers, 1):
                 spread = draws.average(texts[column], names).estimate()
                 gains = texts[[c for c in texts if str(c).startswith(f"gain {layer}.")]].mean()
-                found.append(
-                    {"corpus": corpus, "seed": seed, "layer": layer, "entropy": spread.value,
+                yield {"corpus": view.corpus, "seed": seed, "layer": layer, "entropy": spread.value,
                      "entropy low": spread.low, "entropy high": spread.high,
-                     "largest gain": gains.max(), "smallest gain": gains.min()}
-                )  # fmt: skip
-        return found
+                     "largest gain": gains.max(), "smallest gain": gains.min()}  # fmt: skip
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     top = table[table["layer"] == table.groupby("corpus")["layer"].transform("max")]
     means = top.groupby("corpus", sort=False)["entropy"].mean()
     said = "; ".join(f"{corpus} {value:.3f}" for corpus, value in means.items())
@@ -150,22 +140,21 @@ def _in_steps(table: pd.DataFrame, x: str, **columns: Any) -> Any:
     return lines(table.astype({x: str}), x=x, each="seed", **columns)
 
 
-def sorted_heads(results: Results, plan: Plan) -> Made:
+def sorted_heads(views: Views) -> Made:
     """X3: the shares of heads in order, every seed, since heads have no numbers to compare by."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        view = View(results, plan, corpus)
-        return [
-            {"corpus": corpus, "kind": kind, "seed": seed, "rank": rank + 1, "share": share,
-             "panel": f"{corpus}, {kind}"}
-            for kind in KINDS
-            for seed in view.seeds
-            for rank, share in enumerate(
-                sorted(np.nanmean(head_shares.shares(view.heads(seed), kind), axis=0))[::-1]
-            )
-        ]  # fmt: skip
+    def one(view: View) -> Iterator[dict[str, Any]]:
+        for kind in KINDS:
+            keys, panel = {"corpus": view.corpus, "kind": kind}, f"{view.corpus}, {kind}"
+            for seed in view.seeds:
+                shares = head_shares.shares(view.of(steps.heads, seed), kind)
+                ordered = sorted(np.nanmean(shares, axis=0), reverse=True)
+                yield from (
+                    keys | {"seed": seed, "rank": rank, "share": share, "panel": panel}
+                    for rank, share in enumerate(ordered, 1)
+                )
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     draw = partial(_in_steps, x="rank", y="share", panel="panel", share=False)
     ends = table.groupby("panel", sort=False)["share"].agg(["min", "max"])
     said = "; ".join(f"{name} {e['min']:.2f} to {e['max']:.2f}" for name, e in ends.iterrows())

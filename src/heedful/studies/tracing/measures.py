@@ -16,18 +16,19 @@ from scipy.stats import rankdata
 from heedful.audits import head_shares, lexicon
 from heedful.audits.head_shares import KINDS
 from heedful.corpora.stop_words import STOP_WORDS
+from heedful.errors import InputError
 from heedful.reproduction.ledger import Measured, NotMeasurable, Parts
 from heedful.reproduction.measures import exact
-from heedful.reproduction.results import Results
+from heedful.reproduction.results import Skipped
 from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
 from heedful.statistics import draws, over_seeds, proportion
 from heedful.statistics.association import correlated, correlation
 from heedful.statistics.draws import Draws
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.regression import LINEAR, SQUARE, quadratic, resampled
-from heedful.studies.tracing import models, printed, steps
+from heedful.studies.tracing import corpora, models, printed, steps
 from heedful.studies.tracing.texts import RANKED, TOGETHER, sums_of
-from heedful.studies.tracing.view import View
 
 VECTORS = 300
 """Dimensions of the published word vectors."""
@@ -40,27 +41,42 @@ SHARED = 4
 """Occurrences from which a word counts in E1: more than three."""
 
 
-def good_accuracy(results: Results, plan: Plan, corpus: str) -> Measured:
+def rated(view: View, seed: int, variant: str = models.PUBLISHED) -> pd.DataFrame:
+    """Word averages of rated words seen more than once."""
+    try:
+        matches = steps.matches_of(view.of(steps.ratings))
+        return lexicon.rated(view.of(steps.words, seed, variant), matches)
+    except InputError as error:
+        raise Skipped(str(error)) from error
+
+
+def accuracies(view: View, variant: str = models.PUBLISHED) -> list[float]:
+    """Test accuracy of every seed, per cent."""
+    found = [view.of(models.decisions, variant, seed)["training"] for seed in view.seeds]
+    return [100 * float(one["accuracy"].iloc[0]) for one in found]
+
+
+def good_accuracy(view: View) -> Measured:
     """TRA-1: mean test accuracy, per cent."""
-    found = over_seeds(View(results, plan, corpus).accuracies())
-    return _with_vectors(results, plan, corpus, Parts({"accuracy": found}))
+    found = over_seeds(accuracies(view))
+    return _with_vectors(view, Parts({"accuracy": found}))
 
 
-def among_published(results: Results, plan: Plan, corpus: str) -> Measured:
+def among_published(view: View) -> Measured:
     """TRA-2: mean accuracy minus that of the published models it should lie between."""
-    found = np.array(View(results, plan, corpus).accuracies())
+    found = np.array(accuracies(view))
     parts = {
         "minus BiLSTM": over_seeds(found - printed.BILSTM),
         "minus DiSAN": over_seeds(found - printed.DISAN),
     }
-    return _with_vectors(results, plan, corpus, Parts(parts))
+    return _with_vectors(view, Parts(parts))
 
 
-def _with_vectors(results: Results, plan: Plan, corpus: str, found: Parts) -> Measured:
+def _with_vectors(view: View, found: Parts) -> Measured:
     """What was found, or why it cannot decide: other vectors make another model."""
-    vectors = results[models.text(plan, corpus)].vectors
+    vectors = view.of(corpora.text).vectors
     said = ", ".join(f"{name} {value}" for name, value in found.items())
-    if corpus in steps.MADE:
+    if view.corpus in corpora.MADE:
         return NotMeasurable(f"speaks of SST-5 alone; on planted reviews: {said}")
     if vectors is not None and vectors.shape[1] == VECTORS:
         return found
@@ -68,17 +84,14 @@ def _with_vectors(results: Results, plan: Plan, corpus: str, found: Parts) -> Me
     return NotMeasurable(f"needs 300-d GloVe; with {dim} vectors: {said}")
 
 
-def beats_people(results: Results, plan: Plan, corpus: str) -> Estimate:
+def beats_people(view: View) -> Estimate:
     """TRA-3: mean CCC over test narratives and seeds."""
-    return _by_narrative(models.narrative_ccc(results, plan, corpus, models.WINDOWED))
+    return _by_narrative(models.narrative_ccc(view, models.WINDOWED))
 
 
-def windows_help(results: Results, plan: Plan, corpus: str) -> Estimate:
+def windows_help(view: View) -> Estimate:
     """TRA-4: CCC reading windows minus reading whole narratives, paired by narrative."""
-    one, two = (
-        models.narrative_ccc(results, plan, corpus, reads)
-        for reads in (models.WINDOWED, models.WHOLE)
-    )
+    one, two = (models.narrative_ccc(view, reads) for reads in (models.WINDOWED, models.WHOLE))
     return _by_narrative(one - two)
 
 
@@ -88,11 +101,10 @@ def _by_narrative(table: pd.DataFrame) -> Estimate:
     return draws.over_seeds([draws.average(table[seed], names) for seed in table]).estimate()
 
 
-def conserves(results: Results, plan: Plan, corpus: str) -> Estimate:
+def conserves(view: View) -> Estimate:
     """TRA-5: the most that any head and layer of any text lost of its unit."""
-    view = View(results, plan, corpus)
-    lost = [float(view.texts(seed)["lost"].max()) for seed in view.seeds]
-    return exact(max(lost), sum(len(view.texts(seed)) for seed in view.seeds))
+    lost = [float(view.of(steps.texts, seed)["lost"].max()) for seed in view.seeds]
+    return exact(max(lost), sum(len(view.of(steps.texts, seed)) for seed in view.seeds))
 
 
 def _layers(texts: pd.DataFrame) -> list[str]:
@@ -103,12 +115,11 @@ def _names(table: pd.DataFrame) -> list[str]:
     return [str(name) for name in table["instance"]]
 
 
-def top_layer_is_even(results: Results, plan: Plan, corpus: str) -> Parts:
+def top_layer_is_even(view: View) -> Parts:
     """TRA-6: entropy of the top layer over its maximum, and how far above the next layer's."""
-    view = View(results, plan, corpus)
 
     def entropies(seed: int) -> list[Draws]:
-        texts = view.texts(seed)
+        texts = view.of(steps.texts, seed)
         return [draws.average(texts[name], _names(texts)) for name in _layers(texts)]
 
     return Parts(
@@ -121,12 +132,11 @@ def top_layer_is_even(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def gathers_and_spreads(results: Results, plan: Plan, corpus: str) -> Parts:
+def gathers_and_spreads(view: View) -> Parts:
     """TRA-7: the cell that adds most to the largest share, and the one that takes most away."""
-    view = View(results, plan, corpus)
 
     def gains(seed: int) -> list[Draws]:
-        texts = view.texts(seed)
+        texts = view.of(steps.texts, seed)
         cells = [column for column in texts if str(column).startswith("gain ")]
         return [draws.average(texts[cell], _names(texts)) for cell in cells]
 
@@ -138,12 +148,11 @@ def gathers_and_spreads(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def feelings_first(results: Results, plan: Plan, corpus: str) -> Estimate:
+def feelings_first(view: View) -> Estimate:
     """TRA-8: mean place of strongly valued words within their text, by LAT; texts drawn whole."""
-    view = View(results, plan, corpus)
 
     def place(seed: int) -> Draws:
-        texts = view.texts(seed)
+        texts = view.of(steps.texts, seed)
         names = _names(texts)
         summed = draws.average((texts["percentile"] * texts["tagged"]).fillna(0), names)
         return draws.over(summed, draws.average(texts["tagged"], names))
@@ -151,19 +160,17 @@ def feelings_first(results: Results, plan: Plan, corpus: str) -> Estimate:
     return view.over_seeds(place)
 
 
-def top_words_are_felt(results: Results, plan: Plan, corpus: str) -> Estimate:
+def top_words_are_felt(view: View) -> Estimate:
     """TRA-9: distance of ratings from the middle, the highest words minus all rated words."""
-    view = View(results, plan, corpus)
 
-    return view.over_seeds(lambda s: lexicon.top_gap(view.rated(s), "lat", steps.MIDDLE, TOP))
+    return view.over_seeds(lambda s: lexicon.top_gap(rated(view, s), "lat", steps.MIDDLE, TOP))
 
 
-def stop_words_low(results: Results, plan: Plan, corpus: str) -> Measured:
+def stop_words_low(view: View) -> Measured:
     """TRA-10: median place of stop words among all words seen more than once."""
-    view = View(results, plan, corpus)
 
     def place(seed: int) -> Draws:
-        words = view.words(seed)
+        words = view.of(steps.words, seed)
         words = words[words["count"] >= lexicon.LEAST_COUNT]
         percentile = (rankdata(words["lat"]) - 0.5) / len(words)
         is_stop = words["word"].isin(STOP_WORDS).to_numpy()
@@ -182,7 +189,7 @@ def bends(
 ) -> dict[str, Estimate]:
     """The square term over words and seeds, and the share of seeds where it is up, p < .001."""
     variant = variant or models.PUBLISHED
-    tables = {seed: view.rated(seed, variant) for seed in view.seeds}
+    tables = {seed: rated(view, seed, variant) for seed in view.seeds}
     beside = {s: {lexicon.LENGTH: t[lexicon.LENGTH]} for s, t in tables.items() if has_length}
     terms = [
         quadratic(table["rating"], table[score], beside.get(seed)).term(SQUARE)
@@ -194,27 +201,26 @@ def bends(
     }
 
 
-def is_u_shaped(results: Results, plan: Plan, corpus: str) -> Parts:
+def is_u_shaped(view: View) -> Parts:
     """TRA-11, TRA-12."""
-    return Parts(bends(View(results, plan, corpus)))
+    return Parts(bends(view))
 
 
 def flat_seeds(view: View, score: str, has_length: bool = False) -> Estimate:
     """The share of seeds whose square term has p > .05."""
     found = []
     for seed in view.seeds:
-        words = view.rated(seed)
+        words = rated(view, seed)
         beside = {lexicon.LENGTH: words[lexicon.LENGTH]} if has_length else None
         found.append(quadratic(words["rating"], words[score], beside).term(SQUARE).p > USUAL)
     return share_of_seeds(found)
 
 
-def gradient_is_flat(results: Results, plan: Plan, corpus: str) -> Parts:
+def gradient_is_flat(view: View) -> Parts:
     """TRA-13: no bend of the gradient, and a smaller one than LAT's in residual s.d.s."""
-    view = View(results, plan, corpus)
 
     def apart(seed: int) -> Draws:
-        words = view.rated(seed)
+        words = rated(view, seed)
         one, two = (
             lexicon.bend(words, score, is_standardised=True) for score in ("gradient", "lat")
         )
@@ -230,7 +236,7 @@ def gradient_is_flat(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def word_correlation(view: View, seed: int, is_ranked: bool, is_partial: bool = False) -> Draws:
     """LAT and gradient over rated words."""
-    words = view.rated(seed)
+    words = rated(view, seed)
     one, two = (words[score].to_numpy() for score in ("lat", "gradient"))
     if is_ranked:
         one, two = rankdata(one), rankdata(two)
@@ -240,16 +246,15 @@ def word_correlation(view: View, seed: int, is_ranked: bool, is_partial: bool = 
 
 def token_correlation(view: View, seed: int, is_ranked: bool, is_partial: bool = False) -> Draws:
     """LAT and gradient over all tokens, texts drawn whole."""
-    texts = view.texts(seed)
+    texts = view.of(steps.texts, seed)
     sums = sums_of(texts, RANKED if is_ranked else TOGETHER)
     if not is_ranked and not is_partial:  # the rows and columns of 1, LAT and gradient
         sums = sums.reshape(len(sums), 4, 4)[:, :3, :3].reshape(len(sums), 9)
     return draws.draws(correlated(sums), _names(texts))
 
 
-def are_correlated(results: Results, plan: Plan, corpus: str) -> Parts:
+def are_correlated(view: View) -> Parts:
     """TRA-14: correlations of LAT and gradient, tokens and word means."""
-    view = View(results, plan, corpus)
     return Parts(
         {
             f"{name}, {level}": view.over_seeds(partial(of, view, is_ranked=is_ranked))
@@ -259,28 +264,28 @@ def are_correlated(results: Results, plan: Plan, corpus: str) -> Parts:
     )
 
 
-def heads_above_chance(
-    results: Results, plan: Plan, corpus: str, is_published: bool = True
-) -> Parts:
+def heads_above_chance(view: View, is_published: bool = True) -> Parts:
     """TRA-15 (chance as published) and TRA-A3: the lowest head's share minus chance."""
-    view = View(results, plan, corpus)
 
     def lowest(kind: str, seed: int) -> Draws:
-        return draws.smallest(head_shares.above_chance(view.heads(seed), kind, is_published))
+        return draws.smallest(
+            head_shares.above_chance(view.of(steps.heads, seed), kind, is_published)
+        )
 
     return Parts({kind: view.over_seeds(partial(lowest, kind)) for kind in KINDS})
 
 
-def heads_specialise(results: Results, plan: Plan, corpus: str) -> Parts:
+def heads_specialise(view: View) -> Parts:
     """TRA-16: the largest head's lead, and how far it is beyond that of relabelled heads."""
-    view = View(results, plan, corpus)
 
     def lead(kind: str, seed: int) -> Draws:
-        return head_shares.lead(view.heads(seed), kind)
+        return head_shares.lead(view.of(steps.heads, seed), kind)
 
     def beyond(kind: str, seed: int) -> Draws:
         found = lead(kind, seed)
-        luck = float(np.quantile(head_shares.relabelled_leads(view.heads(seed), kind), 0.95))
+        luck = float(
+            np.quantile(head_shares.relabelled_leads(view.of(steps.heads, seed), kind), 0.95)
+        )
         return Draws(found.value - luck, found.drawn - luck, found.n)
 
     parts = Parts()
@@ -292,21 +297,21 @@ def heads_specialise(results: Results, plan: Plan, corpus: str) -> Parts:
 
 def partner(plan: Plan, corpus: str) -> str:
     """The corpus of sentences whose words are compared with those of narratives."""
-    return "sst" if corpus == models.SEND else plan.pick("planted", "sst")
+    return "sst" if corpus == corpora.SEND else plan.pick("planted", "sst")
 
 
 def shared_words(view: View, other: View, seed: int, least: int = SHARED) -> pd.DataFrame:
     """Word averages of words that both corpora have often enough."""
     one, two = (
         table[table["count"] >= least][["word", "lat", "count"]]
-        for table in (view.words(seed), other.words(seed))
+        for table in (view.of(steps.words, seed), other.of(steps.words, seed))
     )
     return one.merge(two, on="word", suffixes=(" here", " there"))
 
 
-def same_words(results: Results, plan: Plan, corpus: str) -> Measured:
+def same_words(view: View) -> Measured:
     """TRA-17: slope of sentences' word means on narratives' over shared words."""
-    view, other = (View(results, plan, name) for name in (corpus, partner(plan, corpus)))
+    other = view.on(partner(view.plan, view.corpus))
     shared = len(shared_words(view, other, view.seeds[0]))
     if shared < lexicon.LEAST_WORDS:
         return NotMeasurable(
@@ -321,13 +326,12 @@ def same_words(results: Results, plan: Plan, corpus: str) -> Measured:
     return view.over_seeds(rise)
 
 
-def hides_few(results: Results, plan: Plan, corpus: str) -> Parts:
+def hides_few(view: View) -> Parts:
     """TRA-18: the share of rated words that the figure leaves out, every seed."""
-    view = View(results, plan, corpus)
     return Parts(
         {
             f"seed {seed}": proportion(
-                int((view.rated(seed)["lat"] >= HIDDEN).sum()), len(view.rated(seed))
+                int((rated(view, seed)["lat"] >= HIDDEN).sum()), len(rated(view, seed))
             )
             for seed in view.seeds
         }

@@ -1,41 +1,27 @@
-"""The tracing study's corpora, models, and the steps that train and trace them."""
+"""The tracing study's models, and the steps that train and trace them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from heedful.corpora import EncodedCorpus, load_corpus, planted
-from heedful.corpora.narrative_batches import NarrativeCorpus
-from heedful.corpora.narratives import planted_narratives, read_send
-from heedful.corpora.root import root_of
-from heedful.errors import InputError
 from heedful.models import TransformerConfig
-from heedful.reproduction import stages
 from heedful.reproduction.results import Results, Step, named
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.study import Plan
+from heedful.reproduction.view import View
+from heedful.runs import TABLES
 from heedful.studies.tracing import trace_steps as traced
-from heedful.studies.tracing import word_steps
+from heedful.studies.tracing.corpora import DIM, STORIES, text, told
 from heedful.studies.tracing.trace_steps import Learnt, Learnts, Member, Tables
 from heedful.training import TrainConfig
 from heedful.training.presets import PRESETS, TRACING_VARIANTS
 
 if TYPE_CHECKING:
-    from heedful.corpora import Corpus
-    from heedful.corpora.narratives import Narratives
+    pass
 
-VECTORS = "glove/glove.6B.100d.subset.txt.gz"
-DIM = 100
-"""Of the vectors at hand; the published ones have 300."""
-SEND = "send"
-TEXTS = ("sst", "planted")
-"""Sentences with classes; planted reviews stand in at smoke scale."""
-STORIES = (SEND, "narratives")
-"""Narratives with ratings over time; planted ones stand in at both scales."""
 PUBLISHED, UNTRAINED = "published", "untrained"
 VARIANTS: dict[str, dict[str, Any]] = {
     ending.removeprefix("/") or PUBLISHED: changed for ending, changed in TRACING_VARIANTS.items()
@@ -46,13 +32,6 @@ CHECKED = (PUBLISHED, "first-epoch-dropout", "cross-entropy")
 WINDOWED, WHOLE = "windows", "narrative"
 """What the words of a narrative attend to."""
 
-PLANTED = {"train": 1_000, "dev": 150, "test": 300}
-TALES = {
-    "smoke": {"train": 30, "dev": 10, "test": 16},
-    "paper": {"train": 114, "dev": 40, "test": 39},
-}
-MINUTES = {"smoke": 1.2, "paper": 2.0}
-"""Mean length of planted narratives."""
 SMALL: dict[str, Any] = {
     "embedding_dim": 64, "layers": 3, "heads": 4, "head_dim": 16, "feed_forward": 32,
     "pooling_dims": (32, 16), "decider_dim": 32, "top_dropout": 0.1,
@@ -62,67 +41,6 @@ SMALL_TRAIN = TrainConfig(
 )
 FLOW_LENGTH = 10
 """Words of the sentence in the flow diagram, as near as the test set has one."""
-
-
-def _sst(plan: Plan) -> Corpus:
-    return load_corpus("sst:5", plan.data_root)
-
-
-def _planted(plan: Plan) -> Corpus:
-    return planted(5, "short", sizes=PLANTED)
-
-
-SOURCES = (
-    Source("sst", "SST, five classes", _sst, scales=("paper",),
-           deviation="SST-5 with 100-dimensional GloVe vectors (6B) instead of 300: the residual "
-           "stream is 100 wide and the model has 1.34 million parameters. 11 % of the words "
-           "(a, 's, n't among them) are not in the subset at hand and have the zero vector."),
-    Source("planted", "planted reviews, five classes", _planted, "SST-5", ("smoke",), PLANTED),
-    Source(SEND, "SEND, rated narratives", scales=("paper",)),
-    Source("narratives", "planted narratives", stand_in_for="SEND", inputs=TALES),
-)  # fmt: skip
-
-
-def vectors_of(plan: Plan) -> Path | None:
-    """The word vectors; none at smoke scale."""
-    if plan.scale == "smoke":
-        return None
-    try:
-        return root_of(plan.data_root) / VECTORS
-    except InputError:  # a machine that only has the prepared files: the name is what counts
-        return Path(VECTORS)
-
-
-def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
-    """The sentences as ids, with the words of all splits and their vectors."""
-    every = ("train", "dev", "test")
-    return stages.prepared(plan, corpus, vectors_of(plan), words_of=every)
-
-
-def told(plan: Plan, corpus: str) -> Step[NarrativeCorpus]:
-    """The narratives in windows."""
-
-    def load() -> Narratives:
-        if corpus == SEND:
-            return read_send(root_of(plan.data_root))
-        return planted_narratives(0, TALES[plan.scale], MINUTES[plan.scale])
-
-    inputs = {"scale": plan.scale, "sizes": TALES, "minutes": MINUTES}
-    found = traced.told(corpus, load, inputs, vectors_of(plan))
-    return replace(found, absent=_without_send(plan)) if corpus == SEND else found
-
-
-def _without_send(plan: Plan) -> str:
-    """Why its steps are nowhere, told where the study is only drawn; nothing where SEND is."""
-    try:
-        if (root_of(plan.data_root) / SEND).is_dir():
-            return ""
-    except InputError:  # no data root at all
-        pass
-    return (
-        "data absent: SEND is not in the data root; its authors give it out on request, and "
-        "planted narratives stand in for it"
-    )
 
 
 def config(plan: Plan, variant: str = PUBLISHED) -> TransformerConfig:
@@ -177,7 +95,12 @@ def traces(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
 
 def decisions(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
     """`documents` and `training` of one classifier: the small part of its traces."""
-    return word_steps.decisions(traces(plan, corpus, variant, seed))
+    seen = traces(plan, corpus, variant, seed)
+
+    def compute(results: Results) -> Tables:
+        return {name: results[seen][name] for name in ("documents", "training")}
+
+    return Step(seen.beside("decisions"), compute, {}, TABLES, (seen,))
 
 
 def followed(plan: Plan, corpus: str, reads: str, seed: int) -> Step[Tables]:
@@ -228,7 +151,7 @@ def needs_efforts(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
     return (needs_followed if corpus in STORIES else needs_variants)(plan, corpus)
 
 
-def narrative_ccc(results: Results, plan: Plan, corpus: str, reads: str) -> pd.DataFrame:
+def narrative_ccc(view: View, reads: str) -> pd.DataFrame:
     """CCC by narrative (rows) and seed (columns)."""
-    tables = {s: results[followed(plan, corpus, reads, s)]["narratives"] for s in plan.seeds}
+    tables = {s: view.of(followed, reads, s)["narratives"] for s in view.seeds}
     return pd.DataFrame({seed: t.set_index("narrative")["ccc"] for seed, t in tables.items()})

@@ -16,7 +16,7 @@ Planted narratives stand in for SEND, which is read from the data root where it 
 from __future__ import annotations
 
 from heedful.reproduction.study import Plan, Study
-from heedful.studies.tracing import models
+from heedful.studies.tracing import corpora
 from heedful.studies.tracing.appendix import EXTRAS
 from heedful.studies.tracing.claims import CLAIMS
 from heedful.studies.tracing.figures import FIGURES
@@ -56,7 +56,7 @@ STUDY = Study(
     name="tracing",
     title="Structured self-attention weights encode semantics: tracing attention to words",
     reference=REFERENCE,
-    sources=models.SOURCES,
+    sources=corpora.SOURCES,
     seeds={"smoke": 2, "paper": 5},
     artifacts=tuple(sorted(_FOUND, key=lambda one: _place(one.id))),
     claims=CLAIMS,

@@ -12,21 +12,22 @@ import pandas as pd
 from heedful.audits import lexicon
 from heedful.corpora.narrative_batches import NarrativeCorpus
 from heedful.corpora.vocabulary import SPECIALS
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import beside, gathered, row
+from heedful.reproduction.tables import beside, row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.statistics.regression import LINEAR, SQUARE, Fit, least_squares, quadratic, vertex
-from heedful.studies.tracing import models, printed, steps
+from heedful.studies.tracing import corpora, models, printed, steps
 from heedful.studies.tracing.measures import (
     HIDDEN,
     STRICT,
     partner,
+    rated,
     shared_words,
     token_correlation,
     word_correlation,
 )
-from heedful.studies.tracing.view import View
 
 PLAIN = "as published"
 BESIDE = {
@@ -45,22 +46,22 @@ BESIDE = {
 """Scores that are regressed on ratings, and the word averages that hold them."""
 
 
-def corpora(results: Results, plan: Plan) -> Made:
+def corpus_sizes(views: Views) -> Made:
     """X1: sizes of the test sets, and how many of their words have a rating."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        text = results[_text(plan, corpus)]
+    def one(view: View) -> list[dict[str, Any]]:
+        text = view.of(corpora.either)
         test = text.splits["test"]
         lengths = test.words if isinstance(text, NarrativeCorpus) else test.lengths
-        rated = results[steps.ratings(plan, corpus)].set_index("word")["how"]
+        how_rated = view.of(steps.ratings).set_index("word")["how"]
         spoken = pd.Series(text.vocabulary.words, dtype=str).str.lower().iloc[test.ids]
         seen = spoken[~spoken.isin(SPECIALS)].value_counts()
         often = seen.index[seen >= lexicon.LEAST_COUNT]
-        how = rated[rated.index.isin(often)].value_counts()
+        how = how_rated[how_rated.index.isin(often)].value_counts()
         vectors = text.vectors
         return [
             {
-                "corpus": corpus,
+                "corpus": view.corpus,
                 "test texts": len(lengths),
                 "tokens": int(np.sum(lengths)),
                 "texts of one word": int((np.asarray(lengths) == 1).sum()),
@@ -69,7 +70,7 @@ def corpora(results: Results, plan: Plan) -> Made:
                 "rated as they stand": int(how.get("exact", 0)),
                 "rated by lemma": int(how.get("lemma", 0)),
                 "rated": int(how.sum()),
-                "rated, paper": printed.MATCHED.get(corpus),
+                "rated, paper": printed.MATCHED.get(view.corpus),
                 "vector dimensions": None if vectors is None else vectors.shape[1],
                 "words with a vector": None
                 if vectors is None
@@ -77,7 +78,7 @@ def corpora(results: Results, plan: Plan) -> Made:
             }
         ]
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     said = "; ".join(
         f"{r['corpus']}: {r['rated']:,} words seen more than once have a rating"
         for r in table.to_dict("records")
@@ -88,40 +89,43 @@ def corpora(results: Results, plan: Plan) -> Made:
 
 def _fits(view: View, seed: int) -> Iterator[tuple[str, str, Fit, float]]:
     """Score, kind of row, fit and where it turns, for one seed."""
-    words = view.rated(seed)
+    words = rated(view, seed)
     rating = words["rating"]
     for name, score in BESIDE.items():
         found = lexicon.regressions(words, score)
         shown = found if name in ("LAT", "gradient") else dict(list(found.items())[:2])
         for kind, fit in shown.items():
             yield name, kind, fit, vertex(found[PLAIN], rating)
-    untrained = view.rated(seed, models.UNTRAINED)
+    untrained = rated(view, seed, models.UNTRAINED)
     fit = quadratic(untrained["rating"], untrained["lat"])
     yield "LAT, untrained model", PLAIN, fit, vertex(fit, untrained["rating"])
 
 
-def regressions(results: Results, plan: Plan) -> Made:
+def regressions(views: Views) -> Made:
     """R1: every regression of every seed; shown are means over seeds beside the paper's."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        view = View(results, plan, corpus)
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for seed in view.seeds:
             for score, kind, fit, turn in _fits(view, seed):
                 square, line = fit.term(SQUARE), fit.term(LINEAR)
-                keys = {"corpus": corpus, "score": score, "row": kind, "seed": seed, "n": fit.n}
+                keys = {
+                    "corpus": view.corpus,
+                    "score": score,
+                    "row": kind,
+                    "seed": seed,
+                    "n": fit.n,
+                }
                 terms = {"b2": square.b, "SE": square.se, "t": square.t, "p": square.p}
                 also = {"b1": line.b, "t of b1": line.t, "R²": fit.r2, "vertex": turn}
-                found.append(keys | terms | also)
-        return found
+                yield keys | terms | also
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     shown = _over_seeds(table)
     # The paper's rows of a corpus that is not at hand have no numbers of ours.
     lat = shown[(shown["score"] == "LAT") & (shown["row"] == PLAIN) & shown["b2"].notna()]
     said = "; ".join(
         f"{r['corpus']}: b2 {r['b2']:.3f} [{r['b2 low']:.3f}, {r['b2 high']:.3f}] over seeds, "
-        f"p < .001 in {r['seeds with p < .001']:.0f} of {len(plan.seeds)}"
+        f"p < .001 in {r['seeds with p < .001']:.0f} of {len(views.seeds)}"
         for r in lat.to_dict("records")
     )
     said += ". The paper's p of 0.001 is its p < .001."
@@ -144,12 +148,10 @@ def _over_seeds(table: pd.DataFrame) -> pd.DataFrame:
     return beside(ours, printed.REGRESSION.assign(row=PLAIN), keys)
 
 
-def correlations(results: Results, plan: Plan) -> Made:
+def correlations(views: Views) -> Made:
     """R2: LAT and gradient over tokens and words, plain and given 1/N."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        view = View(results, plan, corpus)
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for level, of in (("tokens", token_correlation), ("words", word_correlation)):
             for kind, is_ranked, is_partial in (
                 ("Pearson", False, False),
@@ -158,11 +160,10 @@ def correlations(results: Results, plan: Plan) -> Made:
             ):
                 way = {"is_ranked": is_ranked, "is_partial": is_partial}
                 estimate = view.over_seeds(partial(of, view, **way))
-                keys = {"corpus": corpus, "over": level, "correlation": kind}
-                found.append(row(keys, rho=estimate))
-        return found
+                keys = {"corpus": view.corpus, "over": level, "correlation": kind}
+                yield row(keys, rho=estimate)
 
-    ours = gathered(results.each(plan.corpora, one))
+    ours = views.table(one)
     paper = printed.CORRELATION.set_index("corpus")["rho"]
     ours["rho, paper"] = ours["corpus"].map(paper)
     first = ours.iloc[0]
@@ -174,43 +175,42 @@ def _third(table: pd.DataFrame) -> float:
     return float(table.loc[table["correlation"] == "Pearson, given 1/N", "rho"].iloc[0])
 
 
-def hidden(results: Results, plan: Plan) -> Made:
+def hidden(views: Views) -> Made:
     """R3: per cent of rated words that the figure's rule leaves out."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        view = View(results, plan, corpus)
-        tables = [view.rated(seed) for seed in view.seeds]
+    def one(view: View) -> list[dict[str, Any]]:
+        tables = [rated(view, seed) for seed in view.seeds]
         share = [100 * float((table["lat"] >= HIDDEN).mean()) for table in tables]
-        keys = {"corpus": corpus, "words": len(tables[0])}
+        keys = {"corpus": view.corpus, "words": len(tables[0])}
         return [row(keys, hidden=over_seeds(share))]
 
-    ours = gathered(results.each(plan.corpora, one))
+    ours = views.table(one)
     said = "; ".join(f"{r['corpus']}: {r['hidden']:.3f} %" for r in ours.to_dict("records"))
     return Made(
         beside(ours, printed.HIDDEN, ["corpus"]), sentence=f"{said} have a score of 0.4 or more."
     )
 
 
-def shared(results: Results, plan: Plan) -> Made:
+def shared(views: Views) -> Made:
     """E1: word means of sentences regressed on those of narratives, over shared words."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        other = partner(plan, corpus)
-        view, against = View(results, plan, corpus), View(results, plan, other)
+    def one(view: View) -> list[dict[str, Any]]:
+        other = partner(view.plan, view.corpus)
+        against = view.on(other)
         fits = []
         for seed in view.seeds:
             words = shared_words(view, against, seed)
             fits.append(least_squares({LINEAR: words["lat here"]}, words["lat there"]))
         terms = [fit.term(LINEAR) for fit in fits]
         found = row(
-            {"corpus": corpus, "sentences of": other, "match": "exact", "n": fits[0].n},
+            {"corpus": view.corpus, "sentences of": other, "match": "exact", "n": fits[0].n},
             slope=over_seeds([term.b for term in terms]),
         )
         found |= {"SE": np.mean([term.se for term in terms])}
         found |= {"p": np.median([term.p for term in terms])}
         return [found | {"R2": np.mean([fit.r2 for fit in fits])}]
 
-    ours = gathered(results.each(plan.corpora, one))
+    ours = views.table(one)
     first = ours.iloc[0]
     said = (
         f"Slope {first['slope']:.3f} over {first['n']} shared words of {first['sentences of']} and "
@@ -221,12 +221,7 @@ def shared(results: Results, plan: Plan) -> Made:
 
 def _prepared(plan: Plan, corpus: str) -> list[Step[Any]]:
     """The corpus and its ratings: all that another machine starts from."""
-    return [_text(plan, corpus), steps.ratings(plan, corpus)]
-
-
-def _text(plan: Plan, corpus: str) -> Step[Any]:
-    is_told = corpus in models.STORIES
-    return models.told(plan, corpus) if is_told else models.text(plan, corpus)
+    return [corpora.either(plan, corpus), steps.ratings(plan, corpus)]
 
 
 def _shared(plan: Plan, corpus: str) -> list[Step[Any]]:
@@ -249,10 +244,10 @@ TABLES = (
     ),
     Artifact(
         "E1", "The same words in both tasks", "repository", "table", shared, _shared,
-        models.STORIES, "slope .076, p .037 (311 words); .013 (319 words)",
+        corpora.STORIES, "slope .076, p .037 (311 words); .013 (319 words)",
     ),
     Artifact(
-        "X1", "The test sets and their rated words", "ours", "table", corpora, _prepared,
+        "X1", "The test sets and their rated words", "ours", "table", corpus_sizes, _prepared,
         paper="2335 and 660 words, matched by hand",
     ),
 )  # fmt: skip

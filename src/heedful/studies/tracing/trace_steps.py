@@ -121,7 +121,7 @@ def learnt_together(
         "members": [[member.name, asdict(member.config)] for member in members],
         "train": asdict(training),
     }
-    step = Step(named(*_corpus(text), name, "models"), compute, inputs, LEARNTS, (text,))
+    step = Step(text.beside(name, "models"), compute, inputs, LEARNTS, (text,))
     return step
 
 
@@ -136,7 +136,7 @@ def untrained(
         return {name: _record(model, History((), float("nan"), 0), "accuracy", 0.0, 1)}
 
     inputs = {"model": asdict(config), "seed": seed}
-    return Step(named(*_corpus(text), variant, seed, "model"), compute, inputs, LEARNTS, (text,))
+    return Step(text.beside(variant, seed, "model"), compute, inputs, LEARNTS, (text,))
 
 
 def _fresh(corpus: EncodedCorpus, config: TransformerConfig, seed: int) -> TransformerClassifier:
@@ -167,7 +167,7 @@ def learnt_narrator(
 
     inputs = {"model": asdict(config), "seed": seed}
     inputs["train"] = None if training is None else asdict(training)
-    step = Step(named(*_corpus(text), variant, seed, "model"), compute, inputs, LEARNT, (text,))
+    step = Step(text.beside(variant, seed, "model"), compute, inputs, LEARNT, (text,))
     return step
 
 
@@ -199,7 +199,7 @@ def traced(text: Step[EncodedCorpus], models: Step[Learnts], member: Member) -> 
         row = {name: [value] for name, value in row.items()}
         return {**tables, "training": pd.DataFrame(row)}
 
-    name = named(*_corpus(text), member.variant, member.seed, "traces")
+    name = text.beside(member.variant, member.seed, "traces")
     inputs = {"split": "test", "member": member.name}
     return Step(name, compute, inputs, TABLES, (text, models))
 
@@ -231,7 +231,7 @@ def followed(text: Step[NarrativeCorpus], model: Step[Learnt]) -> Step[Tables]:
         row = {name: [value] for name, value in found.training.items()}
         return tables | {"training": pd.DataFrame(row)}
 
-    return Step(_beside(model, "followed"), compute, {"split": "test"}, TABLES, (text, model))
+    return Step(model.beside("followed"), compute, {"split": "test"}, TABLES, (text, model))
 
 
 def traced_windows(text: Step[NarrativeCorpus], model: Step[Learnt]) -> Step[Tables]:
@@ -240,7 +240,7 @@ def traced_windows(text: Step[NarrativeCorpus], model: Step[Learnt]) -> Step[Tab
     def compute(results: Results) -> Tables:
         return window_tables(results[model].model, results[text].splits["test"], results.device)
 
-    return Step(_beside(model, "traces"), compute, {"split": "test"}, TABLES, (text, model))
+    return Step(model.beside("traces"), compute, {"split": "test"}, TABLES, (text, model))
 
 
 def flow_of(
@@ -263,13 +263,3 @@ def flow_of(
     stack = layers_of(deepcopy(model).double(), batch)
     attention = [layer.matrix()[0].numpy().round(6).tolist() for layer in stack.layers]
     return describe_flow(stack, 0, words) | {"instance": name, "attention": attention}
-
-
-def _corpus(text: Step[Any]) -> list[str]:
-    """The folder of a corpus, as parts of a name."""
-    return text.name.split("/")[:-1]
-
-
-def _beside(model: Step[Learnt], last: str) -> str:
-    """The name of a step that lies in the model's folder."""
-    return "/".join([*model.name.split("/")[:-1], last])

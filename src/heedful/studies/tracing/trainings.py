@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,11 +11,11 @@ import pandas as pd
 
 from heedful.report.drawing import standalone
 from heedful.report.panels import lines
-from heedful.reproduction.results import Results, Step
-from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.study import Artifact, Made
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
-from heedful.studies.tracing import flow_diagram, models
+from heedful.studies.tracing import corpora, flow_diagram, models
 from heedful.studies.tracing.trace_steps import Tables
 
 COUNTS = {"SST-5 model": 3_993_222, "SEND model": 4_715_362}
@@ -35,28 +35,25 @@ TABLE_1B: tuple[tuple[str, float, float | None, float | None], ...] = (
 )
 
 
-def _training(results: Results, plan: Plan, corpus: str, variant: str) -> pd.DataFrame:
+def _training(view: View, variant: str) -> pd.DataFrame:
     """One row per seed of how training went."""
-    steps = [models.decisions(plan, corpus, variant, seed) for seed in plan.seeds]
-    return _joined(results, steps)
+    return _joined([view.of(models.decisions, variant, seed) for seed in view.seeds])
 
 
-def _joined(results: Results, steps: Sequence[Step[Tables]]) -> pd.DataFrame:
-    return pd.concat([results[one]["training"] for one in steps], ignore_index=True)
+def _joined(seeds: Sequence[Tables]) -> pd.DataFrame:
+    return pd.concat([one["training"] for one in seeds], ignore_index=True)
 
 
-def accuracies(results: Results, plan: Plan) -> Made:
+def accuracies(views: Views) -> Made:
     """T1a: test accuracy of every variant beside the paper's table."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = []
-        for variant in models.variants_of(plan, corpus):
-            share = 100 * _training(results, plan, corpus, variant)["accuracy"]
-            keys = {"corpus": corpus, "model": f"Transformer, {variant}"}
-            found.append(row(keys, accuracy=over_seeds(share)) | {"SD over runs": share.std()})
-        return found
+    def one(view: View) -> Iterator[dict[str, Any]]:
+        for variant in models.variants_of(view.plan, view.corpus):
+            share = 100 * _training(view, variant)["accuracy"]
+            keys = {"corpus": view.corpus, "model": f"Transformer, {variant}"}
+            yield row(keys, accuracy=over_seeds(share)) | {"SD over runs": share.std()}
 
-    ours = gathered(results.each(plan.corpora, one))
+    ours = views.table(one)
     paper = pd.DataFrame(
         [
             {"corpus": "paper, SST-5", "model": name, "accuracy": value, "SD over runs": spread}
@@ -68,22 +65,20 @@ def accuracies(results: Results, plan: Plan) -> Made:
     return Made(pd.concat([ours, paper], ignore_index=True), sentence=said)
 
 
-def concordances(results: Results, plan: Plan) -> Made:
+def concordances(views: Views) -> Made:
     """T1b: CCC per narrative, averaged; windows and whole narratives, beside the paper's table."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        found = []
+    def one(view: View) -> Iterator[dict[str, Any]]:
         for reads in (models.WINDOWED, models.WHOLE):
-            table = models.narrative_ccc(results, plan, corpus, reads)
+            table = models.narrative_ccc(view, reads)
             mean = over_seeds(table.mean())
             # The code's spread over examples is that of a population, within one run: averaging
             # runs first would make it smaller.
             spread = {"SD_runs": table.mean().std(), "SD_eg": table.std(ddof=0).mean()}
-            keys = {"corpus": corpus, "model": f"Transformer over each {reads.rstrip('s')}"}
-            found.append(row(keys, CCC=mean) | spread)
-        return found
+            keys = {"corpus": view.corpus, "model": f"Transformer over each {reads.rstrip('s')}"}
+            yield row(keys, CCC=mean) | spread
 
-    ours = gathered(results.each(plan.corpora, one))
+    ours = views.table(one)
     paper = pd.DataFrame(
         [
             {"corpus": "paper, SEND", "model": name, "CCC": value, "SD_runs": runs, "SD_eg": each}
@@ -95,42 +90,40 @@ def concordances(results: Results, plan: Plan) -> Made:
     return Made(pd.concat([ours, paper], ignore_index=True), sentence=said)
 
 
-def counts(results: Results, plan: Plan) -> Made:
+def counts(views: Views) -> Made:
     """S1: trained parameters, ours as trained and as published."""
-    first = plan.seeds[0]
+    first = views.seeds[0]
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        if corpus in models.STORIES:
-            step = models.followed(plan, corpus, models.WINDOWED, first)
-            name, width = "SEND model", models.narrator_config(plan).embedding_dim
+    def one(view: View) -> list[dict[str, Any]]:
+        if view.corpus in corpora.STORIES:
+            found = view.of(models.followed, models.WINDOWED, first)
+            name, width = "SEND model", models.narrator_config(view.plan).embedding_dim
         else:
-            step = models.decisions(plan, corpus, models.PUBLISHED, first)
-            name, width = "SST-5 model", models.config(plan).embedding_dim
-        number = int(results[step]["training"]["parameters"].iloc[0])
-        found = {"corpus": corpus, "model": name, "width": width, "parameters": number}
-        return [found | {"published, width 300": COUNTS[name]}]
+            found = view.of(models.decisions, models.PUBLISHED, first)
+            name, width = "SST-5 model", models.config(view.plan).embedding_dim
+        number = int(found["training"]["parameters"].iloc[0])
+        keys = {"corpus": view.corpus, "model": name, "width": width, "parameters": number}
+        return [keys | {"published, width 300": COUNTS[name]}]
 
     said = "At width 300 the models have the published numbers exactly; a test counts them."
-    return Made(gathered(results.each(plan.corpora, one)), sentence=said)
+    return Made(views.table(one), sentence=said)
 
 
-def efforts(results: Results, plan: Plan) -> Made:
+def efforts(views: Views) -> Made:
     """S2: epochs, epoch of the best dev score, wall time."""
 
-    def one(corpus: str) -> list[dict[str, Any]]:
-        if corpus in models.STORIES:
+    def one(view: View) -> list[dict[str, Any]]:
+        if view.corpus in corpora.STORIES:
             tables = {
-                reads: _joined(
-                    results, [models.followed(plan, corpus, reads, s) for s in plan.seeds]
-                )
+                reads: _joined([view.of(models.followed, reads, s) for s in view.seeds])
                 for reads in (models.WINDOWED, models.WHOLE)
             }
         else:
-            kinds = [k for k in models.variants_of(plan, corpus) if k != models.UNTRAINED]
-            tables = {kind: _training(results, plan, corpus, kind) for kind in kinds}
+            kinds = [k for k in models.variants_of(view.plan, view.corpus) if k != models.UNTRAINED]
+            tables = {kind: _training(view, kind) for kind in kinds}
         return [
             row(
-                {"corpus": corpus, "model": kind, "epochs": float(table["epochs"].iloc[0])},
+                {"corpus": view.corpus, "model": kind, "epochs": float(table["epochs"].iloc[0])},
                 **{"best epoch": over_seeds(table["best_epoch"])},
                 seconds=over_seeds(table["seconds"]),
             )
@@ -138,14 +131,14 @@ def efforts(results: Results, plan: Plan) -> Made:
             for kind, table in tables.items()
         ]
 
-    table = gathered(results.each(plan.corpora, one))
+    table = views.table(one)
     said = f"The best dev score comes at epoch {table['best epoch'].iloc[0]:.0f} on average."
     return Made(table, sentence=said)
 
 
-def flow_figure(results: Results, plan: Plan) -> Made:
+def flow_figure(views: Views) -> Made:
     """F3: attention traced through one sentence."""
-    found = results.each(plan.corpora, lambda corpus: results[models.flow(plan, corpus)])
+    found = views.each(lambda view: view.of(models.flow))
     one = next(iter(found.values()))
     scores = np.asarray(one["shares"])[0]
     table = pd.DataFrame(scores.T, columns=[f"head {h}" for h in range(1, len(scores) + 1)])
@@ -163,21 +156,21 @@ def _drawn(picture: str) -> Made:
     return Made(svg=standalone(picture))
 
 
-def story_figure(results: Results, plan: Plan) -> Made:
+def story_figure(views: Views) -> Made:
     """X-N: rating and guess over time of the narrative with the median CCC."""
 
-    def one(corpus: str) -> pd.DataFrame:
-        tables = results[models.followed(plan, corpus, models.WINDOWED, plan.seeds[0])]
+    def one(view: View) -> pd.DataFrame:
+        tables = view.of(models.followed, models.WINDOWED, view.seeds[0])
         order = tables["narratives"].sort_values("ccc")
         middle = order.iloc[len(order) // 2]
         table = tables["windows"][tables["windows"]["narrative"] == middle["narrative"]]
-        said = f"{corpus}: {middle['narrative']}, CCC {middle['ccc']:.2f}"
-        found = table.assign(corpus=corpus, ccc=middle["ccc"], panel=said)
+        said = f"{view.corpus}: {middle['narrative']}, CCC {middle['ccc']:.2f}"
+        found = table.assign(corpus=view.corpus, ccc=middle["ccc"], panel=said)
         keys = ["corpus", "panel", "narrative", "ccc", "seconds"]
         melted: pd.DataFrame = found.melt(keys, ["rating", "guess"], "who", "valence")
         return melted
 
-    table = pd.concat(results.each(plan.corpora, one).values(), ignore_index=True)
+    table = pd.concat(views.each(one).values(), ignore_index=True)
     said = f"The median narrative has a CCC of {table['ccc'].iloc[0]:.2f}; the paper's shows .734."
     draw = partial(lines, x="seconds", y="valence", hue="who", panel="panel", dashed="rating")
     return Made(table, draw, said)
@@ -186,23 +179,23 @@ def story_figure(results: Results, plan: Plan) -> Made:
 TRAININGS = (
     Artifact(
         "T1a", "Accuracy on SST-5", "Table 1, top", "table", accuracies, models.needs_variants,
-        models.TEXTS, "47.5 (0.2)",
+        corpora.TEXTS, "47.5 (0.2)",
     ),
     Artifact(
         "T1b", "Concordance on rated narratives", "Table 1, bottom", "table", concordances,
-        models.needs_followed, models.STORIES, ".54 (.02, .36)",
+        models.needs_followed, corpora.STORIES, ".54 (.02, .36)",
     ),
     Artifact(
         "F1", "The two models", "Fig. 1", "drawing",
-        lambda results, plan: _drawn(flow_diagram.architecture()),
+        lambda views: _drawn(flow_diagram.architecture()),
     ),
     Artifact(
         "F2", "A head forward, and traced back", "Fig. 2", "drawing",
-        lambda results, plan: _drawn(flow_diagram.schematic()),
+        lambda views: _drawn(flow_diagram.schematic()),
     ),
     Artifact(
         "F3", "Attention traced through one sentence", "Fig. 3", "drawing", flow_figure,
-        models.needs_flow, models.TEXTS, "even top layer; heads that gather on one word",
+        models.needs_flow, corpora.TEXTS, "even top layer; heads that gather on one word",
     ),
     Artifact(
         "S1", "Trained parameters", "supplement", "table", counts, models.needs_efforts,
@@ -214,6 +207,6 @@ TRAININGS = (
     ),
     Artifact(
         "X-N", "A narrative followed over time", "repository", "figure", story_figure,
-        models.needs_followed, models.STORIES, "narrative 165_4, CCC .734",
+        models.needs_followed, corpora.STORIES, "narrative 165_4, CCC .734",
     ),
 )  # fmt: skip

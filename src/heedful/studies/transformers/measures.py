@@ -5,29 +5,28 @@ The rows of several seeds are averaged per document; intervals are over document
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from heedful.audits import AUDITS, Finding, judge
 from heedful.audits.ranking import FAITHFULNESS, Ranking, rank
-from heedful.corpora import EncodedCorpus
 from heedful.reproduction.ledger import Measured, NotMeasurable
 from heedful.reproduction.measures import average, contrast
-from heedful.reproduction.results import Results, Step
-from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.study import Made
+from heedful.reproduction.tables import row
+from heedful.reproduction.view import View, Views
 from heedful.runs.randomness import key
 from heedful.statistics import over_seeds
+from heedful.studies.transformers import steps
+from heedful.studies.transformers.steps import MODELS, PLAIN, TIED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MODELS = ("plain", "tied")
-PLAIN, TIED = MODELS
 METHOD = "leave-one-out"
 RANKED = ("input-erasure", "violation", "randomisation")
 """Audits that a ranking of explanations rests on."""
@@ -41,98 +40,82 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 Rows = Mapping[str, pd.DataFrame]
 
 
-class Steps(NamedTuple):
-    """Where the study's numbers come from."""
-
-    text: Callable[[Plan, str], Step[EncodedCorpus]]
-    swept: Callable[[Plan, str, float, int], Step[Rows]]
-    chosen: Callable[[Plan, str], Step[dict[str, Any]]]
-    audited: Callable[[Plan, str, str, int], Step[Rows]]
-    strengths: Callable[[Plan], tuple[float, ...]]
-
-
-def corpora(steps: Steps, results: Results, plan: Plan) -> Made:
+def corpora(views: Views) -> Made:
     """Documents, their lengths in pieces, and how many were cut."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        found = results[steps.text(plan, corpus)]
-        rows = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        found = view.of(steps.pieces)
         for split, encoded in found.splits.items():
             cut = sum(n for note, n in found.notes.items() if note.startswith(f"{split}: cut"))
-            rows.append(
-                {"corpus": corpus, "split": split, "documents": len(encoded),
+            yield {"corpus": view.corpus, "split": split, "documents": len(encoded),
                  "classes": len(found.classes), "pieces": float(encoded.lengths.mean()),
-                 "longest": int(encoded.lengths.max()), "cut": cut}
-            )  # fmt: skip
-        return rows
+                 "longest": int(encoded.lengths.max()), "cut": cut}  # fmt: skip
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     total = int(table["documents"].sum())
     return Made(table, sentence=f"{total:,} documents, {table['cut'].sum():,} of them cut.")
 
 
-def verdicts(steps: Steps, results: Results, plan: Plan) -> Made:
+def verdicts(views: Views) -> Made:
     """Accuracy on all test documents; the verdict of every seed, and the tests behind it."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        strength = float(results[steps.chosen(plan, corpus)]["strength"])
-        rows = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        strength = float(view.of(steps.chosen)["strength"])
         for model in MODELS:
-            tables = _tables(steps, results, plan, corpus, model)
+            tables = _tables(view, model)
             tested = [
-                results[steps.swept(plan, corpus, strength if model == TIED else 0.0, seed)]
-                for seed in plan.seeds
+                view.of(steps.swept, strength if model == TIED else 0.0, seed)
+                for seed in view.seeds
             ]
             right = [_right(one["substitution"]) for one in tested]
             judged = [judge(_findings(one), _documents(one)) for one in tables]
-            keys = {"corpus": corpus, "model": model, "δ": strength if model == TIED else 0.0}
+            keys = {"corpus": view.corpus, "model": model, "δ": strength if model == TIED else 0.0}
             tests = {
                 test.name: over_seeds([v.tests[place].estimate.value for v in judged])
                 for place, test in enumerate(judged[0].tests)
             }
             words = ", ".join(verdict.word for verdict in judged)
-            rows.append(row(keys, accuracy=average(right, "right"), verdicts=words, **tests))
-        return rows
+            yield row(keys, accuracy=average(right, "right"), verdicts=words, **tests)
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     said = [f"{r['corpus']}, {r['model']}: {r['accuracy']:.1%}, {r['verdicts']}"
             for _, r in table.iterrows()]  # fmt: skip
     return Made(table, sentence="; ".join(said) + ".")
 
 
-def ranking(steps: Steps, results: Results, plan: Plan) -> Made:
+def ranking(views: Views) -> Made:
     """The place of every method, with its distance from a random order."""
     found: dict[tuple[str, str], Ranking] = {}
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        rows = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for model in MODELS:
-            found[corpus, model] = _ranking(_tables(steps, results, plan, corpus, model))
-            for place in found[corpus, model].places:
-                keys: dict[str, Any] = {"corpus": corpus, "model": model, "method": place.method}
+            found[view.corpus, model] = _ranking(_tables(view, model))
+            for place in found[view.corpus, model].places:
+                keys: dict[str, Any] = {
+                    "corpus": view.corpus,
+                    "model": model,
+                    "method": place.method,
+                }
                 keys |= {"place": place.place, "standing": place.standing, "best": place.is_best}
                 measured = {FAITHFULNESS: place.faithfulness, "beyond random": place.beyond_random}
-                rows.append(row(keys, **measured, **place.beside))
-        return rows
+                yield row(keys, **measured, **place.beside)
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     said = [f"{corpus}, {model}: {one.sentence}" for (corpus, model), one in found.items()]
     shown = table[[c for c in map(str, table.columns) if not c.endswith((" low", " high", " n"))]]
     return Made(table, sentence=" ".join(said), shown=shown)
 
 
-def ranked(steps: Steps, results: Results, plan: Plan) -> Made:
+def ranked(views: Views) -> Made:
     """Faithfulness of each method, the plain and the tied model beside each other."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        rows = []
+    def of(view: View) -> Iterator[dict[str, Any]]:
         for model in MODELS:
-            for place in _ranking(_tables(steps, results, plan, corpus, model)).places:
-                keys = {"corpus": corpus, "model": model, "method": place.method}
-                rows.append(row(keys, **{FAITHFULNESS: place.faithfulness}))
-        return rows
+            for place in _ranking(_tables(view, model)).places:
+                keys = {"corpus": view.corpus, "model": model, "method": place.method}
+                yield row(keys, **{FAITHFULNESS: place.faithfulness})
 
-    table = gathered(results.each(plan.corpora, of))
+    table = views.table(of)
     said = "The decision's loss without a method's words, less its loss with these alone."
     return Made(table, _bars, said)
 
@@ -143,30 +126,25 @@ def _bars(table: pd.DataFrame) -> Figure:
     return bars(table, x="method", y=FAITHFULNESS, hue="model", panel="corpus")
 
 
-def sweep(steps: Steps, results: Results, plan: Plan) -> Made:
+def sweep(views: Views) -> Made:
     """Accuracy, and decisions changed by flat and by shuffled attention, for every strength."""
 
-    def of(corpus: str) -> list[dict[str, Any]]:
-        rows = []
-        for strength in steps.strengths(plan):
-            tables = [
-                results[steps.swept(plan, corpus, strength, seed)]["substitution"]
-                for seed in plan.seeds
-            ]
+    def of(view: View) -> Iterator[dict[str, Any]]:
+        for strength in steps.strengths(view.plan):
+            tables = [view.of(steps.swept, strength, seed)["substitution"] for seed in view.seeds]
             measured = {
                 "accuracy": average([_right(t) for t in tables], "right"),
                 "changed by flat": average([_flat(t) for t in tables], "changed"),
                 "changed by shuffled": average(tables, "permuted_changes"),
             }
             for name, estimate in measured.items():
-                rows.append(row({"corpus": corpus, "δ": strength, "measure": name}, share=estimate))
-        return rows
+                yield row({"corpus": view.corpus, "δ": strength, "measure": name}, share=estimate)
 
-    def kept(corpus: str) -> str:
-        return f"{corpus}: δ = {results[steps.chosen(plan, corpus)]['strength']:g}"
+    def kept(view: View) -> str:
+        return f"{view.corpus}: δ = {view.of(steps.chosen)['strength']:g}"
 
-    table = gathered(results.each(plan.corpora, of))
-    said = ", ".join(results.each(plan.corpora, kept).values())
+    table = views.table(of)
+    said = ", ".join(views.each(kept).values())
     from heedful.report.panels import lines
 
     draw = partial(_from_zero, partial(lines, x="δ", y="share", hue="measure", panel="corpus"))
@@ -183,21 +161,21 @@ def _from_zero(draw: Callable[..., Figure], table: pd.DataFrame) -> Figure:
     return figure
 
 
-def beyond_random(steps: Steps, method: str, results: Results, plan: Plan, corpus: str) -> Measured:
-    """The method's faithfulness minus that of a random order, in the plain model."""
-    place = _ranking(_tables(steps, results, plan, corpus, PLAIN)).of(method)
+def beyond_random(view: View) -> Measured:
+    """The faithfulness of `METHOD` minus that of a random order, in the plain model."""
+    place = _ranking(_tables(view, PLAIN)).of(METHOD)
     if place is None or place.beyond_random is None:
-        return NotMeasurable(f"{method} was not tried")
+        return NotMeasurable(f"{METHOD} was not tried")
     return place.beyond_random
 
 
-def beyond_attention(steps: Steps, results: Results, plan: Plan, corpus: str) -> Measured:
+def beyond_attention(view: View) -> Measured:
     """The best other method's faithfulness minus attention's, paired, in the plain model.
 
     Which is best is decided on one half of the documents, and measured on the other: the best of
     many by the same documents would look better than it is. Below 0 where attention is the best.
     """
-    tables = _tables(steps, results, plan, corpus, PLAIN)
+    tables = _tables(view, PLAIN)
     worth = [_worth(table["input-erasure"]) for table in tables]
     deciding, measuring = zip(*map(_halves, worth), strict=True)
     known = pd.concat(deciding).groupby("method")["worth"].mean()
@@ -215,26 +193,22 @@ def _halves(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table[is_first], table[~is_first]
 
 
-def reliance_gained(steps: Steps, results: Results, plan: Plan, corpus: str) -> Measured:
+def reliance_gained(view: View) -> Measured:
     """Decisions changed by shuffled attention: the tied model's minus the plain one's."""
-    plain, tied = (
-        [one["substitution"] for one in _tables(steps, results, plan, corpus, model)]
-        for model in MODELS
-    )
+    plain, tied = ([one["substitution"] for one in _tables(view, model)] for model in MODELS)
     return contrast(tied, plain, "permuted_changes")
 
 
-def faithfulness_gained(steps: Steps, results: Results, plan: Plan, corpus: str) -> Measured:
+def faithfulness_gained(view: View) -> Measured:
     """Attention's faithfulness: in the tied model minus in the plain one."""
     plain, tied = (
-        [_worth(one["input-erasure"]) for one in _tables(steps, results, plan, corpus, model)]
-        for model in MODELS
+        [_worth(one["input-erasure"]) for one in _tables(view, model)] for model in MODELS
     )
     return contrast(tied, plain, "worth", {"method": "attention"}, {"method": "attention"})
 
 
-def _tables(steps: Steps, results: Results, plan: Plan, corpus: str, model: str) -> list[Rows]:
-    return [results[steps.audited(plan, corpus, model, seed)] for seed in plan.seeds]
+def _tables(view: View, model: str) -> list[Rows]:
+    return [view.of(steps.audited, model, seed) for seed in view.seeds]
 
 
 def _findings(rows: Rows) -> dict[str, Finding]:

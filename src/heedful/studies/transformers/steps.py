@@ -19,15 +19,34 @@ from heedful.models.huggingface import PretrainedClassifier, open_classifier
 from heedful.models.huggingface.starting import start_from, write_classifier
 from heedful.models.huggingface.tiny import write_tiny_encoder
 from heedful.reproduction.results import Results, Step, named
-from heedful.reproduction.study import Plan
+from heedful.reproduction.study import Plan, Scale
 from heedful.runs import JSON, TABLES, Form
-from heedful.training import TrainConfig, fit
+from heedful.training import FINE_TUNING, TrainConfig, fit
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WHERE = "HEEDFUL_ENCODER"
 """The variable that names the encoder's folder where it is not `minilm` under the data root."""
+STRENGTHS: Mapping[Scale, tuple[float, ...]] = {
+    "smoke": (1.0, 10.0),
+    "paper": (0.1, 0.3, 1.0, 3.0),
+}
+TRAIN: Mapping[Scale, TrainConfig] = {
+    "smoke": replace(FINE_TUNING, epochs=2, batch_size=16, learning_rate=3e-3),
+    "paper": replace(FINE_TUNING, learning_rate=1e-4, precision="bfloat16"),
+}
+AUDIT_NAMES = (
+    "substitution", "read-alone", "deletion", "input-erasure", "violation", "randomisation"
+)  # fmt: skip
+AUDITED: Mapping[str, int] = {"planted": 100, "sst": 400, "imdb": 100}
+"""Test documents that the audits look at; accuracy and the sweep look at all."""
+SCRAMBLED: Mapping[str, int] = {"planted": 10, "sst": 40, "imdb": 16}
+"""Documents that are explained again with the weights drawn anew, which takes longest."""
+QUICK = ("random", "attention", "gradient", "leave-one-out", "rollout")
+"""Methods of the smoke scale; at paper scale all that the model offers."""
+MODELS = ("plain", "tied")
+PLAIN, TIED = MODELS
 TOKENS = 16_384
 """Documents × longest document of one batch that is read."""
 
@@ -81,9 +100,14 @@ def _tiny(plan: Plan, name: str, folder: Path) -> Path:
     return folder
 
 
-def pieces(plan: Plan, name: str, max_pieces: int) -> Step[EncodedCorpus]:
+def max_pieces_of(plan: Plan) -> int:
+    """Pieces that a model reads of a document."""
+    return plan.pick(64, 256)
+
+
+def pieces(plan: Plan, name: str) -> Step[EncodedCorpus]:
     """The corpus as pieces of the encoder's tokenizer, in the order of its own labels."""
-    start, source = encoder(plan, name), plan.source(name)
+    start, source, max_pieces = encoder(plan, name), plan.source(name), max_pieces_of(plan)
 
     def compute(results: Results) -> EncodedCorpus:
         if source.load is None:
@@ -96,16 +120,10 @@ def pieces(plan: Plan, name: str, max_pieces: int) -> Step[EncodedCorpus]:
     return Step(named(name, "corpus"), compute, inputs, PIECES, (start,))
 
 
-def tuned(
-    plan: Plan,
-    name: str,
-    strength: float,
-    seed: int,
-    config: TrainConfig,
-    max_pieces: int,
-) -> Step[PretrainedClassifier]:
+def tuned(plan: Plan, name: str, strength: float, seed: int) -> Step[PretrainedClassifier]:
     """The encoder fine-tuned on the pieces under tying of that strength; 0 is plain."""
-    text, start = pieces(plan, name, max_pieces), encoder(plan, name)
+    text, start = pieces(plan, name), encoder(plan, name)
+    config, max_pieces = TRAIN[plan.scale], max_pieces_of(plan)
 
     def compute(results: Results) -> PretrainedClassifier:
         corpus = results[text]
@@ -119,8 +137,14 @@ def tuned(
     return Step(place, compute, inputs, CLASSIFIER, (text, start))
 
 
-def weighed(model: Step[PretrainedClassifier], strength: float, seed: int) -> Step[dict[str, Any]]:
+def strengths(plan: Plan) -> tuple[float, ...]:
+    """Those of tying, 0 first."""
+    return (0.0, *STRENGTHS[plan.scale])
+
+
+def weighed(plan: Plan, name: str, strength: float, seed: int) -> Step[dict[str, Any]]:
     """What the strength costs and buys on dev: F1 with trained, flat and shuffled attention."""
+    model = tuned(plan, name, strength, seed)
     text = model.needs[0]
 
     def compute(results: Results) -> dict[str, Any]:
@@ -129,11 +153,12 @@ def weighed(model: Step[PretrainedClassifier], strength: float, seed: int) -> St
         found = on_dev(opened, results[text], seed, results.device, positive)
         return asdict(found.at(strength))
 
-    return Step(_beside(model, "dev"), compute, {"strength": strength}, JSON, (model, text))
+    return Step(model.beside("dev"), compute, {"strength": strength}, JSON, (model, text))
 
 
-def chosen(plan: Plan, name: str, dev: Sequence[Step[dict[str, Any]]]) -> Step[dict[str, Any]]:
+def chosen(plan: Plan, name: str) -> Step[dict[str, Any]]:
     """The strength that the remedy's rule keeps, by the means over seeds on dev."""
+    dev = [weighed(plan, name, one, seed) for one in strengths(plan) for seed in plan.seeds]
 
     def compute(results: Results) -> dict[str, Any]:
         found: dict[float, list[Strength]] = {}
@@ -153,11 +178,21 @@ def _averaged(seeds: Sequence[Strength]) -> Strength:
     return replace(seeds[0], **{field: average(field) for field in ("f1", "uniform", "permuted")})
 
 
-def substituted(
-    model: Step[PretrainedClassifier], seed: int, documents: int
-) -> Step[Mapping[str, pd.DataFrame]]:
-    """Decisions of test documents with trained, flat and shuffled attention."""
-    return examined(model, ("substitution",), ("random",), documents, {}, seed, "substituted")
+def swept(plan: Plan, name: str, strength: float, seed: int) -> Step[Mapping[str, pd.DataFrame]]:
+    """Decisions of all test documents with trained, flat and shuffled attention."""
+    model = tuned(plan, name, strength, seed)
+    return examined(model, ("substitution",), ("random",), 0, {}, seed, "substituted")
+
+
+def audited(plan: Plan, name: str, model: str, seed: int) -> Step[Mapping[str, pd.DataFrame]]:
+    """The rows of all audits of the plain or the tied model."""
+    methods = plan.pick(QUICK, None)
+    sizes = AUDITED[name], {"randomisation": SCRAMBLED[name]}
+    base = tuned(plan, name, 0.0, seed)
+    if model != TIED:
+        return examined(base, AUDIT_NAMES, methods, *sizes, seed)
+    among = [tuned(plan, name, one, seed) for one in STRENGTHS[plan.scale]]
+    return examined(base, AUDIT_NAMES, methods, *sizes, seed, "tied", among, chosen(plan, name))
 
 
 def examined(
@@ -201,8 +236,4 @@ def examined(
     inputs: dict[str, Any] = {"audits": list(audits), "documents": documents, "fewer": dict(fewer)}
     inputs |= {"methods": None if methods is None else list(methods), "seed": seed}
     needs: tuple[Step[Any], ...] = (text, model) if chooses is None else (text, chooses, *among)
-    return Step(_beside(model, tag), compute, inputs, TABLES, needs)
-
-
-def _beside(step: Step[Any], name: str) -> str:
-    return named(*step.name.split("/")[:-1], name)
+    return Step(model.beside(tag), compute, inputs, TABLES, needs)

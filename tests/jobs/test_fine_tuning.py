@@ -13,10 +13,10 @@ import heedful
 from heedful.cli import app
 from heedful.corpora import Corpus, planted
 from heedful.errors import InputError
-from heedful.jobs.fine_tune import fine_tune, objective_of
+from heedful.jobs.decider import load, read_by
+from heedful.jobs.fine_tuning import fine_tune, objective_of
 from heedful.jobs.remedy import remedy
 from heedful.jobs.settings import Settings, settings_of
-from heedful.jobs.subject import load, read_by
 from heedful.models import Penalties, decide, read, uniform
 from heedful.models.huggingface.starting import save_classifier, start_from
 from heedful.models.huggingface.tiny import write_tiny_encoder

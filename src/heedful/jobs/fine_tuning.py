@@ -8,9 +8,9 @@ from pathlib import Path
 
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
+from heedful.jobs.decider import deterministic, device_of, read_by
 from heedful.jobs.settings import Settings, WordSettings
 from heedful.jobs.sources import DocumentSource
-from heedful.jobs.subject import deterministic, device_of, read_by
 from heedful.jobs.training_run import kept
 from heedful.models import Penalties
 from heedful.models.huggingface import PretrainedClassifier, open_classifier
@@ -18,7 +18,7 @@ from heedful.models.huggingface.opening import PREFIX
 from heedful.models.huggingface.starting import save_classifier, start_from
 from heedful.models.recipe import PENALTIES, penalised, reductions, with_settings
 from heedful.models.saved import weights_digest
-from heedful.training import FINE_TUNING, History, Observer, fit
+from heedful.training import FINE_TUNING, History, Observer, evaluate, fit
 
 DEFAULT = Settings(train=FINE_TUNING)
 
@@ -69,8 +69,6 @@ def fine_tune(
             )  # fmt: skip
         return model.eval(), history
 
-    if out is None:
-        return learn(None)[0]
     return kept(
         out,
         {
@@ -84,8 +82,10 @@ def fine_tune(
         learn=learn,
         save=save_classifier,
         reopen=lambda folder: open_classifier(folder, device=target),
+        measure=evaluate,
         seed=seed,
         device=target,
+        notes=dict(encoded.notes),
         source=source,
         start=str(Path(name).resolve()) if is_folder else f"{PREFIX}{name}",
     )

@@ -1,4 +1,4 @@
-"""Finding what the user named: a device, a corpus, a model."""
+"""A model that decides: opened by name, put on a device, given a corpus as it reads it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import torch
 
@@ -100,13 +100,9 @@ def load(
     return load_model(folder, device_of(device))
 
 
-def decider_of(
-    model: Decider | str | Path, device: str = "cpu", *, site: str = "pooled"
-) -> Decider:
-    """The model itself, or the one that a folder or `hf:NAME` names; see `load`."""
-    if isinstance(model, str | Path):
-        return deciding(load(model, device, site=site))
-    return model
+def decider_of(model: Decider | str | Path, device: str = "cpu", **reading: Any) -> Decider:
+    """The model itself, or the one that a folder or `hf:NAME` names; `reading` is as in `load`."""
+    return deciding(load(model, device, **reading)) if isinstance(model, str | Path) else model
 
 
 def is_trained(name: str | Path) -> bool:

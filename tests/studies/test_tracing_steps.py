@@ -15,19 +15,13 @@ from heedful.reproduction.results import Results, Step
 from heedful.runs import TABLES, Form
 from heedful.runs.steps import TABLE
 from heedful.statistics.association import correlated
+from heedful.studies.tracing import models, steps
+from heedful.studies.tracing.study import STUDY
 from heedful.studies.tracing.texts import RANKED, TOGETHER, summaries, sums_of
-from heedful.studies.tracing.word_steps import (
-    SCORES,
-    decisions,
-    head_masses,
-    matches_of,
-    ratings,
-    text_summaries,
-    word_scores,
-)
 
 HEADS, LAYERS = 2, 3
 WORDS = ("good", "bad", "film", "the", "was")
+PLAN = STUDY.plan("smoke")
 
 
 def made(texts: int = 30) -> dict[str, pd.DataFrame]:
@@ -96,44 +90,62 @@ def test_texts_hold_entropies_gains_losses_and_places() -> None:
     assert found.loc["t3", "percentile"] == pytest.approx(place[felt].mean(), nan_ok=True)
 
 
-def test_the_steps_give_every_score_and_travel_without_the_tokens(tmp_path: Path) -> None:
+def test_the_steps_give_every_score_and_travel_without_the_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     traces = step(made())
+    monkeypatch.setattr(models, "traces", lambda plan, corpus, variant, seed: traces)
     results = Results(tmp_path)
-    words = results[word_scores(traces, ("was",))]
-    assert set(SCORES) <= set(words)
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "FILLER", "was")
+        word_scores = steps.words(PLAN, "planted", 0)
+        words = results[word_scores]
+    assert set(steps.SCORES) <= set(words)
     assert "was" not in set(words["word"])
     assert {"count", "inverse length", "lat sd"} <= set(words)
     tokens = results[traces]["tokens"]
     kept = tokens[tokens["word"] != "was"].reset_index(drop=True)
     expected = kept.assign(x=normalised(kept, "lat")).groupby("word")["x"].mean()
     np.testing.assert_allclose(words.set_index("word")["lat"], expected, rtol=1e-6)
-    assert results[head_masses(traces, None)]["v.pos"].sum() == (tokens["word"] == "good").sum()
-    assert len(results[text_summaries(traces, None)]) == tokens["instance"].nunique()
-    assert set(results[decisions(traces)]) == {"documents", "training"}
+    assert (
+        results[steps.heads(PLAN, "planted", 0)]["v.pos"].sum() == (tokens["word"] == "good").sum()
+    )
+    assert len(results[steps.texts(PLAN, "planted", 0)]) == tokens["instance"].nunique()
+    assert set(results[models.decisions(PLAN, "planted", "published", 0)]) == {
+        "documents",
+        "training",
+    }
     (tmp_path / "toy/model/0/traces.step.json").unlink()  # the traces stayed where they were
     drawing = Results(tmp_path, may_compute=False)
-    pd.testing.assert_frame_equal(drawing[word_scores(traces, ("was",))], words)
+    pd.testing.assert_frame_equal(drawing[word_scores], words)
 
 
-def test_ratings_are_matched_once_and_come_back_the_same(tmp_path: Path) -> None:
+def test_ratings_are_matched_once_and_come_back_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     corpus = encode(Corpus("toy", ("a", "b"), {"train": [document_of("d", "Movies bad film", 0)]}))
     form = Form("", lambda folder, value: None, lambda folder: corpus)
     text = Step("toy/corpus", lambda results: corpus, {}, form)
     lexicon = {"movie": 7.0, "bad": 2.0}
+    monkeypatch.setattr(steps, "either", lambda plan, corpus: text)
+    monkeypatch.setattr(steps, "load_lexicon", lambda name, root: lexicon)
+    monkeypatch.setattr(steps, "_own", lambda: lexicon)
     results = Results(tmp_path)
-    table = results[ratings(text, lambda: lexicon, {"name": "mine"})]
-    assert {word: one.how for word, one in matches_of(table).items()} == {
+    table = results[steps.ratings(PLAN, "sst")]
+    assert {word: one.how for word, one in steps.matches_of(table).items()} == {
         "bad": "exact", "movies": "lemma",
     }  # fmt: skip
-    exact = ratings(text, lambda: lexicon, {"name": "mine"}, has_lemmas=False)
+    exact = steps.ratings(PLAN, "planted")  # a made corpus has words as they stand in its lexicon
     assert results[exact]["word"].tolist() == ["bad"]
 
 
-def test_tags_by_rating_need_no_labels(tmp_path: Path) -> None:
+def test_tags_by_rating_need_no_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = step(made())
     known = pd.DataFrame({"word": ["film"], "rating": [8.0]})
     rated = Step("toy/ratings", lambda results: known, {}, TABLE)
+    monkeypatch.setattr(models, "traces", lambda plan, corpus, variant, seed: traces)
+    monkeypatch.setattr(steps, "ratings", lambda plan, corpus: rated)
     results = Results(tmp_path)
-    found = results[head_masses(traces, rated)]
+    found = results[steps.heads(PLAN, "narratives", 0)]
     assert found["v.pos"].sum() == (results[traces]["tokens"]["word"] == "film").sum()
     assert found["v.neg"].sum() == 0

@@ -1,0 +1,106 @@
+"""The corpora of the tracing study: sentences with classes, narratives with ratings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.corpora import EncodedCorpus, load_corpus, planted
+from heedful.corpora.narrative_batches import NarrativeCorpus
+from heedful.corpora.narratives import planted_narratives, read_send
+from heedful.corpora.root import root_of
+from heedful.errors import InputError
+from heedful.reproduction import stages
+from heedful.reproduction.results import Step
+from heedful.reproduction.study import Plan, Source
+from heedful.studies.tracing import trace_steps as traced
+
+if TYPE_CHECKING:
+    from heedful.corpora import Corpus
+    from heedful.corpora.narratives import Narratives
+
+VECTORS = "glove/glove.6B.100d.subset.txt.gz"
+DIM = 100
+"""Of the vectors at hand; the published ones have 300."""
+SEND = "send"
+TEXTS = ("sst", "planted")
+"""Sentences with classes; planted reviews stand in at smoke scale."""
+STORIES = (SEND, "narratives")
+"""Narratives with ratings over time; planted ones stand in at both scales."""
+MADE = ("planted", "narratives")
+"""Generated corpora, which bring their own lexicon."""
+
+PLANTED = {"train": 1_000, "dev": 150, "test": 300}
+TALES = {
+    "smoke": {"train": 30, "dev": 10, "test": 16},
+    "paper": {"train": 114, "dev": 40, "test": 39},
+}
+MINUTES = {"smoke": 1.2, "paper": 2.0}
+"""Mean length of planted narratives."""
+
+
+def _sst(plan: Plan) -> Corpus:
+    return load_corpus("sst:5", plan.data_root)
+
+
+def _planted(plan: Plan) -> Corpus:
+    return planted(5, "short", sizes=PLANTED)
+
+
+SOURCES = (
+    Source("sst", "SST, five classes", _sst, scales=("paper",),
+           deviation="SST-5 with 100-dimensional GloVe vectors (6B) instead of 300: the residual "
+           "stream is 100 wide and the model has 1.34 million parameters. 11 % of the words "
+           "(a, 's, n't among them) are not in the subset at hand and have the zero vector."),
+    Source("planted", "planted reviews, five classes", _planted, "SST-5", ("smoke",), PLANTED),
+    Source(SEND, "SEND, rated narratives", scales=("paper",)),
+    Source("narratives", "planted narratives", stand_in_for="SEND", inputs=TALES),
+)  # fmt: skip
+
+
+def vectors_of(plan: Plan) -> Path | None:
+    """The word vectors; none at smoke scale."""
+    if plan.scale == "smoke":
+        return None
+    try:
+        return root_of(plan.data_root) / VECTORS
+    except InputError:  # a machine that only has the prepared files: the name is what counts
+        return Path(VECTORS)
+
+
+def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
+    """The sentences as ids, with the words of all splits and their vectors."""
+    every = ("train", "dev", "test")
+    return stages.prepared(plan, corpus, vectors_of(plan), words_of=every)
+
+
+def told(plan: Plan, corpus: str) -> Step[NarrativeCorpus]:
+    """The narratives in windows."""
+
+    def load() -> Narratives:
+        if corpus == SEND:
+            return read_send(root_of(plan.data_root))
+        return planted_narratives(0, TALES[plan.scale], MINUTES[plan.scale])
+
+    inputs = {"scale": plan.scale, "sizes": TALES, "minutes": MINUTES}
+    found = traced.told(corpus, load, inputs, vectors_of(plan))
+    return replace(found, absent=_without_send(plan)) if corpus == SEND else found
+
+
+def either(plan: Plan, corpus: str) -> Step[Any]:
+    """The sentences or the narratives."""
+    return told(plan, corpus) if corpus in STORIES else text(plan, corpus)
+
+
+def _without_send(plan: Plan) -> str:
+    """Why its steps are nowhere, told where the study is only drawn; nothing where SEND is."""
+    try:
+        if (root_of(plan.data_root) / SEND).is_dir():
+            return ""
+    except InputError:  # no data root at all
+        pass
+    return (
+        "data absent: SEND is not in the data root; its authors give it out on request, and "
+        "planted narratives stand in for it"
+    )
