@@ -15,7 +15,7 @@ from heedful.reproduction.results import Results, Skipped, Step
 from heedful.reproduction.study import Plan, Study
 from heedful.reproduction.view import View, Views
 from heedful.studies.dynamics import task_claims as claims
-from heedful.studies.dynamics import task_steps, tasks
+from heedful.studies.dynamics import task_figures, task_steps, tasks
 from heedful.studies.dynamics.heads import Search
 from heedful.studies.dynamics.keyword import KeywordConfig
 from heedful.studies.dynamics.seeds import SeedsConfig
@@ -39,7 +39,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Results, Pl
     before = tasks.SIZES
     tasks.SIZES = {"smoke": TINY, "paper": before["paper"]}
     study = Study(
-        "tasks", "tasks", "none", tasks.SOURCES, tasks.ARTIFACTS, claims.CLAIMS,
+        "tasks", "tasks", "none", tasks.SOURCES, task_figures.ARTIFACTS, claims.CLAIMS,
         {"smoke": 1, "paper": 1},
     )  # fmt: skip
     plan = study.plan("smoke")
@@ -79,7 +79,7 @@ def test_the_proxy_learns_nothing_of_one_fixed_set(done: tuple[Results, Plan]) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("artifact", tasks.ARTIFACTS, ids=lambda artifact: artifact.id)
+@pytest.mark.parametrize("artifact", task_figures.ARTIFACTS, ids=lambda artifact: artifact.id)
 def test_every_artifact_is_made_and_drawn(done: tuple[Results, Plan], artifact: object) -> None:
     results, plan = done
     made = artifact.make(Views(results, plan.only(artifact.corpora)))  # type: ignore[attr-defined]
@@ -93,7 +93,7 @@ def test_every_artifact_is_made_and_drawn(done: tuple[Results, Plan], artifact: 
 @pytest.mark.slow
 def test_curves_hold_every_seed_at_every_evaluation(done: tuple[Results, Plan]) -> None:
     results, plan = done
-    table = results[tasks.curves(plan, "fixed set")]
+    table = results[task_steps.curves(plan, "fixed set")]
     assert table.groupby("seed")["step"].apply(list).tolist() == [list(range(0, 91, 10))] * 2
     assert table["accuracy"].between(0, 1).all()
 
@@ -108,12 +108,17 @@ def test_runs_that_never_learn_are_inf() -> None:
 
 
 @pytest.mark.slow
-def test_a_search_that_finds_too_few_heads_leaves_their_kinds_out(tmp_path: Path) -> None:
-    results = Results(tmp_path)
+def test_a_search_that_finds_too_few_heads_leaves_their_kinds_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     training = SeedsConfig(10, 8, 1e-2, 10, 8, "fixed")
-    config = tasks.code_copying_config(4, 6)
-    found = task_steps.searched("h", config, 0, Copying(4, 4), training, Search(2, 2, 2, 0.0))
-    table = results[task_steps.headed("h", config, 0, Copying(4, 4), training, found, 2, 2)]
+    tiny = replace(
+        TINY, head_task=Copying(4, 4), head_width=6, head_training=training,
+        search={"code": Search(2, 2, 2, 0.0)}, heads=2, draws=2,
+    )  # fmt: skip
+    monkeypatch.setattr(tasks, "SIZES", {"smoke": tiny})
+    plan = Study("t", "t", "none", tasks.SOURCES, (), (), {"smoke": 1, "paper": 1}).plan("smoke")
+    table = Results(tmp_path)[task_steps.headed(plan, "code", 0)]
     assert set(table["kind"]) == {"random"}
 
 
@@ -137,7 +142,7 @@ def test_a_form_without_the_order_of_heads_is_not_hidden_by_the_other(
         learnt = dict.fromkeys(task_steps.KINDS, 20) | {"all bad": bad}
         rows = [(k, d, 190, float(d < n)) for k, n in learnt.items() for d in range(20)]
         table = pd.DataFrame(rows, columns=["kind", "draw", "step", "accuracy"])
-        found[tasks.headed(plan, name, base).name] = table
+        found[task_steps.headed(plan, name, base).name] = table
 
     class Given:
         def __getitem__(self, step: Step[pd.DataFrame]) -> pd.DataFrame:
@@ -147,7 +152,7 @@ def test_a_form_without_the_order_of_heads_is_not_hidden_by_the_other(
 
     parts = claims._every_base(View(cast("Results", Given()), plan, "heads"))
     assert judge(parts, above(0)).word == word
-    del found[tasks.headed(plan, "paper", 1).name]  # a form of which a base is missing waits
+    del found[task_steps.headed(plan, "paper", 1).name]  # a form of which a base is missing waits
     waiting = judge(claims._every_base(View(cast("Results", Given()), plan, "heads")), above(0))
     assert waiting.word == "not measurable"
     assert "base 1: not computed yet" in waiting.reason
@@ -167,4 +172,4 @@ def test_the_last_state_overtakes_the_keyword_when_it_stays_ahead(
 ) -> None:
     keyword = [1.0, 1.0, 2.0, 2.0] if last[0] < 1 else [1.0] * 4
     means = pd.DataFrame({"last": last, "keyword": keyword}, index=[0, 2, 4, 6])
-    assert tasks.overtaken(means).startswith(said)
+    assert task_figures.overtaken(means).startswith(said)

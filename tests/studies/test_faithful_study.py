@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from heedful.reproduction.ledger import NotMeasurable
+from heedful.reproduction.results import Results
+from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies import reproduce
 from heedful.studies.faithful import figures, measures, models, printed
@@ -150,16 +152,17 @@ def test_notes_that_few_have_are_asked_for_where_nothing_is_computed(tmp_path: P
 
 def test_orderings_are_counted_over_runs_with_a_sign_test(monkeypatch: pytest.MonkeyPatch) -> None:
     drops = {"base": [-1.0, -2.0, -3.0], "tying": [-9.0, -8.0, -7.0], "mlm": [-1.0, 0.0, -3.5]}
-    monkeypatch.setattr(faithful_tables, "per_seed", lambda *asked: drops[asked[3].variant])
+    monkeypatch.setattr(faithful_tables, "per_seed", lambda view, asked, name: drops[asked.variant])
     cells = [(corpus, attention, model) for corpus in ("sst", "ag") for attention in "+•"
              for model in drops]  # fmt: skip
     ours = pd.DataFrame(cells, columns=["corpus", "attention", "model"])
-    said = faithful_tables._sign_test(None, None, ours, tuple(drops))  # type: ignore[arg-type]
+    views = Views(Results(Path()), STUDY.plan("smoke"))
+    said = faithful_tables._sign_test(views, ours, tuple(drops))
     # Two corpora, two attentions, three seeds; mlm ties in a third of them, which do not count.
     assert f"tying in 12 of 12 runs, p = {2 * 0.5**12:.2g}" in said
     assert "mlm in 4 of 8 runs, p = 1" in said
     some = ours[:-1]  # mlm is not there on one corpus with one attention
-    said = faithful_tables._sign_test(None, None, some, tuple(drops))  # type: ignore[arg-type]
+    said = faithful_tables._sign_test(views, some, tuple(drops))
     assert "tying in 12 of 12 runs" in said
     assert "mlm in 3 of 6 runs" in said
 
@@ -178,8 +181,9 @@ def test_leaks_are_judged_training_by_training(monkeypatch: pytest.MonkeyPatch) 
         "base": [table(leaks[seed], sure) for seed in leaks],
         "tying": [table(np.zeros(200), sure) for _ in leaks],
     }
-    monkeypatch.setattr(measures, "instances", lambda *asked: tables[asked[3].variant])
-    found = measures.leaks_when_sure(None, None, "sst")  # type: ignore[arg-type]
+    monkeypatch.setattr(measures, "instances", lambda view, asked: tables[asked.variant])
+    view = View(Results(Path()), STUDY.plan("smoke"), "sst")
+    found = measures.leaks_when_sure(view)
     spearman, unsure = found["Spearman"], found["unsure"]
     assert isinstance(spearman, Estimate)
     assert abs(spearman.value) < 1e-12
@@ -188,7 +192,7 @@ def test_leaks_are_judged_training_by_training(monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(unsure, Estimate)
     assert unsure.n == 40  # documents below 0.6, in either training
     monkeypatch.setattr(measures, "FEW", 81)
-    few = measures.leaks_when_sure(None, None, "sst")["unsure"]  # type: ignore[arg-type]
+    few = measures.leaks_when_sure(view)["unsure"]
     assert isinstance(few, NotMeasurable)
     assert "80 decisions only" in few.reason
 
@@ -215,12 +219,13 @@ def test_an_adversary_is_dearer_by_the_height_of_its_curve_at_each_seed(
     }
     monkeypatch.setattr(figures, "imitated", lambda *asked: asked[2])
     monkeypatch.setattr(figures, "adversaries", lambda *asked: [0.0, 0.3])
-    found = measures.gap(tables, None, "sst", "mlm")  # type: ignore[arg-type]
+    view = View(tables, STUDY.plan("smoke"), "sst")  # type: ignore[arg-type]
+    found = measures.gap(view, "mlm")
     expected = over_seeds(list(lifts.values()))
     assert found.value == pytest.approx(expected.value)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     tables["mlm"] = {"0": table((0, 1, 2), 2.0, lifts), "0.3": table((0, 1, 2), 3.0, lifts)}
-    nowhere = measures.gap(tables, None, "sst", "mlm")  # type: ignore[arg-type]
+    nowhere = measures.gap(view, "mlm")
     assert (nowhere.n, nowhere.undefined) == (0, 3)
 
 

@@ -10,7 +10,7 @@ examples in `examples`, tasks in `tasks`, claims in `claims`.
 from __future__ import annotations
 
 from heedful.reproduction.study import Artifact, Claim, Plan, Study
-from heedful.studies.dynamics import corpora, steps, task_claims, tasks, translation
+from heedful.studies.dynamics import corpora, steps, task_claims, task_figures, tasks, translation
 from heedful.studies.dynamics.claims import CLAIMS
 from heedful.studies.dynamics.examples import EXAMPLES, SOURCE
 from heedful.studies.dynamics.figures import FIGURES
@@ -69,7 +69,7 @@ def _number(one: Claim) -> tuple[bool, int]:
     return short.startswith("A"), int(short.removeprefix("A"))
 
 
-ARTIFACTS = (*TABLES, *FIGURES, *EXAMPLES, *tasks.ARTIFACTS, translation.LINEAR)
+ARTIFACTS = (*TABLES, *FIGURES, *EXAMPLES, *task_figures.ARTIFACTS, translation.LINEAR)
 STUDY = Study(
     name="dynamics",
     title="Approximating how single-head attention learns",

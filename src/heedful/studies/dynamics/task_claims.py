@@ -25,7 +25,7 @@ from heedful.reproduction.view import View
 from heedful.statistics import Estimate, median, over_seeds
 from heedful.statistics.seeds import extent
 from heedful.statistics.shares import apart, exact_share, to_the_power
-from heedful.studies.dynamics import task_steps, tasks
+from heedful.studies.dynamics import task_figures, task_steps, tasks
 from heedful.studies.dynamics.seeds import LEARNT
 from heedful.studies.dynamics.tasks import COPYING, HEADS, KEYWORD
 
@@ -36,7 +36,7 @@ NEVER = 0.2
 
 
 def _share(table: pd.DataFrame, by: float, threshold: float = LEARNT, key: str = "seed") -> Any:
-    return tasks.share_learnt(table, key, threshold, by)
+    return task_figures.share_learnt(table, key, threshold, by)
 
 
 def _later(slow: pd.DataFrame, fast: pd.DataFrame, by: float) -> Estimate:
@@ -54,7 +54,7 @@ def _later(slow: pd.DataFrame, fast: pd.DataFrame, by: float) -> Estimate:
 def _fails_and_is_slower(slow: str, fast: str) -> Any:
     def measure(view: View) -> Parts:
         by = tasks.sizes(view.plan).training.steps
-        one, two = (view.on(role).of(tasks.curves) for role in (slow, fast))
+        one, two = (view.on(role).of(task_steps.curves) for role in (slow, fast))
         return Parts(
             {
                 "learnt": _share(one, by),
@@ -75,7 +75,7 @@ _FAILS = {
 
 
 def _proxy_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-    return [tasks.proxy(plan, role) for role in ("fixed set", "control", "mixture")]
+    return [task_steps.proxy(plan, role) for role in ("fixed set", "control", "mixture")]
 
 
 def _proxy(view: View) -> Parts:
@@ -111,7 +111,7 @@ def _of_kind(table: pd.DataFrame, kind: str) -> Estimate | NotMeasurable:
 
 
 def _heads(view: View, name: str, base: int) -> Parts | NotMeasurable:
-    table = view.on(name).of(tasks.headed, base)
+    table = view.on(name).of(task_steps.headed, base)
     found = {kind: _of_kind(table, kind) for kind in task_steps.KINDS}
     for share in found.values():
         if isinstance(share, NotMeasurable):
@@ -141,19 +141,19 @@ def _eight_heads(view: View) -> Parts | NotMeasurable:
 
 def _few_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     base = tasks.sizes(plan).bases[0]
-    few = [tasks.headed(plan, "code", base, heads) for heads in tasks.sizes(plan).few_heads]
-    return [*tasks.needs_heads(plan, corpus), *few]
+    few = [task_steps.headed(plan, "code", base, heads) for heads in tasks.sizes(plan).few_heads]
+    return [*task_steps.needs_heads(plan, corpus), *few]
 
 
 def _more_heads(view: View) -> Parts:
     base = tasks.sizes(view.plan).bases[0]
-    tried = view.on("code").of(tasks.search, base)["reached"]
+    tried = view.on("code").of(task_steps.search, base)["reached"]
     alone = exact_share(len(tried) - sum(tried), len(tried))
     here = tasks.sizes(view.plan)
     found = Parts()
     for heads in (*here.few_heads, here.heads):
         asked = None if heads == here.heads else heads
-        table = view.on("code").of(tasks.headed, base, asked)
+        table = view.on("code").of(task_steps.headed, base, asked)
         runs = task_steps.reached(table[table["kind"] == "random"], "draw", LEARNT)
         failed = exact_share(int(np.isinf(runs).sum()), len(runs))
         found[f"failures of {heads} minus q^{heads}"] = apart(failed, to_the_power(alone, heads))
@@ -166,7 +166,7 @@ _MORE["failures of 1 minus of most"] = above(0)
 
 
 def _locality(view: View) -> Parts:
-    table, here = view[tasks.gamma(view.plan)], tasks.sizes(view.plan)
+    table, here = view[task_steps.gamma(view.plan)], tasks.sizes(view.plan)
     early = table[table["step"] == here.early]
     late = table[table["step"] == here.late]
 
@@ -201,8 +201,8 @@ _LOCALITY = {
 
 def _reordering(view: View) -> Parts:
     by = tasks.sizes(view.plan).training.steps
-    copy, reorder = (view.on(role).of(tasks.curves) for role in ("control", "reordered"))
-    flat, turned = (view.on(role).of(tasks.uniform) for role in ("control", "reordered"))
+    copy, reorder = (view.on(role).of(task_steps.curves) for role in ("control", "reordered"))
+    flat, turned = (view.on(role).of(task_steps.uniform) for role in ("control", "reordered"))
     return Parts(
         {
             "copying above .99": _share(copy, by, 0.99),
@@ -225,7 +225,7 @@ _REORDERING = {
 
 def _stopping(view: View) -> Parts:
     stops = tasks.sizes(view.plan).stops
-    fixed, control = (view.on(role).of(tasks.curves) for role in ("fixed set", "control"))
+    fixed, control = (view.on(role).of(task_steps.curves) for role in ("fixed set", "control"))
     shares = {stop: _share(fixed, stop) for stop in stops}
     told = ", ".join(f"{share.value:.0%} by {stop:,}" for stop, share in shares.items())
     return Parts(
@@ -248,7 +248,7 @@ def _every_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return [
         step(plan, name, base)
         for name, base in _combinations(plan)
-        for step in (tasks.search, tasks.headed)
+        for step in (task_steps.search, task_steps.headed)
     ]
 
 
@@ -261,7 +261,7 @@ def _every_base(view: View) -> Parts | NotMeasurable:
     lacking: dict[tuple[str, int], str] = {}
     for form, base in _combinations(view.plan):
         try:
-            table = view.on(form).of(tasks.headed, base)
+            table = view.on(form).of(task_steps.headed, base)
         except Skipped as skipped:
             lacking[form, base] = skipped.reason
             continue
@@ -315,14 +315,15 @@ CLAIMS = (
         "with surplus words it is learnt every time.",
         "3.3, Fig. 3 left", _STATISTIC,
         "picture; sometimes fails / every time", _FAILS,
-        _fails_and_is_slower("fixed set", "control"), tasks.needs_roles("fixed set", "control"),
+        _fails_and_is_slower("fixed set", "control"),
+        task_steps.needs_roles("fixed set", "control"),
         (COPYING,), seeds=_seeds,
     ),
     Claim(
         "DYN-12", "The same for a mixture of permutations of two disjoint sets.",
         "3.3, A.3, Fig. 3 right", _STATISTIC,
         "picture", _FAILS, _fails_and_is_slower("mixture", "mixture control"),
-        tasks.needs_roles("mixture", "mixture control"), (COPYING,), seeds=_seeds,
+        task_steps.needs_roles("mixture", "mixture control"), (COPYING,), seeds=_seeds,
     ),
     Claim(
         "DYN-13", "On one fixed set the proxy cannot learn; in the mixture it learns the block.",
@@ -335,7 +336,7 @@ CLAIMS = (
         "always work.",
         "5.2, Fig. 6", "share of runs above .95 by kind of heads (the code's form)",
         "picture; fails / can converge / very high probability", _HEADS, _eight_heads,
-        tasks.needs_heads, (HEADS,), seeds=_draws,
+        task_steps.needs_heads, (HEADS,), seeds=_draws,
     ),
     Claim(
         "DYN-17", "The more random heads, the smaller the chance that all are bad, exponentially.",
@@ -346,21 +347,22 @@ CLAIMS = (
         "DYN-18", "Under uniform attention the keyword's state says most early, then its "
         "neighbour's; after long training the last state does.",
         "6.1, Fig. 7", "order of the log-odds of single states, early and late, over seeds",
-        "picture; eqs. 22-24", _LOCALITY, _locality, tasks.needs_gamma, (KEYWORD,), seeds=_seeds,
+        "picture; eqs. 22-24", _LOCALITY, _locality, task_steps.needs_gamma, (KEYWORD,),
+        seeds=_seeds,
     ),
     Claim(
         "DYN-19", "A fixed permutation of the output order is never learnt, although under uniform "
         "attention it is like copying, which is always learnt.",
         "6.2", "share of seeds above .99 (copying) and .95 (reordering); differences of the "
         "uniform runs",
-        "always / always fails", _REORDERING, _reordering, tasks.needs_reordered, (COPYING,),
+        "always / always fails", _REORDERING, _reordering, task_steps.needs_reordered, (COPYING,),
         seeds=_seeds,
     ),
     Claim(
         "DYN-A5", "Artefact: whether copying one fixed set fails depends on when one stops.",
         "trap 5.20", "share of seeds above .95 at several stops; time to .95",
         "no rate given", above(0), _stopping,
-        tasks.needs_roles("fixed set", "control"), (COPYING,), seeds=_seeds,
+        task_steps.needs_roles("fixed set", "control"), (COPYING,), seeds=_seeds,
     ),
     Claim(
         "DYN-A6", "Artefact: good and bad heads are relative to one base, and code and paper join "
