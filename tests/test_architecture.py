@@ -28,8 +28,6 @@ ROOMS = (
     "__main__",
 )
 FILES = sorted(SOURCE.rglob("*.py"))
-TWICE = {"Compared", "Run", "Sizes", "View", "Member"}
-"""Class names that still have two meanings; none is to be added."""
 
 
 def name_of(path: Path) -> str:
@@ -104,7 +102,7 @@ def test_a_class_name_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 defined[node.name].append(module)
     twice = {name: modules for name, modules in defined.items() if len(modules) > 1}
-    assert set(twice) <= TWICE, {name: twice[name] for name in set(twice) - TWICE}
+    assert not twice
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

@@ -135,7 +135,7 @@ DIMS = (256, 1_024, 4_096, 16_384, 65_536)
 
 
 def toy_pairs(seed: int) -> tuple[CorpusSide, CorpusSide]:
-    """40 random pairs over 12 and 10 words, as in the specification."""
+    """40 random pairs over 12 and 10 words."""
     generator = numpy_generator(seed, "toy pairs")
     sizes = generator.integers(2, 8, (40, 2)).tolist()
     sources = [generator.integers(0, 12, size).tolist() for size, _ in sizes]

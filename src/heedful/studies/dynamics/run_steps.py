@@ -42,7 +42,7 @@ from heedful.models.recipe import described
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import TABLE, Form
 from heedful.runs.randomness import numpy_generator
-from heedful.studies.dynamics.comparisons import COMPARED, Compared, compare
+from heedful.studies.dynamics.comparisons import COMPARED, CorpusAgreements, compare
 from heedful.studies.dynamics.frozen_probe import train_frozen
 from heedful.training import TrainConfig
 from heedful.training.config import Schedule
@@ -54,7 +54,7 @@ tie as soon as a model is sure."""
 
 
 def followed_documents(corpus: EncodedCorpus) -> dict[str, Encoded]:
-    """The dev documents, and as many training documents drawn by seed 1 (§3.6)."""
+    """The dev documents, and as many training documents drawn by seed 1."""
     dev, train = corpus.splits["dev"], corpus.splits["train"]
     order = numpy_generator(1, "followed training documents").permutation(len(train))
     return {"dev": dev, "train": subset(train, np.sort(order[: len(dev)]))}
@@ -183,7 +183,7 @@ def words(found: Step[Predictors]) -> Step[pd.DataFrame]:
     return Step(name, compute, {}, TABLE, (found,))
 
 
-class Run(NamedTuple):
+class CrewRun(NamedTuple):
     """A followed run: the result of a step, or one of those that a crew's step gives."""
 
     step: Step[Any]
@@ -205,14 +205,14 @@ class Run(NamedTuple):
 class Runs(NamedTuple):
     """The runs that one corpus is compared by."""
 
-    reference: Run
-    comparisons: Mapping[str, Run]
-    uniforms: Mapping[str, Run]
+    reference: CrewRun
+    comparisons: Mapping[str, CrewRun]
+    uniforms: Mapping[str, CrewRun]
     predictors: Step[Predictors]
     frozen: Step[FollowedRun] | None = None
 
     @property
-    def _runs(self) -> tuple[Run, ...]:
+    def _runs(self) -> tuple[CrewRun, ...]:
         return (self.reference, *self.comparisons.values(), *self.uniforms.values())
 
     @property
@@ -243,10 +243,10 @@ def agreements(
     is_brief: bool = False,
     is_ranked: bool = True,
     tag: str = "",
-) -> Step[Compared]:
+) -> Step[CorpusAgreements]:
     """All agreements of a corpus's runs on one split, row by row; see `compare`."""
 
-    def compute(results: Results) -> Compared:
+    def compute(results: Results) -> CorpusAgreements:
         return compare(
             runs.reference.followed(results),
             {name: run.followed(results) for name, run in runs.comparisons.items()},

@@ -62,7 +62,7 @@ def encoded(
 
 
 def followed_splits(corpus: EncodedPairs) -> dict[str, PairSplit]:
-    """The dev pairs, and as many training pairs drawn by seed 1 (§3.6)."""
+    """The dev pairs, and as many training pairs drawn by seed 1."""
     dev, train = corpus.splits["dev"], corpus.splits["train"]
     order = numpy_generator(1, "followed training pairs").permutation(len(train))
     return {"dev": dev, "train": train.chosen(np.sort(order[: len(dev)]).tolist())}
@@ -165,7 +165,7 @@ def translated(
 def optimal(
     text: Step[EncodedPairs], run: Step[FollowedRun], sentences: int = 256
 ) -> Step[pd.DataFrame]:
-    """The best attention of a linear model for each dev word (§2.10): one row per word.
+    """The best attention of a linear model for each dev word: one row per word.
 
     `item` is the sentence, `agreement` whether the best attention's largest position is among the
     top 5 % of the probe, `chance` its baseline, `attention` the same for the model's own attention,
@@ -231,7 +231,7 @@ def pair_predictors(
 ) -> Step[Predictors]:
     """The proxy and the count tables of a parallel corpus, for every followed word and position.
 
-    Sources with start and end, targets with the end (§3.8). There is no regression: `proxy`,
+    Sources with start and end, targets with the end. There is no regression: `proxy`,
     `counts` and `em`.
     """
 
