@@ -93,7 +93,7 @@ def test_a_log_keeps_every_moment_and_the_best_weights(
 def test_a_log_without_saliency_keeps_the_same_moment_and_no_weights(
     corpus: EncodedPairs, tmp_path: Path
 ) -> None:
-    splits, pieces = {"dev": corpus.splits["dev"]}, Pieces(corpus.model)
+    splits, pieces = {"dev": corpus.splits["dev"]}, PieceTokeniser(corpus.model)
     moment = Moment(0, 0.0, build_translator(CONFIG), corpus, "cpu")
     for kept in ("with", "without"):
         (tmp_path / kept).mkdir()
