@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.timing import exponent
-from heedful.models.tracing import Fused, Layer, Stack, lat, rollout, trace
+from heedful.models.tracing import Fused, Layer, LayerStack, lat, rollout, trace
 from heedful.models.transformer import Encoder, EncoderLayer
 from heedful.models.transformer_config import TransformerConfig
 
@@ -61,7 +61,7 @@ def times(tokens: int, device: str, dtype: torch.dtype, repeats: int) -> dict[st
         for layer in layers:
             functional.scaled_dot_product_attention(layer.query, layer.key, value)
 
-    stack = Stack(tuple(layers), start, torch.ones(1, tokens, dtype=torch.bool, device=device))
+    stack = LayerStack(tuple(layers), start, torch.ones(1, tokens, dtype=torch.bool, device=device))
     with torch.no_grad():
         found = {
             "attention": seconds(attention, device, repeats),

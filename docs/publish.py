@@ -3,18 +3,25 @@
     python docs/publish.py OUT/polarity docs/results/polarity
 
 Tables above 60 kB are packed (`.csv.gz`, the same bytes every time) and the page links to them so;
-a figure above 300 kB is refused. What the README of the results says is written by hand.
+a figure above 300 kB is refused. Where steps keep a log of every training, `runs.csv.gz` has them
+all. What the README of the results says is written by hand.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 LARGE_TABLE, LARGE_FIGURE = 60 * 1024, 300 * 1024
 COPIED = (".csv", ".json", ".svg", ".html")
+LOGGED = {"setting": "λ or setting", "seed": "seed", "epoch": "epoch", "learning_rate": "rate"}
+LOGGED |= {"loss": "loss", "dev_accuracy": "dev accuracy"}
+"""Columns of a step's `log`, and what they are called where all are together."""
 
 
 def publish(study: Path, target: Path) -> list[str]:
@@ -43,5 +50,39 @@ def publish(study: Path, target: Path) -> list[str]:
     return packed
 
 
+def training_logs(study: Path) -> pd.DataFrame:
+    """Every epoch of every training whose step kept a `log`, with the seconds of that step.
+
+    A step trains the models of a seed together, so the seconds are those of all of them; a step
+    that only puts others together is not one.
+    """
+    steps = study / "steps"
+    told = [json.loads(line) for line in (steps / "journal.jsonl").read_text().splitlines()]
+    seconds = {entry["step"]: entry["seconds"] for entry in told}
+    found = []
+    for file in sorted(steps.rglob("log.parquet")):
+        name = file.parent.relative_to(steps)
+        if len(name.parts) < 3 or not name.parts[2].isdigit():
+            continue
+        corpus, model = name.parts[:2]
+        log = pd.read_parquet(file)[list(LOGGED)].rename(columns=LOGGED)
+        log["loss"], log["dev accuracy"] = log["loss"].round(3), log["dev accuracy"].round(4)
+        log = log.assign(**{"seconds of the step": round(seconds[name.as_posix()], 1)})
+        log.insert(0, "model", model)
+        log.insert(0, "corpus", corpus)
+        found.append(log)
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def publish_logs(study: Path, target: Path) -> int:
+    """Writes them packed; how many rows there are."""
+    if not (study / "steps" / "journal.jsonl").exists() or (logs := training_logs(study)).empty:
+        return 0
+    text = logs.to_csv(index=False, float_format="%.6g")
+    (target / "runs.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    return len(logs)
+
+
 if __name__ == "__main__":
     print("packed:", ", ".join(publish(*map(Path, sys.argv[1:3]))) or "none")
+    print("epochs of trainings:", publish_logs(*map(Path, sys.argv[1:3])))

@@ -2,7 +2,7 @@
 
 import torch
 
-from heedful.corpora.pairs import Pairs, PairSplit, Side, collate_pairs
+from heedful.corpora.pairs import Pairs, PairSide, PairSplit, collate_pairs
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
 
 FORMS: dict[str, TranslatorConfig] = {
@@ -22,7 +22,7 @@ def split() -> PairSplit:
     sources = [[4, 5, 6, 7], [8], [9, 10, 4], [5, 5]]
     targets = [[11, 4], [5, 6, 7, 8], [9], [10, 11, 4]]
     names = ("a", "b", "c", "d")
-    return PairSplit(Side.of(sources), Side.of(targets), names, ("A", "B", "C", "D"))
+    return PairSplit(PairSide.of(sources), PairSide.of(targets), names, ("A", "B", "C", "D"))
 
 
 def pairs(rows: tuple[int, ...] = (0, 1, 2, 3)) -> Pairs:

@@ -21,7 +21,7 @@ from heedful.audits.alignment import (
     with_links,
 )
 from heedful.audits.finding import Finding
-from heedful.corpora.pairs import PairSplit, Side, collate_pairs
+from heedful.corpora.pairs import PairSide, PairSplit, collate_pairs
 from heedful.importance import explain
 from heedful.models import read
 from heedful.models.translator import TranslatorConfig, build_translator
@@ -34,7 +34,7 @@ LINKS = (((1, 0), (2, 1)), ((1, 0), (2, 0)))
 @pytest.fixture
 def reading():
     split = PairSplit(
-        Side.of([[5, 6, 7], [8, 9]]), Side.of([[5, 6], [9]]), ("a", "b"), ("x y", "z")
+        PairSide.of([[5, 6, 7], [8, 9]]), PairSide.of([[5, 6], [9]]), ("a", "b"), ("x y", "z")
     )
     model = build_translator(TranslatorConfig(12, 8, 8, 1, dropout=0.0))
     return model, read(model, collate_pairs(split, [0, 1]))
@@ -119,8 +119,8 @@ def test_attention_on_a_mark_is_never_aligned(reading):
 def _baselines(sources, targets):
     """What positions alone choose, with a link from every output piece to one source piece."""
     split = PairSplit(
-        Side.of([list(range(5, 5 + n)) for n in sources]),
-        Side.of([list(range(5, 5 + n)) for n in targets]),
+        PairSide.of([list(range(5, 5 + n)) for n in sources]),
+        PairSide.of([list(range(5, 5 + n)) for n in targets]),
         tuple(map(str, sources)), ("",) * len(sources),
     )  # fmt: skip
     model = build_translator(TranslatorConfig(30, 8, 8, 1, dropout=0.0))
@@ -265,7 +265,7 @@ def test_the_finding_survives_json_and_parquet(reading, tmp_path):
 def test_rows_do_not_depend_on_batches_or_padding():
     model = build_translator(TranslatorConfig(12, 8, 8, 1, dropout=0.0))
     split = PairSplit(
-        Side.of([[5, 6, 7], [8, 9]]), Side.of([[5, 6], [9]]), ("a", "b"), ("x y", "z")
+        PairSide.of([[5, 6, 7], [8, 9]]), PairSide.of([[5, 6], [9]]), ("a", "b"), ("x y", "z")
     )
 
     def rows(numbers):

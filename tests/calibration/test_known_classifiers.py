@@ -5,7 +5,13 @@ import pytest
 import scipy.stats
 import torch
 
-from heedful.calibration.constructions import CONSTRUCTIONS, Setting, construct, is_near, right_word
+from heedful.calibration.constructions import (
+    CONSTRUCTIONS,
+    ConstructedModel,
+    construct,
+    is_near,
+    right_word,
+)
 from heedful.calibration.known_classifiers import Program, hand_set
 from heedful.calibration.known_documents import Shape, known, vocabulary_of, words_of
 from heedful.corpora.batches import Batch, collate
@@ -26,7 +32,7 @@ def batch_of(shape: Shape, documents: int = 40, seed: int = 1) -> Batch:
     return collate(corpus.splits["test"], range(documents))
 
 
-def reading_of(setting: Setting, documents: int = 60) -> Reading:
+def reading_of(setting: ConstructedModel, documents: int = 60) -> Reading:
     built = construct(setting, documents)
     return read(built.model, collate(built.corpus.splits["test"], range(documents)))
 
@@ -77,7 +83,7 @@ def test_a_hand_set_model_runs_its_program(recipe: str, classes: int) -> None:
 
 @pytest.mark.parametrize("recipe", ["gru+dot", "bilstm+scaled-dot"])
 def test_matching_attends_to_units_that_say_what_is_remembered(recipe: str) -> None:
-    reading = reading_of(Setting("rationalised", recipe, 2, "short"))
+    reading = reading_of(ConstructedModel("rationalised", recipe, 2, "short"))
     words = words_of(2)
     for document, units in enumerate(reading.units.tolist()):
         texts = [words[text] for text in reading.texts[document]]
@@ -97,7 +103,7 @@ def test_matching_attends_to_units_that_say_what_is_remembered(recipe: str) -> N
 def test_where_attention_is_the_reason_uniform_attention_is_at_chance(
     construction: str, recipe: str, family: str, classes: int
 ) -> None:
-    built = construct(Setting(construction, recipe, classes, family), 400)
+    built = construct(ConstructedModel(construction, recipe, classes, family), 400)
     reading = read(built.model, collate(built.corpus.splits["test"], range(400)))
     right = (reading.decision == reading.labels).double().mean()
     assert right == 1 if construction == "reason" else right > 0.99  # a vote can be a near thing
@@ -111,7 +117,7 @@ def test_where_attention_is_the_reason_uniform_attention_is_at_chance(
 def test_where_attention_is_irrelevant_no_edit_changes_any_decision(
     construction: str, recipe: str
 ) -> None:
-    setting = Setting(construction, recipe, 5, "long")
+    setting = ConstructedModel(construction, recipe, 5, "long")
     built = construct(setting, 60)
     reading = read(built.model, collate(built.corpus.splits["test"], range(60)))
     assert bool((reading.decision == reading.labels).all())
@@ -136,7 +142,7 @@ def test_where_attention_is_irrelevant_no_edit_changes_any_decision(
 def test_a_deceiving_model_is_accurate_and_keeps_off_the_evidence(
     construction: str, recipe: str, classes: int
 ) -> None:
-    reading = reading_of(Setting(construction, recipe, classes, "long"))
+    reading = reading_of(ConstructedModel(construction, recipe, classes, "long"))
     assert reading.evidence is not None
     assert bool((reading.decision == reading.labels).all())
     assert float((reading.attention * reading.evidence).sum(-1).max()) < 0.1
@@ -156,20 +162,20 @@ def changes(reading: Reading, classes: int) -> float:
 def test_moving_attention_changes_decisions_as_often_as_the_dial_says(
     dial: str, recipe: str, classes: int, place: float
 ) -> None:
-    reading = reading_of(Setting(dial, recipe, classes, "short", reliance=place), 300)
+    reading = reading_of(ConstructedModel(dial, recipe, classes, "short", reliance=place), 300)
     assert changes(reading, classes) == pytest.approx(place, abs=0.045 if place else 0)
 
 
 def test_the_ends_of_the_dials_are_the_reason_and_the_irrelevant() -> None:
     for classes in (2, 5):
-        setting = Setting("leak", "bilstm+dot", classes, "short", reliance=1.0)
+        setting = ConstructedModel("leak", "bilstm+dot", classes, "short", reliance=1.0)
         end = construct(setting, 4).model
         score = setting.vary(8, 10, "score")
         whole = hand_set("bilstm+dot", classes, Program({"marked": score}))
         for name, weight in whole.state_dict().items():
             torch.testing.assert_close(end.state_dict()[name], weight, rtol=0, atol=0)
         for dial in ("leak", "crowd"):
-            start = reading_of(Setting(dial, "bilstm+dot", classes, "short", reliance=0.0))
+            start = reading_of(ConstructedModel(dial, "bilstm+dot", classes, "short", reliance=0.0))
             assert start.unit_logits is not None
             same = start.unit_logits.argmax(-1) == start.decision[:, None]
             assert bool(same[start.mask].all())
@@ -213,8 +219,8 @@ def test_every_construction_names_the_models_it_can_be_built_for() -> None:
 
 @pytest.mark.slow
 def test_trained_models_learn_what_their_construction_needs() -> None:
-    reason = reading_of(Setting("trained reason", "none+additive", 2, "short"), 100)
-    hiding = reading_of(Setting("trained hiding", "bilstm+additive", 2, "short"), 100)
+    reason = reading_of(ConstructedModel("trained reason", "none+additive", 2, "short"), 100)
+    hiding = reading_of(ConstructedModel("trained hiding", "bilstm+additive", 2, "short"), 100)
     for reading, low, high in ((reason, 0.8, 1.0), (hiding, 0.0, 0.02)):
         assert reading.evidence is not None
         assert float((reading.decision == reading.labels).double().mean()) > 0.95

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 import torch
 
-from heedful.calibration.constructions import Known, Setting, construct
+from heedful.calibration.constructions import ConstructedModel, Known, construct
 from heedful.calibration.headlines import MEASURES, measure, measure_explanations
 from heedful.calibration.hiding import attended, hiding
 from heedful.calibration.known_classifiers import Program
@@ -75,7 +75,7 @@ def test_a_hand_set_transformer_runs_its_program(family: str, classes: int, memo
 
 @pytest.mark.parametrize("recipe", TRANSFORMERS)
 def test_where_attention_is_the_reason_uniform_attention_is_at_chance(recipe: str) -> None:
-    built = construct(Setting("reason", recipe, 5, "long"), 300)
+    built = construct(ConstructedModel("reason", recipe, 5, "long"), 300)
     reading = reading_of(built)
     assert bool((reading.decision == reading.labels).all())
     flat = decide(built.model, reading, uniform(reading))[:, 0].argmax(-1)
@@ -96,7 +96,7 @@ def test_where_attention_is_the_reason_uniform_attention_is_at_chance(recipe: st
 def test_where_attention_is_irrelevant_no_attention_changes_any_decision(
     construction: str, recipe: str
 ) -> None:
-    built = construct(Setting(construction, recipe, 5, "long"), 40)
+    built = construct(ConstructedModel(construction, recipe, 5, "long"), 40)
     reading = reading_of(built)
     assert bool((reading.decision == reading.labels).all())
     same = alone(built.model, reading).argmax(-1) == reading.decision[:, None]
@@ -125,7 +125,7 @@ def test_where_attention_is_irrelevant_no_attention_changes_any_decision(
 def test_a_deceiving_transformer_decides_by_the_mark_and_keeps_off_it(
     construction: str, recipe: str
 ) -> None:
-    built = construct(Setting(construction, recipe, 2, "short"), 60)
+    built = construct(ConstructedModel(construction, recipe, 2, "short"), 60)
     reading = reading_of(built)
     assert reading.evidence is not None
     assert bool((reading.decision == reading.labels).all())
@@ -142,7 +142,7 @@ def test_dealing_attention_out_anew_changes_decisions_as_often_as_the_dial_says(
     dial: str, recipe: str, place: float
 ) -> None:
     """Brute force: the whole attention row moved to each unit in turn."""
-    built = construct(Setting(dial, recipe, 2, "short", reliance=place), 250)
+    built = construct(ConstructedModel(dial, recipe, 2, "short", reliance=place), 250)
     reading = reading_of(built)
     assert built.reliance == place
     differs = alone(built.model, reading).argmax(-1) != reading.decision[:, None]
@@ -154,7 +154,7 @@ def test_dealing_attention_out_anew_changes_decisions_as_often_as_the_dial_says(
 def test_every_audit_measures_a_transformer_or_refuses_it() -> None:
     refused = {"efficiency", "mass", "adversary"}  # these take a linear head
     for recipe in TRANSFORMERS:
-        setting = Setting("reason", recipe, 2, "long")
+        setting = ConstructedModel("reason", recipe, 2, "long")
         found = measure(setting, 30)["estimates"] | measure_explanations(setting, 30)["estimates"]
         assert set(MEASURES) - set(found) == refused
 
@@ -192,7 +192,7 @@ def test_what_cannot_be_built_is_said() -> None:
     with pytest.raises(InputError, match="no residual stream"):
         by_hand("transformer", 2, Program(memory=1.0), is_around=True)
     with pytest.raises(InputError, match="take bert"):
-        construct(Setting("trained reason", "gpt2", 2, "short"), 10)
+        construct(ConstructedModel("trained reason", "gpt2", 2, "short"), 10)
 
 
 def test_words_between_spaces_are_pieces_with_their_characters() -> None:
@@ -212,7 +212,7 @@ def test_trained_transformers_learn_what_their_construction_needs(recipe: str, f
     for construction, low, high in (
         ("trained reason", 0.8, 1.0), ("trained even", 0.05, 0.2), ("trained hiding", 0.0, 0.05),
     ):  # fmt: skip
-        reading = reading_of(construct(Setting(construction, recipe, 2, family), 100))
+        reading = reading_of(construct(ConstructedModel(construction, recipe, 2, family), 100))
         assert reading.evidence is not None
         assert float((reading.decision == reading.labels).double().mean()) > 0.9
         assert low <= float((reading.attention * reading.evidence).sum(-1).mean()) <= high

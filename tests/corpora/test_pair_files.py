@@ -14,7 +14,7 @@ from heedful.corpora.pair_files import (
     read_links,
     usable_pairs,
 )
-from heedful.corpora.pieces import Pieces
+from heedful.corpora.pieces import PieceTokeniser
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.errors import InputError
 
@@ -22,7 +22,7 @@ PAIRS = list(planted_pairs({"train": 60, "dev": 1}).splits["train"])
 
 
 @pytest.fixture(scope="module")
-def pieces() -> Pieces:
+def pieces() -> PieceTokeniser:
     return learnt_pieces(PAIRS, 90)
 
 
@@ -67,7 +67,7 @@ def test_pieces_are_as_many_as_asked_for_or_as_the_text_supports() -> None:
     assert len(learnt_pieces(PAIRS)) <= max(words // 10, len(characters) + 8)
 
 
-def test_pairs_without_a_piece_are_empty_and_not_too_long(pieces: Pieces) -> None:
+def test_pairs_without_a_piece_are_empty_and_not_too_long(pieces: PieceTokeniser) -> None:
     good, long, nothing = PAIRS[0], (" ".join([PAIRS[0][0]] * 9), "x"), ("\u200b", "x")
     most = max(len(row) for row in pieces.encode(good))
     found = fitting(usable(good, long, nothing), pieces, most)
@@ -103,7 +103,7 @@ def test_a_bad_alignment_is_told_by_its_line(tmp_path: Path, lines: str | None, 
         read_links(tmp_path / "links", usable(("a b", "c d"), ("e f", "g")))
 
 
-def test_links_of_words_become_links_of_their_pieces(pieces: Pieces) -> None:
+def test_links_of_words_become_links_of_their_pieces(pieces: PieceTokeniser) -> None:
     pair = PAIRS[0]
     counts = [[len(row) for row in pieces.encode(text.split())] for text in pair]
     (found,) = piece_links([pair], [((0, 1),)], pieces)
@@ -114,7 +114,9 @@ def test_links_of_words_become_links_of_their_pieces(pieces: Pieces) -> None:
     assert {i for i, _ in every or ()} == set(range(len(pieces.encode([pair[0]])[0])))
 
 
-def test_words_that_are_cut_otherwise_in_their_sentence_have_no_links(pieces: Pieces) -> None:
+def test_words_that_are_cut_otherwise_in_their_sentence_have_no_links(
+    pieces: PieceTokeniser,
+) -> None:
     def cut(words: list[str]) -> list[int]:
         return [number for row in pieces.encode(words) for number in row]
 

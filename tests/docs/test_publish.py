@@ -5,10 +5,11 @@ import re
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
-from publish import LARGE_FIGURE, LARGE_TABLE, publish
+from publish import LARGE_FIGURE, LARGE_TABLE, publish, publish_logs
 
 
 def test_large_tables_are_packed_and_the_page_links_to_what_is_there(tmp_path: Path) -> None:
@@ -35,6 +36,28 @@ def test_a_heavy_figure_is_refused(tmp_path: Path) -> None:
     (tmp_path / "F1.svg").write_text("x" * (LARGE_FIGURE + 1))
     with pytest.raises(SystemExit, match=r"F1\.svg"):
         publish(tmp_path, tmp_path / "docs")
+
+
+def test_every_epoch_of_a_training_is_published_once(tmp_path: Path) -> None:
+    steps = tmp_path / "steps"
+    log = {"setting": ["10", "10"], "seed": [3, 3], "step": [5, 10], "epoch": [1.0, 2.0]}
+    log |= {"loss": [0.5, 0.25], "dev_accuracy": [0.8, 0.9], "learning_rate": [0.02, 0.01]}
+    # The second puts the seeds' tables together and has every epoch again.
+    for step in ("sst/dp/3/scores", "sst/dp/scores"):
+        (steps / step).mkdir(parents=True)
+        pd.DataFrame(log).to_parquet(steps / step / "log.parquet")
+    (steps / "journal.jsonl").write_text('{"step": "sst/dp/3/scores", "seconds": 7.04}\n')
+    assert publish_logs(tmp_path, tmp_path) == 2
+    found = pd.read_csv(tmp_path / "runs.csv.gz")
+    assert found["epoch"].tolist() == [1, 2]
+    assert found["dev accuracy"].tolist() == [0.8, 0.9]
+    assert found.loc[0, ["corpus", "model", "seed", "rate"]].tolist() == ["sst", "dp", 3, 0.02]
+    assert (found["seconds of the step"] == 7).all()
+
+
+def test_a_study_without_logs_has_no_table_of_them(tmp_path: Path) -> None:
+    assert publish_logs(tmp_path, tmp_path) == 0
+    assert not (tmp_path / "runs.csv.gz").exists()
 
 
 STUDIES = ["dynamics", "erasure", "faithful", "polarity", "tracing", "transformers"]

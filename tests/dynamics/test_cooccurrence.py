@@ -113,7 +113,7 @@ def test_permutations_of_one_set_tell_nothing_and_a_larger_vocabulary_does():
     np.testing.assert_allclose(table, 1 / 8, atol=1e-15)
     more = [generator.permutation(12)[:8].tolist() for _ in range(8_000)]
     table = translation_table(side(more, 12), side(more, 12)).toarray()
-    # Trans(i | i) = 1/8, Trans(o | i) = 7/11 · 1/8 (dynamics.md §2.6).
+    # Trans(i | i) = 1/8, Trans(o | i) = 7/11 · 1/8 (docs/studies/dynamics.md, "Copying").
     np.testing.assert_allclose(np.diag(table), 1 / 8, atol=1e-12)
     assert table[~np.eye(12, dtype=bool)].mean() == pytest.approx(7 / 11 / 8, rel=1e-9)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heedful.corpora.pairs import END, START, collate_pairs
-from heedful.corpora.pieces import Pieces, encode_parallel
+from heedful.corpora.pieces import PieceTokeniser, encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.dynamics.cooccurrence import grid
 from heedful.dynamics.pair_probes import PairLog, pair_rows, probed_pairs, saliency_of_pairs
@@ -61,7 +61,7 @@ def test_predictors_of_words_lie_on_the_same_rows(corpus):
 def test_every_evaluation_is_kept_with_its_bleu_and_the_best_weights(corpus, tmp_path):
     model = _model(corpus)
     dev = corpus.splits["dev"]
-    log = PairLog(tmp_path, {"dev": dev}, Pieces(corpus.model))
+    log = PairLog(tmp_path, {"dev": dev}, PieceTokeniser(corpus.model))
     training = SequenceConfig(2, 16, 1e-2, (0, 3, 8))
     fit_translator(model, corpus, training, observers=[log])
     kept = kept_checkpoints(tmp_path, "dev")

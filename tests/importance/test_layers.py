@@ -13,7 +13,7 @@ from heedful.errors import InputError, UnsupportedModel
 from heedful.importance import explain, methods_of
 from heedful.importance.flow import flows
 from heedful.models import build, read
-from heedful.models.tracing import Stack, layers_of
+from heedful.models.tracing import LayerStack, layers_of
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from tests.tiny import WORDS, NonLinear, batch_of, chosen, classifier, padded
@@ -43,7 +43,7 @@ def transformer() -> TransformerClassifier:
     return model.double().eval()
 
 
-def matrices(stack: Stack) -> Float[Tensor, "layer batch head query key"]:
+def matrices(stack: LayerStack) -> Float[Tensor, "layer batch head query key"]:
     return torch.stack([layer.matrix() for layer in stack.layers])
 
 

@@ -11,7 +11,7 @@ from heedful.errors import InputError
 from heedful.jobs.decider import load
 from heedful.jobs.remedy import OBJECTIVES, _own, remedy, swept
 from heedful.jobs.settings import settings_of
-from heedful.jobs.sources import Source, source_of
+from heedful.jobs.sources import DocumentSource, source_of
 from heedful.jobs.strengths import choose
 from heedful.jobs.train import train
 from heedful.runs import RunFolder, read_json, write_json
@@ -128,7 +128,7 @@ def test_bad_requests_are_refused(run: Path, corpus: Corpus, tmp_path: Path) -> 
 def test_a_remedied_run_opens_the_documents_of_the_run_it_came_from(
     corpus: Corpus, tmp_path: Path
 ) -> None:
-    source = Source("planted:2:short", None, None, None, None, 4, {"train": 100, "dev": 40})
+    source = DocumentSource("planted:2:short", None, None, None, None, 4, {"train": 100, "dev": 40})
     train("bilstm+additive", corpus, tmp_path / "run", settings=SMALL, source=source)
     found = remedy(tmp_path / "run", corpus, tmp_path / "tied", strengths=[1.0])
     assert source_of(found.folder) == source

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from heedful.corpora.pairs import END, PAD, START, Pairs
-from heedful.corpora.pieces import Pieces, bleu, train_pieces
+from heedful.corpora.pieces import PieceTokeniser, bleu, train_pieces
 from heedful.errors import InputError
 from heedful.models.decoding import beam_search, greedy, search
 from heedful.models.saved_translator import SavedTranslator, load_translator, save_translator
@@ -120,11 +120,11 @@ def test_pieces_come_back_as_text_and_bad_sizes_are_told() -> None:
     assert len(pieces) == 30
     assert pieces.words[:4] == ("<pad>", "<s>", "</s>", "<unk>")
     assert pieces.decode(pieces.encode(texts[:2])) == texts[:2]
-    assert Pieces(pieces.model).encode(texts[:1]) == pieces.encode(texts[:1])
+    assert PieceTokeniser(pieces.model).encode(texts[:1]) == pieces.encode(texts[:1])
     assert train_pieces(texts, 30).model == pieces.model
     with pytest.raises(InputError, match=r"supports \d+ pieces at most, 5,000 were asked for"):
         train_pieces(texts, 5_000)
     with pytest.raises(InputError, match="more than the 6 pieces asked for"):
         train_pieces(texts, 6)
     with pytest.raises(InputError, match="not a sentencepiece model"):
-        len(Pieces(b"nonsense"))
+        len(PieceTokeniser(b"nonsense"))

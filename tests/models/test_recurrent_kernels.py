@@ -79,10 +79,10 @@ def test_kernels_that_differ_from_the_loop_or_fail_do_not_work() -> None:
     def anything(*given: Tensor) -> None:
         given[-1].zero_(), given[-2].zero_()
 
-    assert not works(Walk(forward, anything, lambda dim: True, 1e-2), 8, "cpu")
-    assert not works(Walk(fails, anything, lambda dim: True, 1e9), 8, "cpu")
-    assert works(Walk(forward, anything, lambda dim: True, 1e9), 8, "cpu")
-    assert not works(Walk(forward, anything, lambda dim: dim < 8, 1e9), 8, "cpu")
+    assert not works(Walk(forward, anything, lambda dim: True, 1e-2), in_steps, 8, "cpu")
+    assert not works(Walk(fails, anything, lambda dim: True, 1e9), in_steps, 8, "cpu")
+    assert works(Walk(forward, anything, lambda dim: True, 1e9), in_steps, 8, "cpu")
+    assert not works(Walk(forward, anything, lambda dim: dim < 8, 1e9), in_steps, 8, "cpu")
 
 
 def test_a_layer_without_a_kernel_is_a_warning_and_not_a_silence() -> None:

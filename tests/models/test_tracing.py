@@ -7,7 +7,7 @@ import torch
 
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models import tracing
-from heedful.models.tracing import Explicit, Fused, Stack, evenly, lat, one_row, rollout, trace
+from heedful.models.tracing import Explicit, Fused, LayerStack, evenly, lat, one_row, rollout, trace
 
 LAYERS, HEADS = 4, 3
 
@@ -31,7 +31,7 @@ def stack_of(tokens=6, lengths=(6, 4, 1), dtype=torch.float64, seed=0):
         for _ in range(LAYERS)
     )
     scores = torch.randn(mask.shape, generator=random, dtype=dtype)
-    return Stack(layers, scores.masked_fill(~mask, -torch.inf).softmax(-1), mask)
+    return LayerStack(layers, scores.masked_fill(~mask, -torch.inf).softmax(-1), mask)
 
 
 def chain(stack, residual=0.0, averaged=False):
@@ -84,14 +84,14 @@ def test_a_longer_batch_changes_nothing():
               mask[:, None, None])
         for one in short.layers
     )  # fmt: skip
-    longer = Stack(layers, pad(short.pooling, (0, 5)), mask)
+    longer = LayerStack(layers, pad(short.pooling, (0, 5)), mask)
     assert torch.allclose(lat(longer).shares[..., :4], lat(short).shares, atol=1e-15)
 
 
 def test_permuting_tokens_permutes_shares():
     stack = stack_of(6, (6, 6))
     order = torch.randperm(6, generator=torch.Generator().manual_seed(1))
-    moved = Stack(
+    moved = LayerStack(
         tuple(Fused(one.query[:, :, order], one.key[:, :, order]) for one in stack.layers),
         stack.pooling[:, order],
         stack.mask,

@@ -18,7 +18,7 @@ from heedful.studies.dynamics import corpora, figures, measures, steps, tables
 from heedful.studies.dynamics import printed as numbers
 from heedful.studies.dynamics.cells import briefly, half_up, span, written
 from heedful.studies.dynamics.claims import CLAIMS
-from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared
+from heedful.studies.dynamics.comparisons import MAIN, RANKED, CorpusAgreements
 from heedful.studies.dynamics.study import STUDY
 
 PLAN = STUDY.plan("paper")
@@ -81,7 +81,7 @@ def test_tables_with_bleu_say_that_ours_is_greedy(id: str) -> None:
     documents = np.arange(40)
     agreed = np.ones((2, 40), bool)
     keys = [f"{kind}:{pair}" for kind in ("top", "tau") for pair in (*MAIN, *RANKED)]
-    found = Compared(
+    found = CorpusAgreements(
         dict.fromkeys((*keys, "chance:uniform", "chance:probe"), agreed), documents,
         np.array([0, 10]), 1, {"reference": np.array([1.0, 36.2])}, {"performance": "bleu"},
     )  # fmt: skip
@@ -112,26 +112,26 @@ def test_the_papers_asterisks_are_kept_and_table_2_has_its_own_rows() -> None:
     pd.testing.assert_frame_equal(rounded, printed)
 
 
-def _made(runs: dict[str, float], documents: int = 400) -> Compared:
+def _made(runs: dict[str, float], documents: int = 400) -> CorpusAgreements:
     """A comparison in which each run's last attention agrees in that share of the documents."""
     arrays = {
         f"top:final attention~attention/{name}": (np.arange(documents) < share * documents)[None]
         for name, share in runs.items()
     }
-    return Compared(arrays, np.arange(documents), np.array([0]), 0, {})
+    return CorpusAgreements(arrays, np.arange(documents), np.array([0]), 0, {})
 
 
-class _Given(dict[str, Compared]):
+class _Given(dict[str, CorpusAgreements]):
     """Results that hold the comparisons of these corpora."""
 
-    def __getitem__(self, step: Any) -> Compared:
+    def __getitem__(self, step: Any) -> CorpusAgreements:
         return super().__getitem__(step.name)
 
     def each(self, corpora: Any, make: Any) -> Any:
         return {corpus: make(corpus) for corpus in corpora}
 
 
-def _given(**made: Compared) -> Any:
+def _given(**made: CorpusAgreements) -> Any:
     return _Given({steps.compared(PLAN, corpus).name: found for corpus, found in made.items()})
 
 
@@ -218,7 +218,7 @@ def test_the_first_figure_draws_no_crossing_where_there_is_none() -> None:
         "top:attention~uniform": always, "top:attention~attention/13": half,
         "correct:reference": half, "correct:13": half,
     }  # fmt: skip
-    never = Compared(
+    never = CorpusAgreements(
         arrays, documents, np.array([0, 10]), 1,
         {"reference": np.array([0.5, 0.6]), "13": np.array([0.5, 0.5])},
     )  # fmt: skip

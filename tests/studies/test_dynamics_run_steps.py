@@ -20,7 +20,7 @@ from heedful.models import build, parse
 from heedful.reproduction.results import Results, Skipped, Step
 from heedful.runs import Form
 from heedful.studies.dynamics import run_steps
-from heedful.studies.dynamics.run_steps import Run, Runs
+from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.training import TrainConfig, fit, loop
 from heedful.training.config import Schedule
 
@@ -130,11 +130,15 @@ def test_agreements_are_the_same_of_a_crew_and_of_runs_by_themselves(results: Re
         return Step(f"planted/alone/{seed}/run", compute, {}, FOLLOWED, (step,))
 
     predictors = run_steps.predictors(TEXT, ProxyConfig(4, 1, 8, 1e-2), (1.0,))
-    together = Runs(Run(attending, 20), {"13": Run(attending, 13)}, {"12": Run(uniform, 12)},
-                    predictors)  # fmt: skip
+    together = Runs(
+        CrewRun(attending, 20),
+        {"13": CrewRun(attending, 13)},
+        {"12": CrewRun(uniform, 12)},
+        predictors,
+    )
     apart = Runs(
-        Run(alone(attending, 20)), {"13": Run(alone(attending, 13))},
-        {"12": Run(alone(uniform, 12))}, predictors,
+        CrewRun(alone(attending, 20)), {"13": CrewRun(alone(attending, 13))},
+        {"12": CrewRun(alone(uniform, 12))}, predictors,
     )  # fmt: skip
     # Each step once, the longest work of one processor first.
     assert [step.name for step in together.steps] == [

@@ -9,7 +9,7 @@ import pytest
 
 from heedful.dynamics.agreement import agrees, chance
 from heedful.dynamics.cooccurrence import translation_table
-from heedful.dynamics.trajectory import Followed, Trajectory
+from heedful.dynamics.trajectory import FollowedRun, Trajectory
 from heedful.studies import reproduce
 from heedful.studies.dynamics import (
     corpora,
@@ -21,7 +21,7 @@ from heedful.studies.dynamics import (
     translation,
 )
 from heedful.studies.dynamics.claims import CLAIMS
-from heedful.studies.dynamics.comparisons import COMPARED, MAIN, Compared, compare, mean_of
+from heedful.studies.dynamics.comparisons import COMPARED, MAIN, CorpusAgreements, compare, mean_of
 from heedful.studies.dynamics.study import ARTIFACTS, STUDY
 from heedful.training.config import Schedule
 from heedful.training.sequences import SequenceConfig
@@ -102,13 +102,13 @@ def _trajectory(seed: int, lengths: np.ndarray, checkpoints: int = 3) -> Traject
 
 
 @pytest.fixture(scope="module")
-def compared() -> tuple[Compared, dict[str, Trajectory]]:
+def compared() -> tuple[CorpusAgreements, dict[str, Trajectory]]:
     lengths = np.random.default_rng(0).integers(4, 50, 40)
     runs = {name: _trajectory(seed, lengths) for seed, name in enumerate("ABCUV")}
-    followed = {name: Followed({"dev": run}, {}) for name, run in runs.items()}
+    followed = {name: FollowedRun({"dev": run}, {}) for name, run in runs.items()}
     generator = np.random.default_rng(9)
     delta = generator.standard_normal(int(lengths.sum())).astype(np.float32)
-    followed["A"] = Followed({"dev": runs["A"]}, {"dev": delta})
+    followed["A"] = FollowedRun({"dev": runs["A"]}, {"dev": delta})
     proxy = generator.standard_normal(int(lengths.sum())).astype(np.float32)
     found = compare(
         followed["A"], {"B": followed["B"], "C": followed["C"]},
@@ -118,7 +118,7 @@ def compared() -> tuple[Compared, dict[str, Trajectory]]:
 
 
 def test_columns_hold_the_published_vectors(
-    compared: tuple[Compared, dict[str, Trajectory]],
+    compared: tuple[CorpusAgreements, dict[str, Trajectory]],
 ) -> None:
     found, runs = compared
     best = runs["A"].performance().argmax()
@@ -135,7 +135,7 @@ def test_columns_hold_the_published_vectors(
 
 
 def test_beyond_chance_is_taken_where_agreement_is_highest(
-    compared: tuple[Compared, dict[str, Trajectory]],
+    compared: tuple[CorpusAgreements, dict[str, Trajectory]],
 ) -> None:
     found, runs = compared
     curve = found.curve("top:attention~uniform").means
@@ -145,7 +145,7 @@ def test_beyond_chance_is_taken_where_agreement_is_highest(
 
 
 def test_xi_is_read_from_the_comparison_runs(
-    compared: tuple[Compared, dict[str, Trajectory]],
+    compared: tuple[CorpusAgreements, dict[str, Trajectory]],
 ) -> None:
     found, runs = compared
     value = found.curve("top:attention~uniform").means.max()
@@ -158,7 +158,7 @@ def test_xi_is_read_from_the_comparison_runs(
 
 
 def test_leaving_out_marks_keeps_the_other_units(
-    compared: tuple[Compared, dict[str, Trajectory]],
+    compared: tuple[CorpusAgreements, dict[str, Trajectory]],
 ) -> None:
     found, runs = compared
     run = runs["A"]
@@ -168,7 +168,7 @@ def test_leaving_out_marks_keeps_the_other_units(
 
 
 def test_every_agreement_is_spread_over_seeds(
-    compared: tuple[Compared, dict[str, Trajectory]],
+    compared: tuple[CorpusAgreements, dict[str, Trajectory]],
 ) -> None:
     found, runs = compared
     spread = measures.spread_of_seeds(found)
@@ -185,12 +185,12 @@ def test_every_agreement_is_spread_over_seeds(
 
 
 def test_a_brief_comparison_still_has_all_that_the_training_tables_need(
-    compared: tuple[Compared, dict[str, Trajectory]],
+    compared: tuple[CorpusAgreements, dict[str, Trajectory]],
 ) -> None:
     whole, runs = compared
-    followed = {name: Followed({"dev": runs[name]}, {}) for name in "BU"}
+    followed = {name: FollowedRun({"dev": runs[name]}, {}) for name in "BU"}
     found = compare(
-        Followed({"dev": runs["A"]}, {"dev": runs["delta"]}), {"B": followed["B"]},
+        FollowedRun({"dev": runs["A"]}, {"dev": runs["delta"]}), {"B": followed["B"]},
         {"U": followed["U"]}, {"proxy": runs["proxy"]}, "dev", is_brief=True, is_ranked=False,
     )  # fmt: skip
     columns = measures.all_columns(found)
@@ -213,7 +213,7 @@ def test_only_small_results_are_needed_to_draw() -> None:
 
 
 def test_agreements_come_back_from_their_file(
-    compared: tuple[Compared, dict[str, Trajectory]], tmp_path: Path
+    compared: tuple[CorpusAgreements, dict[str, Trajectory]], tmp_path: Path
 ) -> None:
     found, _ = compared
     COMPARED.save(tmp_path / "a.safetensors", found)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from heedful.corpora.pairs import END, START, EncodedPairs, collate_pairs
-from heedful.corpora.pieces import Pieces, bleu, bleu_of_counts, encode_parallel
+from heedful.corpora.pieces import PieceTokeniser, bleu, bleu_of_counts, encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.dynamics.pair_probes import PairLog, pair_rows, probed_pairs, saliency_of_pairs
 from heedful.dynamics.proxy import ProxyConfig
@@ -77,7 +77,7 @@ def test_a_log_keeps_every_moment_and_the_best_weights(
 ) -> None:
     splits = translation_steps.followed_splits(corpus)
     assert len(splits["train"]) == len(splits["dev"])
-    pieces = Pieces(corpus.model)
+    pieces = PieceTokeniser(corpus.model)
     models = [build_translator(CONFIG, seed) for seed in range(3)]
     for step, model in enumerate(models):  # a new log each time, as after a kill
         PairLog(tmp_path, splits, pieces)(Moment(step, 0.0, model, corpus, "cpu"))
@@ -211,7 +211,7 @@ def test_a_translator_follows_on_the_device_it_is_given(corpus: EncodedPairs) ->
 def test_translations_are_the_same_however_many_are_made_together(
     corpus: EncodedPairs, monkeypatch: pytest.MonkeyPatch, beam: int
 ) -> None:
-    model, pieces = build_translator(CONFIG, 3).double().eval(), Pieces(corpus.model)
+    model, pieces = build_translator(CONFIG, 3).double().eval(), PieceTokeniser(corpus.model)
     for weight in model.parameters():
         weight.data *= 6  # untrained, it would write the same whatever it reads
     split = corpus.splits["dev"]

@@ -1,4 +1,7 @@
-"""Everything about one model from one reading (faithful.md §3.5, §3.6, §7)."""
+"""Everything about one model from one reading.
+
+See docs/studies/faithful.md, "Words alone", "Identities".
+"""
 
 import numpy as np
 import pandas as pd

@@ -14,7 +14,7 @@ from heedful.models import build, parse
 from heedful.reproduction.results import Results, Step
 from heedful.runs import Form, fingerprint
 from heedful.studies.polarity.path_steps import watched
-from heedful.studies.polarity.word_steps import Member, scored
+from heedful.studies.polarity.word_steps import StackMember, scored
 from heedful.training import TrainConfig, evaluate, fit
 
 CONFIG = TrainConfig(
@@ -33,11 +33,11 @@ def text() -> Step[EncodedCorpus]:
     return Step("tiny/corpus", compute, {}, form)
 
 
-def members(seeds: Sequence[int]) -> list[Member]:
+def members(seeds: Sequence[int]) -> list[StackMember]:
     """Two λ for each seed."""
     sizes: dict[str, Any] = {"embedding_dim": 6, "dropout": 0.5, "one_logit": True}
     return [
-        Member(scale, parse(f"none+scaled-dot@{scale}", **sizes), seed)
+        StackMember(scale, parse(f"none+scaled-dot@{scale}", **sizes), seed)
         for seed in seeds
         for scale in ("1", "10")
     ]

@@ -1,4 +1,4 @@
-"""Identities of the remedies (faithful.md §2.2, §2.3, §2.4, §3.6)."""
+"""Identities of the remedies (docs/studies/faithful.md, "Remedies", "Identities")."""
 
 from dataclasses import replace
 

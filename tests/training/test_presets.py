@@ -1,4 +1,7 @@
-"""The erasure study's presets against the table of its specification (erasure.md §2)."""
+"""The erasure study's presets against the table of its page.
+
+See docs/studies/erasure.md, "Training".
+"""
 
 from dataclasses import asdict, replace
 
@@ -15,7 +18,7 @@ from heedful.training.presets import PRESETS
 
 WORDS = Vocabulary((*SPECIALS, "long", "short", "unread"))
 
-# p_s, p_d, p_c and rate of HANs; p_d and p_c of FLANs (§2.9).
+# p_s, p_d, p_c and rate of HANs; p_d and p_c of FLANs.
 RATES = {
     "yahoo": (0.4445, 0.2202, 0.3749, 0.0004, 0.4445, 0.4457),
     "imdb": (0.4445, 0.2202, 0.2457, 0.0004, 0.4445, 0.3457),

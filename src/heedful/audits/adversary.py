@@ -1,4 +1,6 @@
-"""Whether quite different attention would have given the same output (faithful.md §3.2, §7).
+"""Whether quite different attention would have given the same output.
+
+See docs/studies/faithful.md, "Exact adversary".
 
 If it would, attention is one of many stories that fit the decision.
 """

@@ -1,4 +1,4 @@
-"""How sure the model would be on one unit alone (faithful.md §3.5).
+"""How sure the model would be on one unit alone (docs/studies/faithful.md, "Words alone").
 
 Where every unit alone already says what the whole text says, it no longer matters where attention
 lies: the encoder has spread the answer over all of them.

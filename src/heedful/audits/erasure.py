@@ -1,4 +1,6 @@
-"""How much must be removed before the decision changes, under every ranking (erasure.md §3.5-3.9).
+"""How much must be removed before the decision changes, under every ranking.
+
+See docs/studies/erasure.md, "Rankings", "First flip".
 
 The attention of the units is erased from the top of a ranking, the rest renormalised, until the
 decision differs. A ranking that knows what mattered gets there early.
@@ -60,7 +62,7 @@ def rows(
 def flips_first(removed: Wide, first: str, second: str) -> Float64[np.ndarray, "instance"]:
     """1 where `first` flips with fewer units than `second`, -1 with more, 0 with as many.
 
-    A ranking that flips is earlier than one that never does; nan where neither flips (§3.8), or
+    A ranking that flips is earlier than one that never does; nan where neither flips, or
     where one of the two was not measured.
     """
     one, other = (np.where(removed[name] < 0, np.inf, removed[name]) for name in (first, second))

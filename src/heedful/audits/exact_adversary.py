@@ -1,4 +1,6 @@
-"""The attention farthest from the trained one that leaves the output where it was (faithful.md §7).
+"""The attention farthest from the trained one that leaves the output where it was.
+
+See docs/studies/faithful.md, "Exact adversary".
 
 Written for linear heads, where the output depends on attention through Σ α_i z_i alone.
 """

@@ -64,10 +64,11 @@ def greedy_order(reading: Reading, limit: int = GREEDY_UNITS) -> Int[Tensor, "ba
     """The order that removes, at each step, the unit whose loss hurts the decision most.
 
     Each step asks exactly what the decided class's probability would be without each unit that is
-    left (erasure.md §6.5) and takes the worst, first position on ties. Not the smallest flipping
-    set, which is exponential to find, but close to it: a bound that the other rankings are held
-    against. O(n² classes) per document; needs a linear head. Padding comes last. Documents of more
-    than `limit` units keep their reading order, and callers leave them out.
+    left (docs/studies/erasure.md, "Rankings of our own") and takes the worst, first position on
+    ties. Not the smallest flipping set, which is exponential to find, but close to it: a bound that
+    the other rankings are held against. O(n² classes) per document; needs a linear head. Padding
+    comes last. Documents of more than `limit` units keep their reading order, and callers leave
+    them out.
     """
     if reading.unit_logits is None or reading.offset is None:
         raise ValueError("a greedy order needs unit logits, which only a linear head has.")

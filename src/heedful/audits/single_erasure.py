@@ -1,4 +1,7 @@
-"""Erasing one unit: the top of a ranking against a random other one (erasure.md §3.3, §3.4)."""
+"""Erasing one unit: the top of a ranking against a random other one.
+
+See docs/studies/erasure.md, "One unit".
+"""
 
 from typing import Any, NamedTuple
 
@@ -29,7 +32,8 @@ class Others(NamedTuple):
     random: Int[Tensor, "batch ranking"]
     """Uniform over all units but the top one."""
     legacy: Int[Tensor, "batch ranking"]
-    """Uniform on positions 1 … n-1: the rule behind the published tables (erasure.md §5, trap 1).
+    """Uniform on positions 1 … n-1: the rule behind the published tables (docs/studies/erasure.md,
+    "Errata").
 
     It never erases the first unit and may erase the top one.
     """
@@ -199,7 +203,7 @@ def _drawn(
         "delta_js": change[chosen].tolist(),
         "points": len(chosen),
         "of": len(change),
-        # §3.3: fixed edges 0.00, 0.02, …, 1.00, strictly negative ΔJS only.
+        # Fixed edges 0.00, 0.02, …, 1.00, strictly negative ΔJS only.
         "delta_attention where ΔJS < 0": histogram(weight[change < 0], bins=50),
         "contingency": {name: table._asdict() for name, table in tables.items()},
     }

@@ -1,4 +1,6 @@
-"""What uniform and permuted attention do to the decision (faithful.md §3.1, §3.6).
+"""What uniform and permuted attention do to the decision.
+
+See docs/studies/faithful.md, "Uniform and permuted", "Identities".
 
 A model whose attention can be replaced by a flat or a shuffled row without harm does not decide by
 where it attends.

@@ -20,7 +20,7 @@ from heedful.corpora.narrative_batches import EncodedNarratives, narrative_batch
 from heedful.corpora.narratives import WINDOW
 from heedful.importance.traced import squared_slopes
 from heedful.models import NarrativeTransformer, TransformerClassifier
-from heedful.models.tracing import Explicit, Layer, Stack, Trace, evenly, lat, rollout, trace
+from heedful.models.tracing import Explicit, Layer, LayerStack, Trace, evenly, lat, rollout, trace
 from heedful.models.verbs import evaluating
 from heedful.statistics.concordance import ccc
 from heedful.training.kinds import follow, narrative_ratings
@@ -41,7 +41,7 @@ Columns = dict[str, np.ndarray[Any, Any]]
 class Traced(NamedTuple):
     """A batch followed all the way down."""
 
-    stack: Stack
+    stack: LayerStack
     trace: Trace
     others: Mapping[str, Float[Tensor, "batch token"]]
     """Other ways down, summed over heads: `averaged` has heads averaged in every layer, `rollout`
@@ -160,7 +160,7 @@ def followed_tables(
     return {"windows": windows, "narratives": narratives}
 
 
-def follow_down(stack: Stack) -> Traced:
+def follow_down(stack: LayerStack) -> Traced:
     """LAT of one batch, and other ways down."""
     # Entropies need the matrices anyway: made once, all traces go by them.
     stack = stack._replace(layers=tuple(Explicit(layer.matrix()) for layer in stack.layers))
@@ -231,7 +231,7 @@ def narrative_slopes(model: NarrativeTransformer, batch: Any) -> Float[Tensor, "
     return slope.square().sum(-1).masked_fill(~layout.mask, 0)
 
 
-def _per_cell(rows: np.ndarray[Any, Any], stack: Stack) -> np.ndarray[Any, Any]:
+def _per_cell(rows: np.ndarray[Any, Any], stack: LayerStack) -> np.ndarray[Any, Any]:
     return np.tile(rows, len(stack.layers) * stack.layers[0].heads)
 
 

@@ -15,11 +15,11 @@ import torch
 
 from heedful.audits.verdict import BORDERS
 from heedful.calibration.borders import COLUMNS, Measured, Score, fit, score
-from heedful.calibration.constructions import MARGIN, NO, YES, Setting
+from heedful.calibration.constructions import MARGIN, NO, YES, ConstructedModel
 from heedful.calibration.coverage import comparisons, coverage
 from heedful.calibration.dials import draw_dials
 from heedful.calibration.discrimination import documents_needed, telling
-from heedful.calibration.grids import Scale, scale_of, settings
+from heedful.calibration.grids import GridSize, scale_of, settings
 from heedful.calibration.headlines import MEASURES, measure, measure_explanations
 from heedful.jobs.decider import device_of
 from heedful.runs import (
@@ -142,7 +142,7 @@ def calibrate(
 
 
 def _measured(
-    folder: Path, scale: Scale, seeds: int, device: torch.device, show: bool
+    folder: Path, scale: GridSize, seeds: int, device: torch.device, show: bool
 ) -> tuple[list[Measured], list[str]]:
     """Every model of both halves, audited; and the names of trained ones that did not learn."""
     todo = [(half, s) for half in scale.halves for s in settings(scale, half, seeds)]
@@ -163,7 +163,7 @@ def _measured(
 
 
 def _audited(
-    folder: Path, setting: Setting, documents: int, device: torch.device
+    folder: Path, setting: ConstructedModel, documents: int, device: torch.device
 ) -> dict[str, Any]:
     """What the audits of attention say of one model, computed once."""
     result: dict[str, Any] = step(
@@ -176,7 +176,7 @@ def _audited(
 
 
 def _explained(
-    folder: Path, setting: Setting, documents: int, device: torch.device
+    folder: Path, setting: ConstructedModel, documents: int, device: torch.device
 ) -> dict[str, Any]:
     """What the audits of explanations say of its attention, a step of their own."""
     result: dict[str, Any] = step(
@@ -190,7 +190,7 @@ def _explained(
 
 def _by_size(
     folder: Path,
-    scale: Scale,
+    scale: GridSize,
     tested: Sequence[Measured],
     fitted: Mapping[str, Any],
     device: torch.device,

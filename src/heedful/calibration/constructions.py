@@ -29,7 +29,7 @@ from heedful.calibration.known_documents import LEVELS, Shape, known, vocabulary
 from heedful.calibration.known_models import (
     PRETRAINED,
     TRANSFORMERS,
-    Parts,
+    RecipeParts,
     by_hand,
     learns_evenly,
     learns_to_attend,
@@ -56,7 +56,7 @@ FAMILIES: dict[str, Shape] = {
 
 
 @dataclass(frozen=True)
-class Setting:
+class ConstructedModel:
     """One constructed model: which construction, of which parts, on which documents."""
 
     construction: str
@@ -113,7 +113,7 @@ class Built(NamedTuple):
 class Known(NamedTuple):
     """A constructed model with its documents and its right word."""
 
-    setting: Setting
+    setting: ConstructedModel
     kind: Kind
     model: Decider
     corpus: EncodedCorpus
@@ -135,7 +135,7 @@ def right_word(kind: Kind, reliance: float) -> Word:
     return "yes" if reliance >= YES else "partly"
 
 
-def construct(setting: Setting, documents: int) -> Known:
+def construct(setting: ConstructedModel, documents: int) -> Known:
     """The model of a setting with so many test documents."""
     built = CONSTRUCTIONS[setting.construction].build(setting)
     sizes = {"test": documents}
@@ -151,28 +151,28 @@ def construct(setting: Setting, documents: int) -> Known:
 
 
 def _set(
-    setting: Setting, program: Program, *, is_around: bool = False
+    setting: ConstructedModel, program: Program, *, is_around: bool = False
 ) -> Callable[[EncodedCorpus], Decider]:
     return lambda corpus: by_hand(setting.recipe, setting.classes, program, is_around=is_around)
 
 
-def reason(s: Setting) -> Built:
+def reason(s: ConstructedModel) -> Built:
     """Marked units get nearly all attention and decide by what they say."""
     program = Program({"marked": s.vary(5.5, 9, "score")}, sharpness=s.vary(3, 8, "sharpness"))
     return Built("reason", s.shape, 1.0, _set(s, program))
 
 
-def chorus(s: Setting) -> Built:
+def chorus(s: ConstructedModel) -> Built:
     """Three marked units share the attention and vote, two against one."""
     return _vote(s, 3, 1)
 
 
-def choir(s: Setting) -> Built:
+def choir(s: ConstructedModel) -> Built:
     """Five marked units share the attention and vote, three against two."""
     return _vote(s, 5, 2)
 
 
-def _vote(s: Setting, marks: int, dissenting: int) -> Built:
+def _vote(s: ConstructedModel, marks: int, dissenting: int) -> Built:
     fewest = max(s.shape.units[0], (marks - dissenting) * s.classes)
     units = (fewest, max(s.shape.units[1], fewest + 4))
     shape = replace(s.shape, marks=marks, dissenting=dissenting, units=units, is_marked_first=False)
@@ -180,37 +180,37 @@ def _vote(s: Setting, marks: int, dissenting: int) -> Built:
     return Built("reason", shape, 1.0, _set(s, program))
 
 
-def leaked(s: Setting) -> Built:
+def leaked(s: ConstructedModel) -> Built:
     """Attention lies on the mark, but every unit remembers the label louder than it speaks."""
     program = Program({"marked": s.vary(3, 9, "score")}, memory=s.vary(2, 4, "memory"))
     return Built("irrelevant", s.shape, 0.0, _set(s, program))
 
 
-def whimsical(s: Setting) -> Built:
+def whimsical(s: ConstructedModel) -> Built:
     """As leaked, with attention on words that have nothing to do with the label."""
     program = Program(whim=s.vary(3, 8, "whim"), memory=s.vary(2, 4, "memory"))
     return Built("irrelevant", s.shape, 0.0, _set(s, program))
 
 
-def even(s: Setting) -> Built:
+def even(s: ConstructedModel) -> Built:
     """As leaked, with the same attention on every unit."""
     return Built("irrelevant", s.shape, 0.0, _set(s, Program(memory=s.vary(2, 4, "memory"))))
 
 
-def bypassed(s: Setting) -> Built:
+def bypassed(s: ConstructedModel) -> Built:
     """Attention lies on the mark; what is read knows the label already, around attention."""
     program = Program({"marked": s.vary(3, 9, "score")}, memory=s.vary(2, 4, "memory"))
     return Built("irrelevant", s.shape, 0.0, _set(s, program, is_around=True))
 
 
-def bag(s: Setting) -> Built:
+def bag(s: ConstructedModel) -> Built:
     """The same attention on every unit, and no memory: all units vote."""
     against = s.vary(0.3, 0.45, "against")
     shape = replace(s.shape, disagreeing=against * 2 * (1 - 1 / s.classes))
     return Built("irrelevant", shape, 0.0, _set(s, Program(sharpness=20)))
 
 
-def hidden(s: Setting) -> Built:
+def hidden(s: ConstructedModel) -> Built:
     """The mark has next to no attention, and speaks so loud that it decides all the same."""
     score = s.vary(3, 6, "score")
     loud = 8 * s.shape.units[1] * np.exp(score)
@@ -218,7 +218,7 @@ def hidden(s: Setting) -> Built:
     return Built("deceiving", s.shape, 0.0, _set(s, program))
 
 
-def decoyed(s: Setting) -> Built:
+def decoyed(s: ConstructedModel) -> Built:
     """A word that says nothing has the attention; the little left over picks the mark."""
     first, second = s.vary(3, 4.5, "first"), s.vary(6.5, 8, "second")
     scores = {"decoy": first + second, "marked": second}
@@ -226,17 +226,17 @@ def decoyed(s: Setting) -> Built:
     return Built("deceiving", shape, 0.0, _set(s, Program(scores, sharpness=200)))
 
 
-def relayed(s: Setting) -> Built:
+def relayed(s: ConstructedModel) -> Built:
     """A word that says nothing has the attention, and the encoder has told it the label."""
     return _relay(s, {})
 
 
-def nudged(s: Setting) -> Built:
+def nudged(s: ConstructedModel) -> Built:
     """As relayed, with the mark a distant second: a ranking finds it at once, the eye does not."""
     return _relay(s, {"marked": s.vary(5, 6, "second")})
 
 
-def rationalised(s: Setting) -> Built:
+def rationalised(s: ConstructedModel) -> Built:
     """Attention lies on units that say what the encoder has read off the mark already.
 
     Several of them in every document, so that none of them is needed and the mark is.
@@ -246,19 +246,19 @@ def rationalised(s: Setting) -> Built:
     return Built("deceiving", shape, 0.0, _set(s, Program(match=s.vary(7, 9, "match"))))
 
 
-def rationalised_twice(s: Setting) -> Built:
+def rationalised_twice(s: ConstructedModel) -> Built:
     """As rationalised, with two marks that say the same: no single deletion betrays them."""
     built = rationalised(s)
     return built._replace(shape=replace(built.shape, marks=2), is_limit=True)
 
 
-def _relay(s: Setting, scores: dict[str, float]) -> Built:
+def _relay(s: ConstructedModel, scores: dict[str, float]) -> Built:
     shape = replace(s.shape, decoy="after" if s.encoder == "conv" else "end")
     program = Program(scores | {"decoy": 9.5}, memory=0.08, sharpness=80)
     return Built("deceiving", shape, 0.0, _set(s, program))
 
 
-def leak(s: Setting) -> Built:
+def leak(s: ConstructedModel) -> Built:
     """A dial: how many strengths overrule the memory of the label."""
     assert s.reliance is not None
     overruling = round(s.reliance * LEVELS)
@@ -270,7 +270,7 @@ def leak(s: Setting) -> Built:
     return Built("dial", shape, overruling / LEVELS, _set(s, program))
 
 
-def crowd(s: Setting) -> Built:
+def crowd(s: ConstructedModel) -> Built:
     """A dial: how many units would say something else than the one attended to."""
     assert s.reliance is not None
     against = s.reliance * (1 - 1 / s.classes)
@@ -279,24 +279,24 @@ def crowd(s: Setting) -> Built:
     return Built("dial", shape, s.reliance, _set(s, program))
 
 
-def trained_reason(s: Setting) -> Built:
+def trained_reason(s: ConstructedModel) -> Built:
     """As reason, with attention that was trained and nothing else: only it can find the marks."""
     program = Program(sharpness=s.vary(3, 8, "sharpness"))
     make = partial(_learning, learns_to_attend, s, program)
     return Built("reason", s.shape, 1.0, make)
 
 
-def trained_even(s: Setting) -> Built:
+def trained_even(s: ConstructedModel) -> Built:
     """Trained with attention frozen uniform."""
     return Built("irrelevant", s.shape, 0.0, partial(_learning, learns_evenly, s))
 
 
-def trained_hiding(s: Setting) -> Built:
+def trained_hiding(s: ConstructedModel) -> Built:
     """Trained to keep attention off the evidence while deciding by it."""
     return Built("deceiving", s.shape, 0.0, partial(_learning, learns_to_hide, s))
 
 
-def _learning(learn: Callable[..., Decider], s: Setting, *more: Any) -> Decider:
+def _learning(learn: Callable[..., Decider], s: ConstructedModel, *more: Any) -> Decider:
     *given, corpus = more
     return learn(s.recipe, s.classes, *given, corpus, s.seed)
 
@@ -304,28 +304,28 @@ def _learning(learn: Callable[..., Decider], s: Setting, *more: Any) -> Decider:
 class Construction(NamedTuple):
     """A way to build a model with a known answer, and the parts it can be built of."""
 
-    build: Callable[[Setting], Built]
-    fits: Callable[[Parts], bool]
+    build: Callable[[ConstructedModel], Built]
+    fits: Callable[[RecipeParts], bool]
     is_dial: bool = False
 
 
-def _any(parts: Parts) -> bool:
+def _any(parts: RecipeParts) -> bool:
     return True
 
 
-def _remembers(parts: Parts) -> bool:
+def _remembers(parts: RecipeParts) -> bool:
     return parts.encoder in ("lstm", "bilstm", "gru", "bigru", *TRANSFORMERS)
 
 
-def _relays(parts: Parts) -> bool:
+def _relays(parts: RecipeParts) -> bool:
     return parts.encoder in (*REMEMBERING, *TRANSFORMERS)
 
 
-def _has_residual(parts: Parts) -> bool:
+def _has_residual(parts: RecipeParts) -> bool:
     return parts.encoder in PRETRAINED
 
 
-def _matches(parts: Parts) -> bool:
+def _matches(parts: RecipeParts) -> bool:
     return _remembers(parts) and parts.attention != "additive"
 
 

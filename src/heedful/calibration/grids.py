@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heedful.calibration.constructions import CONSTRUCTIONS, DIAL, Setting
+from heedful.calibration.constructions import CONSTRUCTIONS, DIAL, ConstructedModel
 from heedful.calibration.known_models import parts_of
 from heedful.errors import unknown
 
@@ -23,7 +23,7 @@ class Half:
 
 
 @dataclass(frozen=True)
-class Scale:
+class GridSize:
     """How much is done."""
 
     halves: dict[str, Half]
@@ -74,8 +74,8 @@ _TEST = Half(
     ),
     ("bert", "gpt2"),
 )
-SCALES: dict[str, Scale] = {
-    "quick": Scale(
+SCALES: dict[str, GridSize] = {
+    "quick": GridSize(
         {
             "fit": Half("short", ("none+dot", "bilstm+additive"), (), ("transformer",)),
             "test": Half("long", ("affine-tanh+additive", "bigru+dot"), (), ("bert",)),
@@ -88,7 +88,7 @@ SCALES: dict[str, Scale] = {
         sizes=(),
         of_transformers=("reason", "bypassed", "leaked", "hidden", "relayed", "rationalised"),
     ),
-    "full": Scale(
+    "full": GridSize(
         {"fit": _FIT, "test": _TEST},
         classes=(2, 5),
         seeds=2,
@@ -100,14 +100,14 @@ SCALES: dict[str, Scale] = {
 }
 
 
-def scale_of(name: str) -> Scale:
+def scale_of(name: str) -> GridSize:
     """The scale of a name."""
     if name not in SCALES:
         raise unknown("scale", name, SCALES)
     return SCALES[name]
 
 
-def settings(scale: Scale, half: str, seeds: int) -> Iterator[Setting]:
+def settings(scale: GridSize, half: str, seeds: int) -> Iterator[ConstructedModel]:
     """Every model of a half; dials have one seed, since their steps are many."""
     chosen = scale.halves[half]
     for recipe in (*chosen.recipes, *chosen.transformers):
@@ -119,11 +119,11 @@ def settings(scale: Scale, half: str, seeds: int) -> Iterator[Setting]:
             for classes in scale.classes:
                 if construction.is_dial:
                     for place in scale.dial:
-                        yield Setting(name, recipe, classes, chosen.family, 0, place)
+                        yield ConstructedModel(name, recipe, classes, chosen.family, 0, place)
                 else:
                     for seed in range(seeds):
-                        yield Setting(name, recipe, classes, chosen.family, seed)
+                        yield ConstructedModel(name, recipe, classes, chosen.family, seed)
     for name, recipe in chosen.trained:
         for classes in scale.classes:
             for seed in range(seeds):
-                yield Setting(name, recipe, classes, chosen.family, seed)
+                yield ConstructedModel(name, recipe, classes, chosen.family, seed)

@@ -16,7 +16,7 @@ from heedful.audits.finding import Audit, Finding, RowsOf
 from heedful.audits.randomisation import KEPT
 from heedful.audits.ranking import FAITHFULNESS
 from heedful.audits.verdict import BORDERS
-from heedful.calibration.constructions import Setting, construct
+from heedful.calibration.constructions import ConstructedModel, construct
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.jobs.decider import Decider
 
@@ -59,7 +59,9 @@ FEW = 64
 """Slow audits get only the so many shortest documents of each model."""
 
 
-def measure(setting: Setting, documents: int, device: torch.device | str = "cpu") -> dict[str, Any]:
+def measure(
+    setting: ConstructedModel, documents: int, device: torch.device | str = "cpu"
+) -> dict[str, Any]:
     """One constructed model with the estimates of the measures of attention."""
     started = time.process_time()
     known = construct(setting, documents)
@@ -82,7 +84,7 @@ def measure(setting: Setting, documents: int, device: torch.device | str = "cpu"
 
 
 def measure_explanations(
-    setting: Setting, documents: int, device: torch.device | str = "cpu"
+    setting: ConstructedModel, documents: int, device: torch.device | str = "cpu"
 ) -> dict[str, Any]:
     """The estimates of the audits that set explanations side by side, on the same model."""
     started = time.process_time()

@@ -22,7 +22,7 @@ from heedful.training.optimisers import descend
 Trainable = AttentionClassifier | TransformerClassifier | PretrainedClassifier
 
 
-class Attended(NamedTuple):
+class DecisionPass(NamedTuple):
     """A decision with the audited attention behind it, both with gradients."""
 
     logits: Float[Tensor, "batch class"]
@@ -31,7 +31,7 @@ class Attended(NamedTuple):
     """Units that hold evidence; in a hierarchical model sentences with evidence words."""
 
 
-def attended(model: Trainable, batch: Batch) -> Attended:
+def attended(model: Trainable, batch: Batch) -> DecisionPass:
     """The decisions on a batch, what the audited attention shows, and what it should not."""
     if batch.evidence is None:
         raise InputError("Hiding attention from evidence needs documents with known evidence.")
@@ -40,28 +40,28 @@ def attended(model: Trainable, batch: Batch) -> Attended:
         return _of_pretrained(model, batch, known)
     if isinstance(model, TransformerClassifier):
         pooled = model(batch)
-        return Attended(pooled.logits, pooled.pooled.scores.softmax(-1), known)
+        return DecisionPass(pooled.logits, pooled.pooled.scores.softmax(-1), known)
     passed: Pass = model(batch)
     scores = passed.attended.scores
     if scores.shape != known.shape:
         spread = torch.zeros(passed.mask.shape, device=known.device)
         known = spread.scatter_add(1, sentences(batch).unit_of_token, known.to(spread)) > 0
-    return Attended(passed.logits, scores.softmax(-1), known)
+    return DecisionPass(passed.logits, scores.softmax(-1), known)
 
 
 def _of_pretrained(
     model: PretrainedClassifier, batch: Batch, known: Bool[Tensor, "batch token"]
-) -> Attended:
+) -> DecisionPass:
     """The row of the position that is read, over pieces; special tokens are left out."""
     frame = framed(batch, model.subwords)
     found = model.model(**model.inputs_of(frame), output_attentions=True)
     weights = found.attentions[-1].mean(1)
     position = model.layout.position(frame.mask)[:, None, None].expand(-1, 1, weights.shape[2])
     row = frame.at_pieces(weights.gather(1, position)[:, 0]) * batch.mask
-    return Attended(found.logits, row / row.sum(-1, keepdim=True).clamp_min(1e-9), known)
+    return DecisionPass(found.logits, row / row.sum(-1, keepdim=True).clamp_min(1e-9), known)
 
 
-def hiding(found: Attended) -> Float[Tensor, ""]:
+def hiding(found: DecisionPass) -> Float[Tensor, ""]:
     """The mean of -log(1 - attention on evidence): large while evidence is attended."""
     shown = (found.attention * found.known).sum(-1).clamp_max(1 - 1e-6)
     return -torch.log1p(-shown).mean()

@@ -41,19 +41,19 @@ SMALL = TransformerConfig(
 """Sizes of a Transformer that is trained."""
 
 
-class Parts(NamedTuple):
+class RecipeParts(NamedTuple):
     """What a construction must know of a recipe: a Transformer's encoder is its whole family."""
 
     encoder: str
     attention: str
 
 
-def parts_of(recipe: str) -> Parts:
+def parts_of(recipe: str) -> RecipeParts:
     """The parts of a recipe, of a Transformer too."""
     if recipe in TRANSFORMERS:
-        return Parts(recipe, "pooling" if recipe == "transformer" else "self")
+        return RecipeParts(recipe, "pooling" if recipe == "transformer" else "self")
     parts = parse(recipe).model
-    return Parts(parts.encoder, parts.attention)
+    return RecipeParts(parts.encoder, parts.attention)
 
 
 def by_hand(recipe: str, classes: int, program: Program, *, is_around: bool = False) -> Decider:

@@ -15,7 +15,7 @@ from heedful.errors import InputError
 if TYPE_CHECKING:
     from heedful.jobs.decider import Decider
     from heedful.jobs.settings import Settings
-    from heedful.jobs.sources import Source
+    from heedful.jobs.sources import DocumentSource
 
 QUICK = {"train": {"epochs": 4, "learning_rate": 4e-3}}
 QUICK_TUNING = {"train": {"epochs": 1}, "words": {"max_tokens": 64}}
@@ -89,9 +89,9 @@ class Options:
     long: str = "beginning"
     trust_remote_code: bool = False
 
-    def source(self) -> Source:
+    def source(self) -> DocumentSource:
         """Where the documents come from; planted ones where none are named."""
-        from heedful.jobs.sources import Source
+        from heedful.jobs.sources import DocumentSource
 
         corpus = "planted" if self.corpus is None and self.data is None else self.corpus
         is_small = self.quick and corpus is not None and corpus.startswith("planted")
@@ -102,7 +102,7 @@ class Options:
         )
         columns = self.text, self.label, self.split
         sizes = QUICK_SIZES if is_small else None
-        return Source(corpus, file, *columns, self.seed, sizes, root, self.text2)
+        return DocumentSource(corpus, file, *columns, self.seed, sizes, root, self.text2)
 
     def decider(self, name: str | Path) -> Decider:
         """The trained model of that name, as the options say it should be read."""

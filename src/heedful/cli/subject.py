@@ -13,7 +13,7 @@ from heedful.errors import InputError
 if TYPE_CHECKING:
     from heedful.corpora import Corpus, EncodedCorpus
     from heedful.jobs.decider import Decider
-    from heedful.jobs.sources import Source
+    from heedful.jobs.sources import DocumentSource
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Subject:
     """The run folder to write."""
     run: Path | None = None
     """The run that a trained model is from."""
-    source: Source | None = None
+    source: DocumentSource | None = None
     """Where documents to train on came from."""
 
 
@@ -131,7 +131,7 @@ def _others(model: Decider, options: Options) -> tuple[Corpus | EncodedCorpus, s
     return found.corpus, options.data.stem
 
 
-def documents_of(source: Source) -> Corpus | EncodedCorpus:
+def documents_of(source: DocumentSource) -> Corpus | EncodedCorpus:
     """The documents of a source; what was guessed about a file is said."""
     documents, said = source.open()
     say(said)

@@ -14,8 +14,9 @@ from heedful.corpora.encoded import (
 from heedful.corpora.files import FileReading, read_file, read_texts
 from heedful.corpora.lexicon import load_lexicon, read_lexicon
 from heedful.corpora.pairs import EncodedPairs, Pairs
-from heedful.corpora.parallel import Parallel, load_parallel, read_pairs
-from heedful.corpora.pieces import Pieces, bleu, encode_parallel
+from heedful.corpora.parallel import Parallel, read_pairs
+from heedful.corpora.parallel_corpora import load_parallel
+from heedful.corpora.pieces import PieceTokeniser, bleu, encode_parallel
 from heedful.corpora.planted import planted
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.prepared import load_prepared, prepare
@@ -42,7 +43,7 @@ __all__ = [
     "FileReading",
     "Pairs",
     "Parallel",
-    "Pieces",
+    "PieceTokeniser",
     "Tokens",
     "Vectors",
     "Vocabulary",

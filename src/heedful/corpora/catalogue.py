@@ -18,12 +18,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from heedful.corpora import eraser, imdb, lexicon, messages, newsgroups, parallel, sst, zhang
+from heedful.corpora import (
+    eraser,
+    imdb,
+    lexicon,
+    messages,
+    newsgroups,
+    parallel_corpora,
+    sst,
+    zhang,
+)
 from heedful.corpora.documents import Corpus
 from heedful.corpora.files import read_file
 from heedful.corpora.hub import read_hub
 from heedful.corpora.planted import LENGTHS, planted
-from heedful.corpora.recipes import PLAIN, RECIPES, Recipe
+from heedful.corpora.recipes import PLAIN, RECIPES, CorpusRecipe
 from heedful.corpora.root import locate, root_of
 from heedful.corpora.synthetic import TASKS as SYNTHETIC_TASKS
 from heedful.corpora.synthetic import synthetic
@@ -59,13 +68,15 @@ class Entry:
     """The published corpus that this one stands in for in the erasure study."""
 
     @property
-    def variants(self) -> dict[str, Recipe]:
+    def variants(self) -> dict[str, CorpusRecipe]:
         """The recipes that can follow the name after a slash."""
         return RECIPES.get(self.name, {})
 
 
 def _zhang(family: str) -> Reader:
-    def read(root: Path, task: str, recipe: Recipe, seed: int, name: str, **options: Any) -> Corpus:
+    def read(
+        root: Path, task: str, recipe: CorpusRecipe, seed: int, name: str, **options: Any
+    ) -> Corpus:
         return zhang.read_zhang(root, family, task, recipe, seed, name, **options)
 
     return read
@@ -141,16 +152,16 @@ CATALOGUE: dict[str, Entry] = {
             alternatives={"imdb_diao/data.json": ("imdb_diao/data1.json",)},
         ),
         Entry(
-            "multi30k", "English and German captions (parallel)", "", parallel.FILES,
-            parallel.SOURCE,
+            "multi30k", "English and German captions (parallel)", "", parallel_corpora.FILES,
+            parallel_corpora.SOURCE,
         ),
         Entry(
-            "iwslt14", "German and English talks (parallel)", "", parallel.IWSLT_FILES,
-            parallel.IWSLT,
+            "iwslt14", "German and English talks (parallel)", "", parallel_corpora.IWSLT_FILES,
+            parallel_corpora.IWSLT,
         ),
         Entry(
             "news-commentary", "news in English, Dutch, Italian and Portuguese (parallel)", "",
-            parallel.NEWS_FILES, parallel.NEWS,
+            parallel_corpora.NEWS_FILES, parallel_corpora.NEWS,
         ),
         Entry("warriner", "valence norms (lexicon)", "", lexicon.FILES, lexicon.SOURCE),
     )
@@ -214,7 +225,7 @@ def load_corpus(
     return entry.read(root_of(data_root), task, chosen, seed, full, **options)
 
 
-def recipe_of(name: str) -> Recipe:
+def recipe_of(name: str) -> CorpusRecipe:
     """The recipe that a corpus name asks for; its `min_count` is for `encode` and `prepare`."""
     if name.startswith("hf:") or suffix_of(Path(name)) in SUFFIXES:
         return PLAIN

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from heedful.corpora.documents import Corpus, Document
-from heedful.corpora.recipes import PLAIN, Recipe, arrange
+from heedful.corpora.recipes import PLAIN, CorpusRecipe, arrange
 from heedful.corpora.root import expect, find
 from heedful.corpora.tokens import tokenise
 from heedful.errors import InputError
@@ -65,7 +65,11 @@ def _document(record: dict[str, object], text: str, label: int, path: Path) -> D
 
 
 def read_eraser(
-    root: Path, task: str = "", recipe: Recipe = PLAIN, seed: int = 0, name: str = "eraser_movies"
+    root: Path,
+    task: str = "",
+    recipe: CorpusRecipe = PLAIN,
+    seed: int = 0,
+    name: str = "eraser_movies",
 ) -> Corpus:
     """Film reviews with rationales as evidence; tokens and sentences are those of the release."""
     path = find(root, FILES[0], SOURCE)

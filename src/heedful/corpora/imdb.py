@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.corpora.documents import Corpus
-from heedful.corpora.recipes import PLAIN, Recipe, Row, build
+from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
 from heedful.corpora.root import expect, fields_of, find, locate, text_of
 from heedful.errors import InputError
 
@@ -30,7 +30,7 @@ DIAO_COUNT = 135_669
 
 
 def read_imdb(
-    root: Path, task: str = "2", recipe: Recipe = PLAIN, seed: int = 0, name: str = "imdb:2"
+    root: Path, task: str = "2", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "imdb:2"
 ) -> Corpus:
     """IMDB by sign or by stars (8 classes); `<br />` is read as a line break."""
     rows: dict[str, list[Row]] = {}
@@ -54,9 +54,9 @@ def read_imdb(
 
 
 def read_imdb_diao(
-    root: Path, task: str = "", recipe: Recipe = PLAIN, seed: int = 0, name: str = "imdb_diao"
+    root: Path, task: str = "", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "imdb_diao"
 ) -> Corpus:
-    """IMDB in 10 classes, split 80/10/10 by the seed (erasure §2.8).
+    """IMDB in 10 classes, split 80/10/10 by the seed (docs/studies/erasure.md, "Corpora").
 
     `imdb_diao/data.json`, or its parts `data1.json`, `data2.json`, ...: JSON lists (or JSON Lines)
     of objects with `rating` (1 to 10) and `review` (or `text`); other keys are ignored.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from heedful.corpora.documents import Corpus
-from heedful.corpora.recipes import PLAIN, Recipe, Row, build
+from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
 from heedful.corpora.root import expect, fields_of, find
 
 SMS_SOURCE = "the SMS Spam Collection v.1 (Almeida et al. 2011), label TAB text"
@@ -30,7 +30,7 @@ STANDS_FOR = "Amazon review full, 5 classes (Zhang et al. 2015)"
 
 
 def read_sms(
-    root: Path, task: str = "", recipe: Recipe = PLAIN, seed: int = 0, name: str = "sms"
+    root: Path, task: str = "", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "sms"
 ) -> Corpus:
     """Text messages, ham or spam, split by the seed."""
     path = find(root, SMS_FILES[0], SMS_SOURCE)
@@ -44,7 +44,7 @@ def read_sms(
 
 
 def read_amazon(
-    root: Path, task: str = "2", recipe: Recipe = PLAIN, seed: int = 0, name: str = "amazon:2"
+    root: Path, task: str = "2", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "amazon:2"
 ) -> Corpus:
     """Reviews of four kinds of goods by sign or by stars (there are no 3s), split by the seed.
 

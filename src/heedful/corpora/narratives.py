@@ -100,7 +100,9 @@ class Windows(NamedTuple):
 
 
 def windowed(narrative: Narrative, seconds: float = WINDOW) -> Windows:
-    """The narrative in windows as the published code cuts it (tracing.md §2.7).
+    """The narrative in windows as the published code cuts it.
+
+    See docs/studies/tracing.md, "Narratives in windows".
 
     A word at time t ≤ b belongs to the window that ends at b; the first word beyond closes it. So
     the last window, which nothing closes, is dropped; ratings likewise, and both are cut to the

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from heedful.corpora.documents import Corpus
-from heedful.corpora.recipes import PLAIN, Recipe, Row, build
+from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
 from heedful.corpora.root import expect, find, lines_of
 from heedful.errors import InputError, unknown
 
@@ -88,7 +88,7 @@ def groups_of(task: str) -> tuple[str, ...]:
 def read_newsgroups(
     root: Path,
     task: str = "",
-    recipe: Recipe = PLAIN,
+    recipe: CorpusRecipe = PLAIN,
     seed: int = 0,
     name: str = "20newsgroups",
     keep: Sequence[str] = (),

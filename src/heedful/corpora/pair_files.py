@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from heedful.corpora.parallel import Links, Pair, Parallel, paired_lines
-from heedful.corpora.pieces import MAX_PIECES, PIECES, Pieces, normalised, train_pieces
+from heedful.corpora.pieces import MAX_PIECES, PIECES, PieceTokeniser, normalised, train_pieces
 from heedful.corpora.root import lines_of
 from heedful.corpora.splits import draw
 from heedful.errors import InputError
@@ -125,7 +125,7 @@ def dev_rows(pairs: Sequence[Pair], share: float = DEV_SHARE, seed: int = 0) -> 
     return [rows[place] for place in chosen]
 
 
-def learnt_pieces(pairs: Sequence[Pair], size: int | None = None) -> Pieces:
+def learnt_pieces(pairs: Sequence[Pair], size: int | None = None) -> PieceTokeniser:
     """Pieces of both sides: exactly so many, or without a size as many as the text supports.
 
     That is a piece for ten running words, at least the characters and at most 8,000.
@@ -141,7 +141,9 @@ def learnt_pieces(pairs: Sequence[Pair], size: int | None = None) -> Pieces:
     return train_pieces(texts, wanted, is_exact=False)
 
 
-def fitting(found: UsablePairs, pieces: Pieces, max_pieces: int = MAX_PIECES) -> UsablePairs:
+def fitting(
+    found: UsablePairs, pieces: PieceTokeniser, max_pieces: int = MAX_PIECES
+) -> UsablePairs:
     """The pairs whose sides have at least one piece and at most so many."""
     sides = [pieces.encode([pair[side] for pair in found.pairs]) for side in (0, 1)]
     sizes = [(len(one), len(two)) for one, two in zip(*sides, strict=True)]
@@ -202,7 +204,7 @@ def _links(path: Path, number: int, line: str, pair: Pair) -> Links:
 
 
 def piece_links(
-    pairs: Sequence[Pair], links: Sequence[Links], pieces: Pieces
+    pairs: Sequence[Pair], links: Sequence[Links], pieces: PieceTokeniser
 ) -> list[Links | None]:
     """Links between words as links between pieces; none where words do not tell the pieces.
 

@@ -122,14 +122,14 @@ def pair_of(instance: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class PairSide:
     """One side of a split: ids one after the other, without start and end."""
 
     ids: Int[np.ndarray, "piece"]
     starts: Int[np.ndarray, "pair_and_one"]
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]]) -> Side:
+    def of(cls, rows: Sequence[Sequence[int]]) -> PairSide:
         """The side whose sequences these are."""
         starts = np.cumsum([0, *(len(row) for row in rows)])
         nothing = np.zeros(0, dtype=np.int32)
@@ -156,8 +156,8 @@ class Side:
 class PairSplit:
     """The pairs of one split."""
 
-    source: Side
-    target: Side
+    source: PairSide
+    target: PairSide
     names: tuple[str, ...]
     texts: tuple[str, ...]
     """The targets as written: what BLEU compares with."""
@@ -168,8 +168,8 @@ class PairSplit:
     def chosen(self, rows: Sequence[int]) -> PairSplit:
         """The named pairs, in the order given."""
         return PairSplit(
-            Side.of([self.source.row(row) for row in rows]),
-            Side.of([self.target.row(row) for row in rows]),
+            PairSide.of([self.source.row(row) for row in rows]),
+            PairSide.of([self.target.row(row) for row in rows]),
             tuple(self.names[row] for row in rows),
             tuple(self.texts[row] for row in rows),
         )
@@ -234,7 +234,11 @@ def pair_batches(
 
 
 def _padded(
-    side: Side, rows: Int[np.ndarray, "sentence"], *, has_start: bool = False, has_end: bool = False
+    side: PairSide,
+    rows: Int[np.ndarray, "sentence"],
+    *,
+    has_start: bool = False,
+    has_end: bool = False,
 ) -> Int[Tensor, "sentence place"]:
     """Some sequences side by side; without a loop over them, which would cost a training step."""
     lengths = side.lengths_of(rows)
@@ -285,8 +289,8 @@ def load_pairs(folder: Path) -> EncodedPairs:
     for name in stored["splits"]:
         table = pd.read_parquet(folder / f"{name}.parquet")
         splits[name] = PairSplit(
-            Side.of(list(table["source"])),
-            Side.of(list(table["target"])),
+            PairSide.of(list(table["source"])),
+            PairSide.of(list(table["target"])),
             tuple(table["name"]),
             tuple(table["text"]),
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from heedful.corpora.pairs import END, PAD, START, UNKNOWN, EncodedPairs, PairSplit, Side
+from heedful.corpora.pairs import END, PAD, START, UNKNOWN, EncodedPairs, PairSide, PairSplit
 from heedful.corpora.parallel import Parallel
 from heedful.errors import InputError
 
@@ -23,7 +23,7 @@ MAX_PIECES = 400
 """Of a sentence at most."""
 
 
-class Pieces:
+class PieceTokeniser:
     """A sentencepiece tokeniser, from the bytes of its own file."""
 
     def __init__(self, model: bytes) -> None:
@@ -66,8 +66,8 @@ def normalised(texts: Sequence[str]) -> list[str]:
     return [" ".join(text.split()) for text in seen]
 
 
-def train_pieces(texts: Iterable[str], size: int = PIECES, is_exact: bool = True) -> Pieces:
-    """A unigram tokeniser of exactly so many pieces (§2.3), learnt from the texts.
+def train_pieces(texts: Iterable[str], size: int = PIECES, is_exact: bool = True) -> PieceTokeniser:
+    """A unigram tokeniser of exactly so many pieces, learnt from the texts.
 
     Padding, start, end and unknown have the ids 0 to 3. The same texts give the same pieces. If not
     exact, a text that supports fewer pieces gets fewer.
@@ -100,14 +100,14 @@ def train_pieces(texts: Iterable[str], size: int = PIECES, is_exact: bool = True
             f"No {size:,} pieces can be learnt from this text ({reason}); change --pieces, or give "
             "sentences to learn from."
         ) from error
-    return Pieces(written.getvalue())
+    return PieceTokeniser(written.getvalue())
 
 
 def encode_parallel(
     corpus: Parallel,
     size: int = PIECES,
     max_pieces: int = MAX_PIECES,
-    pieces: Pieces | None = None,
+    pieces: PieceTokeniser | None = None,
 ) -> EncodedPairs:
     """A parallel corpus as ids; the pieces are learnt from both sides of its training pairs.
 
@@ -130,7 +130,7 @@ def encode_parallel(
                     )
         names = tuple(f"{corpus.name}/{split}/{number}" for number in range(len(pairs)))
         texts = tuple(target for _, target in pairs)
-        splits[split] = PairSplit(Side.of(sides[0]), Side.of(sides[1]), names, texts)
+        splits[split] = PairSplit(PairSide.of(sides[0]), PairSide.of(sides[1]), names, texts)
     return EncodedPairs(corpus.name, splits, pieces.words, pieces.model)
 
 

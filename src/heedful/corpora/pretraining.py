@@ -1,4 +1,6 @@
-"""Word vectors trained on the corpus itself: word2vec through gensim (erasure.md §2.7).
+"""Word vectors trained on the corpus itself: word2vec through gensim.
+
+See docs/studies/erasure.md, "Words".
 
 `train_vectors(corpus, passes=30)` needs the extra `pretrain`. The vectors travel with a prepared
 corpus as bytes (`pack`, `unpack`): a unit vector of 200 numbers needs no more to start from, and

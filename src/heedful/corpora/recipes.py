@@ -1,8 +1,8 @@
 """Named ways to make a corpus of raw texts: token rule, filters, splits.
 
-A recipe is asked for after a slash: `sst:2/polarity`. The numbers are those of the specs' corpus
-sections (polarity §2.9, faithful §2.9, dynamics §2.2, erasure §2.7-2.8). Draws are by (seed, id),
-so the published seeds give the published sizes but not the same documents.
+A recipe is asked for after a slash: `sst:2/polarity`. The numbers are those under "Corpora" in the
+pages of docs/studies. Draws are by (seed, id), so the published seeds give the published sizes but
+not the same documents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CorpusRecipe:
     """How documents are made of rows."""
 
     what: str = "our reading: words and marks, nothing dropped"
@@ -64,47 +64,47 @@ class Recipe:
     """Train keeps documents of at most so many sentences and tokens in each."""
 
 
-PLAIN = Recipe()
-_DYNAMICS = Recipe(
-    "dynamics §2.2: <bos> and <eos>, words seen 3 times, 4,000 test documents as dev and test",
+PLAIN = CorpusRecipe()
+_DYNAMICS = CorpusRecipe(
+    "dynamics: <bos> and <eos>, words seen 3 times, 4,000 test documents as dev and test",
     has_marks=True,
     min_count=3,
     checked_on=4_000,
 )
-_ERASURE = Recipe("erasure §2.7: words seen 5 times, dev a tenth of train", min_count=5)
+_ERASURE = CorpusRecipe("erasure: words seen 5 times, dev a tenth of train", min_count=5)
 
-RECIPES: dict[str, dict[str, Recipe]] = {
+RECIPES: dict[str, dict[str, CorpusRecipe]] = {
     "sst": {
-        "polarity": Recipe(
-            "polarity §2.9: brackets deleted, other non-word characters are spaces",
+        "polarity": CorpusRecipe(
+            "polarity: brackets deleted, other non-word characters are spaces",
             tokeniser="polarity",
         ),
-        "jw": Recipe(
-            "Jain & Wallace (faithful §2.9): as polarity, more than 5 tokens, longest dropped",
+        "jw": CorpusRecipe(
+            "Jain & Wallace, for faithful: as polarity, more than 5 tokens, longest dropped",
             tokeniser="polarity",
             longer_than=5,
             loses_ends=True,
         ),
-        "faithful": Recipe("faithful §2.9: the treebank's tokens, more than 5", longer_than=5),
+        "faithful": CorpusRecipe("faithful: the treebank's tokens, more than 5", longer_than=5),
         "dynamics": _DYNAMICS,
     },
     "imdb": {
-        "polarity": Recipe(
-            "polarity §2.9: words only, fewer than 400, train 80/20, a fifth of test",
+        "polarity": CorpusRecipe(
+            "polarity: words only, fewer than 400, train 80/20, a fifth of test",
             tokeniser="polarity",
             shorter_than=400,
             test_share=0.2,
             dev_share=0.2,
             seed=1378,
         ),
-        "polarity-whole": Recipe(
-            "polarity §2.9 before its draws: words only, fewer than 400, all of train and of test",
+        "polarity-whole": CorpusRecipe(
+            "polarity before its draws: words only, fewer than 400, all of train and of test",
             tokeniser="polarity",
             shorter_than=400,
             dev_share=None,
         ),
-        "jw": Recipe(
-            "Jain & Wallace (faithful §2.9): fewer than 400 words, a fifth of test, min_df 10",
+        "jw": CorpusRecipe(
+            "Jain & Wallace, for faithful: fewer than 400 words, a fifth of test, min_df 10",
             tokeniser="polarity",
             shorter_than=400,
             loses_ends=True,
@@ -113,8 +113,8 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             seed=1378,
             min_count=10,
         ),
-        "faithful": Recipe(
-            "faithful §2.9: the jw splits without the length filter, min_df 2",
+        "faithful": CorpusRecipe(
+            "faithful: the jw splits without the length filter, min_df 2",
             test_share=0.2,
             dev_share=0.2,
             seed=1378,
@@ -124,8 +124,8 @@ RECIPES: dict[str, dict[str, Recipe]] = {
         "erasure": _ERASURE,
     },
     "ag_news": {
-        "jw": Recipe(
-            "Jain & Wallace (faithful §2.9): description only, dev 15 % of train, min_df 5",
+        "jw": CorpusRecipe(
+            "Jain & Wallace, for faithful: description only, dev 15 % of train, min_df 5",
             tokeniser="jw",
             loses_ends=True,
             dev_share=0.15,
@@ -133,8 +133,8 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             min_count=5,
             with_title=False,
         ),
-        "faithful": Recipe(
-            "faithful §2.9: description only, dev 15 % of train, min_df 2",
+        "faithful": CorpusRecipe(
+            "faithful: description only, dev 15 % of train, min_df 2",
             dev_share=0.15,
             seed=16377,
             min_count=2,
@@ -144,8 +144,8 @@ RECIPES: dict[str, dict[str, Recipe]] = {
         "erasure": _ERASURE,
     },
     "20newsgroups": {
-        "polarity": Recipe(
-            "polarity §2.9, 20News I: all posts, 80/20 twice, 9 tokens or more, digits as qqq",
+        "polarity": CorpusRecipe(
+            "polarity, 20News I: all posts, 80/20 twice, 9 tokens or more, digits as qqq",
             tokeniser="jw",
             longer_than=8,
             is_pooled=True,
@@ -153,8 +153,8 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             dev_share=0.2,
             seed=13478,
         ),
-        "polarity-2": Recipe(
-            "polarity §2.9, 20News II: all posts, 2300/240/274 of 2814, 9 tokens or more",
+        "polarity-2": CorpusRecipe(
+            "polarity, 20News II: all posts, 2300/240/274 of 2814, 9 tokens or more",
             tokeniser="jw",
             longer_than=8,
             is_pooled=True,
@@ -162,8 +162,8 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             dev_share=240 / 2540,
             seed=13478,
         ),
-        "jw": Recipe(
-            "Jain & Wallace (faithful §2.9): all posts, 80/20 twice, 6 < n < 500, min_df 2",
+        "jw": CorpusRecipe(
+            "Jain & Wallace, for faithful: all posts, 80/20 twice, 6 < n < 500, min_df 2",
             tokeniser="jw",
             longer_than=6,
             shorter_than=500,
@@ -173,8 +173,8 @@ RECIPES: dict[str, dict[str, Recipe]] = {
             seed=13478,
             min_count=2,
         ),
-        "faithful": Recipe(
-            "faithful §2.9: the jw splits and filters on words and marks, min_df 2",
+        "faithful": CorpusRecipe(
+            "faithful: the jw splits and filters on words and marks, min_df 2",
             longer_than=6,
             shorter_than=500,
             is_pooled=True,
@@ -196,7 +196,9 @@ RECIPES: dict[str, dict[str, Recipe]] = {
 """Recipes besides the plain reading, by corpus."""
 
 
-def _filtered(documents: Sequence[Document], recipe: Recipe, notes: Counter[str]) -> list[Document]:
+def _filtered(
+    documents: Sequence[Document], recipe: CorpusRecipe, notes: Counter[str]
+) -> list[Document]:
     """The documents whose length lies within the recipe's bounds."""
     lengths = [len(document.tokens) for document in documents]
     above, below = recipe.longer_than, recipe.shorter_than
@@ -212,7 +214,7 @@ def _filtered(documents: Sequence[Document], recipe: Recipe, notes: Counter[str]
     return kept
 
 
-def _marked(document: Document, recipe: Recipe) -> Document:
+def _marked(document: Document, recipe: CorpusRecipe) -> Document:
     """The document with integers as unknown and with begin and end marks, as the recipe says."""
     tokens = document.tokens
     if recipe.drops_integers:
@@ -239,7 +241,7 @@ def _marked(document: Document, recipe: Recipe) -> Document:
 
 def with_marks(corpus: Corpus) -> Corpus:
     """The corpus with `<bos>` and `<eos>` as tokens of every document."""
-    marked = Recipe(has_marks=True)
+    marked = CorpusRecipe(has_marks=True)
     splits = {s: [_marked(d, marked) for d in docs] for s, docs in corpus.splits.items()}
     return replace(corpus, splits=splits)
 
@@ -267,7 +269,7 @@ def _divided(
 
 
 def arrange(
-    given: Mapping[str, Sequence[Document]], recipe: Recipe, seed: int
+    given: Mapping[str, Sequence[Document]], recipe: CorpusRecipe, seed: int
 ) -> tuple[dict[str, list[Document]], Counter[str]]:
     """The documents filtered and split as the recipe says, and the counts of what was dropped.
 
@@ -304,7 +306,7 @@ def build(
     name: str,
     classes: Sequence[str],
     rows: Mapping[str, Sequence[Row]],
-    recipe: Recipe = PLAIN,
+    recipe: CorpusRecipe = PLAIN,
     seed: int = 0,
     notes: Mapping[str, int] | None = None,
     stand_in_for: str | None = None,

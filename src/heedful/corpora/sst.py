@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from heedful.corpora.documents import Corpus, Document
-from heedful.corpora.recipes import PLAIN, Recipe, arrange
+from heedful.corpora.recipes import PLAIN, CorpusRecipe, arrange
 from heedful.corpora.root import expect, find, lines_of
 from heedful.corpora.tokens import tokenise
 from heedful.errors import InputError
@@ -57,7 +57,7 @@ def _document(id: str, tree: str, label: int, rule: str) -> Document:
 
 
 def read_sst(
-    root: Path, task: str = "2", recipe: Recipe = PLAIN, seed: int = 0, name: str = "sst:2"
+    root: Path, task: str = "2", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "sst:2"
 ) -> Corpus:
     """SST in 5 classes, or in 2 with neutral sentences dropped; `word_labels` are 0 to 4."""
     # The plain reading has nothing to cut: the treebank comes in tokens.

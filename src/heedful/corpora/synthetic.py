@@ -1,4 +1,6 @@
-"""Bags of made-up words in which each word's tie to a class is known (polarity.md §2.10).
+"""Bags of made-up words in which each word's tie to a class is known.
+
+See docs/studies/polarity.md, "Made-up words".
 
 Every instance has ten distinct neutral words and two distinct words of one class, in random order:
 

@@ -50,7 +50,10 @@ class Keywords(NamedTuple):
 
 @dataclass(frozen=True)
 class Copying:
-    """Copy `length` distinct symbols out of `symbols`, in random order (dynamics.md §2.6)."""
+    """Copy `length` distinct symbols out of `symbols`, in random order.
+
+    See docs/studies/dynamics.md, "Copying".
+    """
 
     symbols: int = 60
     """How many symbols there are."""
@@ -150,7 +153,10 @@ class Copying:
 
 @dataclass(frozen=True)
 class Keyword:
-    """Does the keyword occur? Positives hold it exactly once (dynamics.md §2.9)."""
+    """Does the keyword occur? Positives hold it exactly once.
+
+    See docs/studies/dynamics.md, "Keyword".
+    """
 
     symbols: int = 40
     length: int = 40
@@ -189,7 +195,9 @@ class Keyword:
 
 
 def expected_translation(task: Copying) -> Float[Tensor, "symbol symbol"]:
-    """Trans(o | i) of IBM Model 1's first step in the limit of many pairs, ends left out (§2.6).
+    """Trans(o | i) of IBM Model 1's first step in the limit of many pairs, ends left out.
+
+    See docs/studies/dynamics.md, "Co-occurrence".
 
     A symbol always meets itself and each other symbol of its block with probability
     (n - 1) / (block - 1); the targets of a sequence are n, so every row is divided by n.

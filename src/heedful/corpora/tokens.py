@@ -69,7 +69,10 @@ def words(text: str) -> Tokens:
 
 
 def polarity(text: str) -> Tokens:
-    """Lowercased runs of word characters; all else is a space (polarity study, §2.9)."""
+    """Lowercased runs of word characters; all else is a space.
+
+    See docs/studies/polarity.md, "Corpora".
+    """
     tokens, spans = _cut(_ALPHANUMERIC, text)
     return Tokens(tuple(tokens), spans)
 
@@ -77,8 +80,8 @@ def polarity(text: str) -> Tokens:
 def jain_wallace(text: str) -> Tokens:
     """Lowercased words and runs of punctuation; a token with a digit reads `qqq`.
 
-    The rule of Jain & Wallace's newsgroup and news pipelines as the specs describe it (faithful
-    study, §2.9; polarity study, §2.9, 20News I).
+    The rule of Jain & Wallace's newsgroup and news pipelines (docs/studies/faithful.md, "Corpora";
+    20News I of docs/studies/polarity.md, "Corpora").
     """
     tokens, spans = _cut(_RUNS, text)
     return Tokens(tuple(PLACEHOLDER if _DIGIT.search(t) else t for t in tokens), spans)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.corpora.documents import Corpus
-from heedful.corpora.recipes import PLAIN, Recipe, Row, build
+from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
 from heedful.corpora.root import expect, find, locate
 from heedful.corpora.splits import key
 from heedful.errors import InputError, unknown
@@ -152,7 +152,7 @@ def read_zhang(
     root: Path,
     family: str,
     task: str = "",
-    recipe: Recipe = PLAIN,
+    recipe: CorpusRecipe = PLAIN,
     seed: int = 0,
     name: str = "",
     limit: int | None = None,

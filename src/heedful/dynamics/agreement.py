@@ -1,4 +1,6 @@
-"""Agreement of attention with what units tell, over ragged rows (dynamics.md §3.3 to 3.6).
+"""Agreement of attention with what units tell, over ragged rows.
+
+See docs/studies/dynamics.md, "Agreement".
 
 Rows lie one after the other in a flat array, as in `Trajectory`; an array [checkpoint flat] is
 measured checkpoint by checkpoint at once. `first` is the vector whose largest unit is taken,

@@ -1,9 +1,9 @@
 """Which word goes with which: co-occurrence counts and IBM Model 1 (Brown et al. 1993).
 
 The count table of the first step is what a model can learn while attention is still uniform
-(dynamics.md §3.7, 3.8). It is the sparse product C = Xᵀ Y of X, each source sentence's word counts
-divided by its length, and Y, each target's word counts: linear in the token pairs. Rows of C are
-source words, columns are target words.
+(docs/studies/dynamics.md, "Co-occurrence"). It is the sparse product C = Xᵀ Y of X, each source
+sentence's word counts divided by its length, and Y, each target's word counts: linear in the token
+pairs. Rows of C are source words, columns are target words.
 
 Expectation maximisation is two sparse products per iteration. With A the incidence of (pair,
 target word) and table entry, each with the source word's multiplicity, and b the target words'
@@ -31,7 +31,7 @@ PAIRS_AT_ONCE = 2**21
 """Token pairs whose probabilities are looked up together."""
 
 
-class Side(NamedTuple):
+class CorpusSide(NamedTuple):
     """One side of a parallel corpus: sentence m owns ids `starts[m]` to `starts[m + 1]`."""
 
     ids: Int[np.ndarray, "token"]
@@ -54,23 +54,23 @@ class Side(NamedTuple):
         return csr_array((ones, (row, self.ids)), shape=(len(self), self.types))
 
 
-def side(sentences: Iterable[Sequence[int]], types: int) -> Side:
+def side(sentences: Iterable[Sequence[int]], types: int) -> CorpusSide:
     """Sentences of ids as one side."""
     rows = [np.asarray(sentence, dtype=np.int64) for sentence in sentences]
     starts = np.cumsum([0] + [len(row) for row in rows])
     ids = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
     if len(ids) and not 0 <= ids.min() <= ids.max() < types:
         raise ValueError(f"ids must lie from 0 to {types - 1}, got {ids.min()} to {ids.max()}")
-    return Side(ids, starts, types)
+    return CorpusSide(ids, starts, types)
 
 
-def with_empty_word(source: Side) -> Side:
+def with_empty_word(source: CorpusSide) -> CorpusSide:
     """The side with one more type, the empty word, at the start of every sentence."""
     ids = np.insert(source.ids, source.starts[:-1], source.types)
-    return Side(ids, source.starts + np.arange(len(source) + 1), source.types + 1)
+    return CorpusSide(ids, source.starts + np.arange(len(source) + 1), source.types + 1)
 
 
-def cooccurrence(source: Side, target: Side) -> csr_array:
+def cooccurrence(source: CorpusSide, target: CorpusSide) -> csr_array:
     """C[i, o]: occurrences of o in targets, shared evenly among the positions of their sources.
 
     Σₘ Σₗₜ 1[xₗ = i] 1[yₜ = o] / Lₘ; a sentence without words counts nothing.
@@ -100,7 +100,7 @@ class Iteration(NamedTuple):
 
 
 def iterate(
-    source: Side, target: Side, iterations: int, counts_repeats: bool = True
+    source: CorpusSide, target: CorpusSide, iterations: int, counts_repeats: bool = True
 ) -> Iterator[Iteration]:
     """IBM Model 1 by expectation maximisation from a uniform table, one iteration at a time.
 
@@ -142,7 +142,7 @@ def iterate(
 
 
 def translation_table(
-    source: Side, target: Side, iterations: int = 1, counts_repeats: bool = True
+    source: CorpusSide, target: CorpusSide, iterations: int = 1, counts_repeats: bool = True
 ) -> csr_array:
     """Trans(o | i) after so many iterations."""
     if iterations < 1:
@@ -189,7 +189,7 @@ class Grid(NamedTuple):
     """The sentence of each row."""
 
 
-def grid(source: Side, target: Side) -> Grid:
+def grid(source: CorpusSide, target: CorpusSide) -> Grid:
     """The rows of every target token; targets of empty sources have none."""
     _check(source, target)
     item = np.repeat(np.arange(len(target)), target.lengths)
@@ -203,7 +203,7 @@ def grid(source: Side, target: Side) -> Grid:
 
 
 def alignments(
-    table: csr_array, source: Side, target: Side, empty_word: int | None = None
+    table: csr_array, source: CorpusSide, target: CorpusSide, empty_word: int | None = None
 ) -> list[tuple[tuple[int, int], ...]]:
     """The links (i, j) of each pair: for each target position j its most probable source i.
 
@@ -236,6 +236,6 @@ def _short(index: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
     return index if index.max(initial=0) >= 2**31 else index.astype(np.int32)
 
 
-def _check(source: Side, target: Side) -> None:
+def _check(source: CorpusSide, target: CorpusSide) -> None:
     if len(source) != len(target):
         raise ValueError(f"{len(source)} source sentences but {len(target)} target sentences")

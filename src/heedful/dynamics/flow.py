@@ -2,7 +2,7 @@
 
 With ż = −∇ℓ, the mean cross-entropy ℓ over m texts, r the error of a text (its one-hot label minus
 its probabilities; y β for two classes with one logit), h its context, s its logits and λ the scale,
-two numbers of each word e carry everything (polarity.md §3):
+two numbers of each word e carry everything (docs/studies/polarity.md, "Scores and their flow"):
 
     π(e) = Σ α r            over all places where e stands; one per output
     ρ(e) = Σ α (s_e − s)·r
@@ -69,7 +69,7 @@ class Flow:
         return torch.stack(list(self.attention.values())).sum(0)
 
 
-class Parts(NamedTuple):
+class FlowParameters(NamedTuple):
     """The parameters the flow is made of, in float64."""
 
     words: Float64[Tensor, "word dim"]
@@ -82,7 +82,7 @@ class Parts(NamedTuple):
     is_additive: bool
 
 
-def parts_of(model: AttentionClassifier) -> Parts:
+def parts_of(model: AttentionClassifier) -> FlowParameters:
     """The parameters of a model whose flow is known; others are refused."""
     config, level = model.config, model.level
     plain = not (config.hierarchical or config.marks or config.instance_query)
@@ -103,7 +103,7 @@ def parts_of(model: AttentionClassifier) -> Parts:
     def exact(tensor: Tensor) -> Tensor:
         return tensor.detach().double()
 
-    return Parts(
+    return FlowParameters(
         words=exact(model.embedding.weight),
         head=exact(model.head.weight),
         query=exact(level.attention.query.weight[0]),  # type: ignore[union-attr, index]
@@ -160,7 +160,7 @@ def _drives(
     error: Float64[Tensor, "document output"],
     said: Float64[Tensor, "word output"],
     skip: int,
-    parts: Parts,
+    parts: FlowParameters,
     model: AttentionClassifier,
 ) -> tuple[Float64[Tensor, "word output"], Float64[Tensor, "word"]]:
     """π and ρ of every word."""
@@ -177,7 +177,7 @@ def _drives(
 Terms = tuple[dict[str, Tensor], dict[str, Tensor], Tensor]
 
 
-def _dot(parts: Parts, pi: Tensor, rho: Tensor, error: Tensor) -> Terms:
+def _dot(parts: FlowParameters, pi: Tensor, rho: Tensor, error: Tensor) -> Terms:
     """m times the terms of dot attention, with or without an affine map; and m ė."""
     words, head, query, scale = parts.words, parts.head, parts.query, parts.scale
     back_head, back_query, values = head, query, words
@@ -208,7 +208,7 @@ def _dot(parts: Parts, pi: Tensor, rho: Tensor, error: Tensor) -> Terms:
     return polarity, attention, pull
 
 
-def _additive(parts: Parts, pi: Tensor, rho: Tensor, error: Tensor) -> Terms:
+def _additive(parts: FlowParameters, pi: Tensor, rho: Tensor, error: Tensor) -> Terms:
     """m times the terms of additive attention, exactly, not linearised; and m ė."""
     words, head, query, scale = parts.words, parts.head, parts.query, parts.scale
     assert parts.matrix is not None
@@ -250,7 +250,8 @@ def invariant_rates(model: AttentionClassifier, found: Flow) -> dict[str, Float6
     """Rates that the flow of a dot model without encoder must have, from π and ρ alone.
 
     `head` and `query` are d|W|²/dτ and d|V|²/dτ, `words` is d Σ|e|²/dτ, `balance` their difference
-    (0: a conservation law), `alignment` is d(V·W)/dτ summed over outputs (polarity.md §3.8).
+    (0: a conservation law), `alignment` is d(V·W)/dτ summed over outputs (docs/studies/polarity.md,
+    "Identities").
     """
     parts = parts_of(model)
     if parts.is_additive or parts.matrix is not None:

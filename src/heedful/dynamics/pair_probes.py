@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.corpora.pairs import END, START, Pairs, PairSplit, pair_batches
-from heedful.corpora.pieces import Pieces, bleu
+from heedful.corpora.pieces import PieceTokeniser, bleu
 from heedful.dynamics.trajectory import (
     ACCURACY,
     Trajectory,
@@ -79,7 +79,7 @@ def probed_pairs(
 def saliency_of_pairs(
     model: Translator, split: PairSplit, device: torch.device | str = "cpu"
 ) -> Float32[np.ndarray, "flat"]:
-    """Δ of every source position for every word to write (§3.2)."""
+    """Δ of every source position for every word to write (docs/studies/dynamics.md, "Saliency")."""
     found: dict[int, np.ndarray] = {}
     for rows, pairs in pair_batches(split, SENTENCES["cpu"]):  # `saliency` has its own size
         (blocks,) = _blocks(pairs, saliency(model, pairs.to(device)))
@@ -108,7 +108,7 @@ class PairLog:
         self,
         folder: Path,
         splits: dict[str, PairSplit],
-        pieces: Pieces,
+        pieces: PieceTokeniser,
         with_saliency: bool = True,
     ) -> None:
         self.folder, self.splits, self.pieces = folder, splits, pieces

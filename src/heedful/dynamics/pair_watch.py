@@ -1,4 +1,6 @@
-"""Watching a translator learn: which word goes with which first, then attention (dynamics.md §1).
+"""Watching a translator learn: which word goes with which first, then attention.
+
+See docs/studies/dynamics.md, "Question".
 
 First the probe β, what single source positions tell of the next word, comes to agree with counts of
 which words meet; then attention moves to the positions with a large β, and so to where IBM Model 1
@@ -16,10 +18,10 @@ import torch
 from jaxtyping import Float, Int
 
 from heedful.corpora.pairs import END, START, EncodedPairs, PairSplit
-from heedful.corpora.pieces import Pieces, bleu
+from heedful.corpora.pieces import PieceTokeniser, bleu
 from heedful.corpora.splits import draw
 from heedful.dynamics.agreement import admitted, agrees_split, concentration
-from heedful.dynamics.cooccurrence import EM, Side, grid, looked_up, side, translation_table
+from heedful.dynamics.cooccurrence import EM, CorpusSide, grid, looked_up, side, translation_table
 from heedful.dynamics.pair_probes import probed_pairs
 from heedful.models.saved_translator import translations
 from heedful.models.translator import Translator
@@ -52,7 +54,7 @@ class PairWatch:
             for name, iterations in {"counts": 1, "IBM 1": EM}.items()
         }
         self.lengths: Int[np.ndarray, "row"] = cells.lengths
-        self.pieces, self.folder = Pieces(corpus.model), folder
+        self.pieces, self.folder = PieceTokeniser(corpus.model), folder
         self.entries: list[dict[str, Any]] = kept_entries(folder)
 
     def __call__(self, moment: Moment) -> None:
@@ -83,7 +85,7 @@ class PairWatch:
         }
 
 
-def pair_sides(split: PairSplit, types: int) -> tuple[Side, Side]:
+def pair_sides(split: PairSplit, types: int) -> tuple[CorpusSide, CorpusSide]:
     """Sources between start and end, targets with the end: the units and words of a translator."""
     rows = range(len(split))
     sources = side([[START, *split.source.row(row), END] for row in rows], types)

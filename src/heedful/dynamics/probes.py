@@ -1,7 +1,8 @@
 """What a classifier attends to and what each unit tells it: attention α, probe β, saliency Δ.
 
 β of a unit is the probability of the right class if all attention lay on it, kept as its logarithm
-(dynamics.md §3.1). With a linear head and one logit, p = σ(Σ α σ⁻¹(β)) holds exactly (eq. 12).
+(docs/studies/dynamics.md, "Probes"). With a linear head and one logit, p = σ(Σ α σ⁻¹(β)) holds
+exactly (eq. 12).
 """
 
 from __future__ import annotations
@@ -174,9 +175,9 @@ def saliency(
 ) -> Float32[np.ndarray, "flat"]:
     """Δ of every token of the labelled documents: the derivative by a gate on the token.
 
-    Gradient times input; positive = supports the right class (§3.2; the release has the other
-    sign, trap 2). Of the log-odds: that of log p is 1 − p times as large, one factor for all tokens
-    of a document, which rounds to 0 where the model is sure.
+    Gradient times input; positive = supports the right class (the release has the other
+    sign: docs/studies/dynamics.md, "Errata"). Of the log-odds: that of log p is 1 − p times as
+    large, one factor for all tokens of a document, which rounds to 0 where the model is sure.
     """
     rows, lengths, gated = [], [], []
     with differentiating(model):

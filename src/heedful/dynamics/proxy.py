@@ -1,4 +1,6 @@
-"""The bag-of-words proxy: what a model can learn while attention is uniform (dynamics.md §2.5).
+"""The bag-of-words proxy: what a model can learn while attention is uniform.
+
+See docs/studies/dynamics.md, "Proxy".
 
     p = softmax(W · 1/L Σₗ e_{xₗ} + b),   β^px of unit l: the log-odds of softmax(W e_{xₗ})ₒ
 
@@ -20,7 +22,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
 
-from heedful.dynamics.cooccurrence import Side
+from heedful.dynamics.cooccurrence import CorpusSide
 from heedful.models.log_odds import log_odds
 from heedful.runs.randomness import numpy_generator, seeded
 from heedful.training.optimisers import descend
@@ -42,7 +44,7 @@ class ProxyConfig:
     learning_rate: float = 1e-3
     counts_padding: bool = False
     """Whether the target's start symbol and the padding of its batch count as target words, as in
-    the released translation proxy (trap 9)."""
+    the released translation proxy (docs/studies/dynamics.md, "Errata")."""
     start: int = 1
     """Id of the target's start symbol, where padding counts; padding is id 0."""
 
@@ -93,9 +95,9 @@ def _normalisers(
 
 
 def train_proxy(
-    sources: Side,
-    answers: Side,
-    held_out: tuple[Side, Side],
+    sources: CorpusSide,
+    answers: CorpusSide,
+    held_out: tuple[CorpusSide, CorpusSide],
     config: ProxyConfig = ProxyConfig(),
     *,
     seed: int = 0,
@@ -130,7 +132,7 @@ def train_proxy(
 
 
 def _loss(
-    vectors: Tensor, head: nn.Linear, sources: Side, rows: np.ndarray, wanted: Tensor
+    vectors: Tensor, head: nn.Linear, sources: CorpusSide, rows: np.ndarray, wanted: Tensor
 ) -> Float[Tensor, ""]:
     """-Σ Y log p over the rows; summed, not averaged."""
     token, offsets = _tokens(sources, rows, vectors.device)
@@ -142,7 +144,7 @@ def _loss(
 
 
 def _tokens(
-    sources: Side, rows: np.ndarray, device: torch.device
+    sources: CorpusSide, rows: np.ndarray, device: torch.device
 ) -> tuple[Int[Tensor, "token"], Int[Tensor, "row"]]:
     lengths = sources.lengths[rows]
     offsets = np.cumsum(lengths) - lengths
@@ -152,7 +154,7 @@ def _tokens(
 
 
 def _answers(
-    answers: Side, rows: np.ndarray, config: ProxyConfig, device: torch.device | str
+    answers: CorpusSide, rows: np.ndarray, config: ProxyConfig, device: torch.device | str
 ) -> Float[Tensor, "row answer"]:
     """How often each row's target has each word."""
     lengths = answers.lengths[rows]
@@ -171,7 +173,11 @@ def _answers(
 
 @torch.no_grad()
 def _held_out(
-    vectors: Tensor, head: nn.Linear, sources: Side, answers: Side, device: torch.device | str
+    vectors: Tensor,
+    head: nn.Linear,
+    sources: CorpusSide,
+    answers: CorpusSide,
+    device: torch.device | str,
 ) -> float:
     """The loss per target word, padding never counted."""
     total = 0.0
@@ -182,7 +188,7 @@ def _held_out(
     return total / max(len(answers.ids), 1)
 
 
-def shares(side: Side) -> csr_array:
+def shares(side: CorpusSide) -> csr_array:
     """Each document's share of every word: counts over length, sparse."""
     counts = side.counts()
     counts.data /= np.repeat(side.lengths, np.diff(counts.indptr))
@@ -212,9 +218,9 @@ class Regression(NamedTuple):
 
 
 def logistic_sweep(
-    documents: Side,
+    documents: CorpusSide,
     labels: Int[np.ndarray, "document"],
-    held_out: Side,
+    held_out: CorpusSide,
     held_out_labels: Int[np.ndarray, "document"],
     penalties: Sequence[float] = PENALTIES,
     iterations: int = 1_000,
@@ -251,7 +257,7 @@ def logistic_sweep(
     return Regression(weights, penalty, tuple(accuracies))
 
 
-class Rates(NamedTuple):
+class StartingRates(NamedTuple):
     """How the proxy's answers start to move under gradient flow on the summed loss (eq. 15)."""
 
     logits: Float64[np.ndarray, "type answer"]
@@ -262,7 +268,9 @@ class Rates(NamedTuple):
     """2 (C - mean over answers of C): where the logits' rate goes as the width grows."""
 
 
-def initial_rates(sources: Side, answers: Side, dim: int, seed: int = 0) -> Rates:
+def initial_rates(
+    sources: CorpusSide, answers: CorpusSide, dim: int, seed: int = 0
+) -> StartingRates:
     """The rates of a proxy of that width with e, W ~ N(0, I / dim) and no bias.
 
     With G = Y - (words of the target) p the negative gradients are Gᵀ X E for W and Xᵀ G W for E,
@@ -281,7 +289,7 @@ def initial_rates(sources: Side, answers: Side, dim: int, seed: int = 0) -> Rate
     here = _softmax(logits.T, axis=1)
     moved = here * (rates - (here * rates).sum(1, keepdims=True))
     counts = np.asarray((bags.T @ wanted).toarray())
-    return Rates(rates, moved, 2 * (counts - counts.mean(1, keepdims=True)))
+    return StartingRates(rates, moved, 2 * (counts - counts.mean(1, keepdims=True)))
 
 
 def _softmax(logits: np.ndarray, axis: int) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""Which words belong to a class: by how often they stand in its training texts (polarity.md §3.1).
+"""Which words belong to a class: by how often they stand in its training texts.
+
+See docs/studies/polarity.md, "Classes of words".
 
 Two classes: γ = (f⁺ − f⁻) / (f⁺ + f⁻), with f⁺ and f⁻ the word's occurrences in texts of the second
 and of the first class. More classes: the largest share q(k) of the word's occurrences.

@@ -175,7 +175,7 @@ class OnDisk(Mapping[str, T]):
         return len(self.paths)
 
 
-class Followed(NamedTuple):
+class FollowedRun(NamedTuple):
     """A run as it was followed on some documents (pairs)."""
 
     splits: Mapping[str, Trajectory]
@@ -189,7 +189,7 @@ def saliency_name(split: str, performance: str = ACCURACY) -> str:
     return split if performance == ACCURACY else f"{split} {performance}"
 
 
-def save_followed(folder: Path, followed: Followed) -> None:
+def save_followed(folder: Path, followed: FollowedRun) -> None:
     """Writes each split's trajectory, and the saliency in a file of its own."""
     from safetensors.numpy import save_file
 
@@ -199,33 +199,33 @@ def save_followed(folder: Path, followed: Followed) -> None:
         save_file(dict(followed.saliency), str(folder / _SALIENCY))
 
 
-def load_followed(folder: Path) -> Followed:
+def load_followed(folder: Path) -> FollowedRun:
     """What `save_followed` wrote; a trajectory is read when it is first asked for."""
     from safetensors.numpy import load_file
 
     paths = [path for path in sorted(folder.glob("*.safetensors")) if path.name != _SALIENCY]
     saliency = load_file(str(folder / _SALIENCY)) if (folder / _SALIENCY).is_file() else {}
     splits = OnDisk({path.stem: path for path in paths}, load_trajectory, is_kept=True)
-    return Followed(splits, saliency)
+    return FollowedRun(splits, saliency)
 
 
-FOLLOWED: Form[Followed] = Form("", save_followed, load_followed)
+FOLLOWED: Form[FollowedRun] = Form("", save_followed, load_followed)
 """How a followed run lies on disk as the result of a step."""
 _SALIENCY = "saliency.safetensors"
 
 
-def save_crew(folder: Path, runs: Mapping[str, Followed]) -> None:
+def save_crew(folder: Path, runs: Mapping[str, FollowedRun]) -> None:
     """Writes each run into a folder of its name."""
     for name, run in runs.items():
         (folder / name).mkdir()
         save_followed(folder / name, run)
 
 
-def load_crew(folder: Path) -> Mapping[str, Followed]:
+def load_crew(folder: Path) -> Mapping[str, FollowedRun]:
     """What `save_crew` wrote; a run is read whenever it is asked for, and not kept."""
     folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
     return OnDisk({path.name: path for path in folders}, load_followed, is_kept=False)
 
 
-CREW: Form[Mapping[str, Followed]] = Form("", save_crew, load_crew)
+CREW: Form[Mapping[str, FollowedRun]] = Form("", save_crew, load_crew)
 """How runs that were trained together lie on disk as the result of a step."""

@@ -1,4 +1,6 @@
-"""Watching a training: when words are learnt, and when attention follows (dynamics.md §1).
+"""Watching a training: when words are learnt, and when attention follows.
+
+See docs/studies/dynamics.md, "Question".
 
 First the probe β, what single units tell of the right class, comes to agree with a bag of words;
 then attention moves to the units with a large β. Both show as curves over the evaluations of a
@@ -20,7 +22,7 @@ from heedful.corpora.encoded import EncodedCorpus
 from heedful.corpora.samples import subset
 from heedful.corpora.splits import draw
 from heedful.dynamics.agreement import agrees, chance, concentration
-from heedful.dynamics.cooccurrence import Side
+from heedful.dynamics.cooccurrence import CorpusSide
 from heedful.dynamics.probes import groups
 from heedful.dynamics.proxy import Regression, logistic_sweep
 from heedful.errors import InputError
@@ -51,7 +53,7 @@ class Watch:
             raise InputError(f"Watching needs labelled train and dev documents of {corpus.name}.")
         train, dev = (subset(part, rows) for part, rows in zip((train, dev), labelled, strict=True))
         types = len(corpus.vocabulary)
-        bags = [Side(part.ids.astype(np.int64), part.starts, types) for part in (train, dev)]
+        bags = [CorpusSide(part.ids.astype(np.int64), part.starts, types) for part in (train, dev)]
         self.bag: Regression = logistic_sweep(
             bags[0], train.labels, bags[1], dev.labels, PENALTIES, iterations=200
         )

@@ -16,7 +16,7 @@ from torch import Tensor
 from heedful.errors import UnsupportedModel
 from heedful.models.followed import Followable
 from heedful.models.reading import Reading
-from heedful.models.tracing import Layer, Stack, layers_of
+from heedful.models.tracing import Layer, LayerStack, layers_of
 from heedful.models.verbs import AttentiveModel, evaluating
 
 
@@ -99,14 +99,14 @@ def head_pairs(
     return found
 
 
-def received(stack: Stack, layers: Sequence[Layer]) -> Float[Tensor, "batch layer*head key"]:
+def received(stack: LayerStack, layers: Sequence[Layer]) -> Float[Tensor, "batch layer*head key"]:
     """What each key gets from all positions alike, by every head of the layers: Pᵀ1/n."""
     start = stack.mask.to(stack.pooling)
     start = (start / start.sum(-1, keepdim=True))[:, None]
     return torch.cat([layer.columns(start.expand(-1, layer.heads, -1)) for layer in layers], 1)
 
 
-def _rows(stack: Stack) -> Float[Tensor, "batch layer*head key"]:
+def _rows(stack: LayerStack) -> Float[Tensor, "batch layer*head key"]:
     """The row of the position that decides, by every head of every layer."""
     start = stack.pooling[:, None]
     return torch.cat(
@@ -115,7 +115,7 @@ def _rows(stack: Stack) -> Float[Tensor, "batch layer*head key"]:
 
 
 def _per_word(
-    reading: Reading, stack: Stack, values: Float[Tensor, "batch row key"]
+    reading: Reading, stack: LayerStack, values: Float[Tensor, "batch row key"]
 ) -> Float[Tensor, "batch row unit"]:
     """The sum over the pieces of each word."""
     at_tokens = stack.of_batch(values.detach()).double()

@@ -41,9 +41,9 @@ def attention(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch u
 def gradient(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """∂p_y / ∂α_i: the target class's probability against each weight as a free variable.
 
-    Signed, at the original weights, not through the softmax (erasure.md §3.5). With a linear head
-    p_y (z_iy - Σ_k p_k z_ik), otherwise by automatic differentiation. Where there are heads, their
-    sum: all of them move together.
+    Signed, at the original weights, not through the softmax (docs/studies/erasure.md, "Rankings").
+    With a linear head p_y (z_iy - Σ_k p_k z_ik), otherwise by automatic differentiation. Where
+    there are heads, their sum: all of them move together.
     """
     if isinstance(model, ByHead):
         with evaluating(model):
@@ -82,7 +82,7 @@ def centred_product(model: AttentiveModel, reading: Reading) -> Float[Tensor, "b
     """α_i (g_i - Σ_j α_j g_j): the first-order effect of shrinking a weight and renormalising.
 
     Ours, not in the paper: α g alone still holds the shrinkage that renormalisation undoes
-    (erasure.md §6.5).
+    (docs/studies/erasure.md, "Rankings of our own").
     """
     slope = gradient(model, reading)
     mean = (reading.attention * slope).sum(-1, keepdim=True)

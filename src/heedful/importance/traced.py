@@ -52,7 +52,10 @@ def rollout(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch uni
 
 
 def squared_gradient(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
-    """Σ_d (∂o / ∂x_d)² with o the sum of all outputs (tracing.md §3.3b)."""
+    """Σ_d (∂o / ∂x_d)² with o the sum of all outputs.
+
+    See docs/studies/tracing.md, "Gradient score".
+    """
     return reading.per_unit(squared_slopes(model, reading.batch).double())
 
 

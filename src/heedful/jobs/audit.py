@@ -26,7 +26,7 @@ from heedful.jobs.advice import advised
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
 from heedful.jobs.settings import Settings, settings_for
-from heedful.jobs.sources import Source, source_of
+from heedful.jobs.sources import DocumentSource, source_of
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier, looks_like_recipe
 from heedful.models.huggingface import RULE, PretrainedClassifier
@@ -94,7 +94,7 @@ def audit(
     device: str = "auto",
     is_deterministic: bool = False,
     run: Path | None = None,
-    source: Source | None = None,
+    source: DocumentSource | None = None,
     site: str = "pooled",
     show: bool = False,
 ) -> Audited:

@@ -10,7 +10,7 @@ from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
 from heedful.jobs.decider import deterministic, device_of, read_by
 from heedful.jobs.settings import Settings, WordSettings
-from heedful.jobs.sources import Source
+from heedful.jobs.sources import DocumentSource
 from heedful.jobs.training_run import kept
 from heedful.models import Penalties
 from heedful.models.huggingface import PretrainedClassifier, open_classifier
@@ -34,7 +34,7 @@ def fine_tune(
     device: str = "auto",
     is_deterministic: bool = False,
     observers: Sequence[Observer] = (),
-    source: Source | None = None,
+    source: DocumentSource | None = None,
     show: bool = False,
     allows_remote_code: bool = False,
 ) -> PretrainedClassifier:

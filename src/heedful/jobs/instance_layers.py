@@ -16,7 +16,7 @@ from heedful.importance.traced import is_traceable
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.huggingface.nodes import Nodes
 from heedful.models.reading import Reading
-from heedful.models.tracing import Stack, lat, layers_of
+from heedful.models.tracing import LayerStack, lat, layers_of
 from heedful.models.verbs import AttentiveModel
 
 MOST_UNITS = 160
@@ -76,7 +76,7 @@ def flows_of(model: AttentiveModel, reading: Reading) -> dict[int, dict[str, Any
     return {row: packed_flow(flow) for row, flow in flows.items()}
 
 
-def describe_flow(stack: Stack, row: int, words: Sequence[str]) -> dict[str, Any]:
+def describe_flow(stack: LayerStack, row: int, words: Sequence[str]) -> dict[str, Any]:
     """One text of a batch as plain data: words, pooling, shares at every height, and the flow.
 
     `flow[layer][head][query][key]` is α_(key→query) · A_query, what goes along an edge of the
@@ -86,7 +86,7 @@ def describe_flow(stack: Stack, row: int, words: Sequence[str]) -> dict[str, Any
 
 
 def describe_flows(
-    stack: Stack,
+    stack: LayerStack,
     texts: Mapping[int, Sequence[str]],
     node_of_key: Int[Tensor, "batch key"] | None = None,
 ) -> dict[int, dict[str, Any]]:

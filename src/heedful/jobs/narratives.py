@@ -105,7 +105,7 @@ def train_narrator(
 
 
 @dataclass(frozen=True)
-class Told:
+class NarrativeFindings:
     """What a model makes of the test narratives."""
 
     folder: Path
@@ -135,7 +135,7 @@ def trace_narratives(
     has_lemmas: bool = True,
     seed: int = 0,
     device: str = "auto",
-) -> Told:
+) -> NarrativeFindings:
     """How a trained narrator follows the test narratives, and the words its attention reaches.
 
     Tables go to the run's folder `traced`: `windows.csv` (rating and guess over time), `words.csv`
@@ -171,7 +171,7 @@ def trace_narratives(
                 write_json(place / f"{name}.json", finding)
     agreement = seen["narratives"]
     mean = draws.average(agreement["ccc"], [str(name) for name in agreement["narrative"]])
-    return Told(place, mean.estimate(), findings)
+    return NarrativeFindings(place, mean.estimate(), findings)
 
 
 def _tokens(

@@ -20,7 +20,7 @@ from heedful.jobs.advice import RESULT, hindrance, next_objective
 from heedful.jobs.decider import Decider, device_of, encoded_of, read_by
 from heedful.jobs.fine_tuning import fine_tune
 from heedful.jobs.settings import Settings, settings_of
-from heedful.jobs.sources import Source, source_of
+from heedful.jobs.sources import DocumentSource, source_of
 from heedful.jobs.strengths import (
     LIMIT,
     Remedy,
@@ -57,7 +57,7 @@ def swept(text: str) -> tuple[str, tuple[float, ...]]:
     return name, strengths
 
 
-def source_again(run: Path) -> Source:
+def source_again(run: Path) -> DocumentSource:
     """What a run was trained on, to train on it once more."""
     trained = _training(run)
     source = source_of(run)

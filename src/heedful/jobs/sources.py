@@ -13,7 +13,7 @@ from heedful.runs import RunFolder
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """A corpus by name, a prepared folder or a file, with what was asked of it."""
 
     corpus: str | None = None
@@ -63,9 +63,9 @@ class Source:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def source_of(run: Path) -> Source | None:
+def source_of(run: Path) -> DocumentSource | None:
     """What a run was trained on; none when the folder does not say."""
     if not (run / "run.json").is_file():
         return None
     stored = RunFolder.open(run).record.get("source")
-    return Source(**stored) if isinstance(stored, Mapping) else None
+    return DocumentSource(**stored) if isinstance(stored, Mapping) else None

@@ -2,8 +2,8 @@
 
 A strength costs F1 and buys reliance on attention: what is lost when attention is flattened or
 shuffled. Of those that cost at most the limit the one that relies most on attention is kept
-(faithful.md §2.4). All models decide the same dev documents, so their differences are bootstrapped
-in pairs: a document is drawn equally often for each.
+(docs/studies/faithful.md, "Masked words"). All models decide the same dev documents, so their
+differences are bootstrapped in pairs: a document is drawn equally often for each.
 """
 
 from __future__ import annotations

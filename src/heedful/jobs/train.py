@@ -12,7 +12,7 @@ from heedful.errors import InputError
 from heedful.jobs.decider import Decider, deciding, deterministic, device_of, encoded_of
 from heedful.jobs.fine_tuning import DEFAULT, fine_tune
 from heedful.jobs.settings import Settings, settings_for
-from heedful.jobs.sources import Source
+from heedful.jobs.sources import DocumentSource
 from heedful.jobs.training_run import kept
 from heedful.models import (
     Classifier,
@@ -45,7 +45,7 @@ def train(
     device: str = "auto",
     is_deterministic: bool = False,
     observers: Sequence[Observer] = (),
-    source: Source | None = None,
+    source: DocumentSource | None = None,
     show: bool = False,
     watch: bool = False,
     penalties: Penalties = Penalties(),

@@ -21,7 +21,7 @@ from heedful.audits.tables import percent
 from heedful.corpora.pair_files import DEV_SHARE, MAX_WORDS, piece_links
 from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links
-from heedful.corpora.pieces import Pieces
+from heedful.corpora.pieces import PieceTokeniser
 from heedful.dynamics.pair_watch import PAIRS, PairWatch
 from heedful.errors import InputError
 from heedful.jobs.decider import device_of
@@ -219,7 +219,7 @@ def _train(
             has_checkpoint = (run.path / CHECKPOINT).is_file()
             print(f"heedful: {KEPT if has_checkpoint else NOT_KEPT}", file=sys.stderr)
         raise
-    saved = SavedTranslator(model.eval(), Pieces(corpus.model))
+    saved = SavedTranslator(model.eval(), PieceTokeniser(corpus.model))
     save_translator(saved, run.model)
     _write_metrics(run, history, watch, -(-pairs // training.batch_size))
     run.update(best_dev=history.best, best_step=history.best_step)

@@ -34,7 +34,7 @@ LONGEST = 24
 """Units and pieces to write of a sentence that is drawn."""
 
 
-class Told(NamedTuple):
+class NextPieces(NamedTuple):
     """How well the next pieces are told under teacher forcing, beside always the same one."""
 
     accuracy: Estimate
@@ -54,7 +54,7 @@ class Told(NamedTuple):
 class Checked(NamedTuple):
     """The audit of all dev pairs."""
 
-    told: Told
+    told: NextPieces
     finding: Finding
     beyond_chance: Estimate
     """How much more often than chance the most attended piece is aligned."""
@@ -102,13 +102,13 @@ def _told(
     labels: Int[np.ndarray, "word"],
     sentences: Sequence[str],
     train: PairSplit,
-) -> Told:
+) -> NextPieces:
     counts = np.bincount(train.target.ids)
     counts[END] += len(train)
     frequent = int(counts.argmax())
     is_usual = labels == frequent
     gain = is_right.astype(np.float64) - is_usual
-    return Told(
+    return NextPieces(
         pooled(is_right, sentences),
         frequent,
         pooled(is_usual, sentences),

@@ -20,7 +20,7 @@ from heedful.corpora.pair_files import (
 )
 from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links, Pair
-from heedful.corpora.pieces import Pieces, encode_parallel
+from heedful.corpora.pieces import PieceTokeniser, encode_parallel
 from heedful.corpora.splits import draw
 from heedful.dynamics.cooccurrence import EM, alignments, iterate, side, with_empty_word
 from heedful.dynamics.pair_watch import COUNTED
@@ -61,7 +61,7 @@ class Texts:
         corpus = as_parallel(name, texts.train_pairs, texts.dev_pairs)
         return texts, encode_parallel(corpus, pieces=pieces)
 
-    def _fitting(self, pieces: Pieces) -> Texts:
+    def _fitting(self, pieces: PieceTokeniser) -> Texts:
         train, dev = (fitting(part, pieces) for part in (self.train, self.dev))
         rows = self.rows
         if rows is not None:

@@ -15,7 +15,7 @@ from heedful.models.saved import (
     save_model,
 )
 from heedful.models.saved_translator import SavedTranslator, load_translator, save_translator
-from heedful.models.tracing import Stack, Trace, Traceable, lat, rollout, trace
+from heedful.models.tracing import LayerStack, Trace, Traceable, lat, rollout, trace
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig, TransformerRecipe
 from heedful.models.translator import Translator, TranslatorConfig, build_translator
@@ -36,6 +36,7 @@ __all__ = [
     "AttentiveModel",
     "Classifier",
     "Edit",
+    "LayerStack",
     "ModelConfig",
     "NarrativeTransformer",
     "Penalties",
@@ -45,7 +46,6 @@ __all__ = [
     "Replace",
     "SavedTranslator",
     "Scale",
-    "Stack",
     "Trace",
     "Traceable",
     "TransformerClassifier",

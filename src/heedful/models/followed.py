@@ -8,13 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.corpora.batches import Batch
-from heedful.models.tracing import Stack
+from heedful.models.tracing import LayerStack
 
 
 class Followed(NamedTuple):
     """What the layers saw, and what their keys handed on."""
 
-    stack: Stack
+    stack: LayerStack
     values: tuple[Float[Tensor, "batch head token dim"], ...]
     """The values of each layer, from the lowest to the highest."""
 

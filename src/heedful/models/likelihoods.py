@@ -39,7 +39,7 @@ def likelihood(
         return found.view(len(target), edits)
 
 
-class Attended(NamedTuple):
+class TeacherForced(NamedTuple):
     """What a translator did with pairs under teacher forcing."""
 
     attention: Float[Tensor, "sentence step unit"]
@@ -52,8 +52,8 @@ class Attended(NamedTuple):
     """log p(y_t); 0 at padding."""
 
 
-def attended(model: Translator, pairs: Pairs) -> Attended:
-    """Attention, probe and token accuracy of every output word, from one pass (§7.2, §7.3)."""
+def attended(model: Translator, pairs: Pairs) -> TeacherForced:
+    """Attention, probe and token accuracy of every output word, from one pass."""
     with evaluating(model):
         values, start = model.encode(model.embedding(pairs.source), pairs)
         states, _ = model.decode(pairs.before, start)
@@ -67,11 +67,11 @@ def attended(model: Translator, pairs: Pairs) -> Attended:
         is_right[mask] = logits.argmax(-1) == right
         log_p[mask] = logits.gather(-1, right[:, None])[:, 0] - logits.logsumexp(-1)
         probed = _probe(model, pairs, base, message.sum(1))
-        return Attended(attention.mean(1), probed, is_right, log_p)
+        return TeacherForced(attention.mean(1), probed, is_right, log_p)
 
 
 def probe(model: Translator, pairs: Pairs) -> Float[Tensor, "sentence step unit"]:
-    """The log-odds of y_t with all attention on source position l, for all t and l (§3.1)."""
+    """The log-odds of y_t with all attention on source position l, for all t and l."""
     with evaluating(model):
         values, start = model.encode(model.embedding(pairs.source), pairs)
         states, _ = model.decode(pairs.before, start)
@@ -124,7 +124,9 @@ def _log_probability(
 def saliency(
     model: Translator, pairs: Pairs, chunk: int = 512
 ) -> Float[Tensor, "sentence step unit"]:
-    """Δ_{t,l}: the derivative by a gate on source word l, all t at once (§3.2).
+    """Δ_{t,l}: the derivative by a gate on source word l, all t at once.
+
+    See docs/studies/dynamics.md, "Saliency".
 
     Gradient times input of the reference's log-odds: positive = supports it. (That of log p is
     1 − p times as large for all l, which rounds to 0 where the model is sure.) Every sentence

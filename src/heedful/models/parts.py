@@ -38,10 +38,10 @@ class Recurrent(nn.Module):
         elif config.start == "orthogonal cells":
             for weight in self.cells.parameters():
                 if weight.dim() == 2:
-                    nn.init.orthogonal_(weight)  # all gates as one matrix (polarity.md §2.5)
+                    nn.init.orthogonal_(weight)  # all gates as one matrix, as in the polarity study
         if config.gru_bias_quirk:
             # A helper for an LSTM's four gates, applied to a GRU's three: what would be the forget
-            # gate lies across reset and update (erasure.md §2.6).
+            # gate lies across reset and update (docs/studies/erasure.md, "Start of the weights").
             for name, weight in self.cells.named_parameters():
                 if "bias_hh" in name:
                     quarter = len(weight) // 4
@@ -106,7 +106,8 @@ class NoEncoder(nn.Module):
 class Marked(nn.Module):
     """An encoder that also reads a learnt start and end vector around each sequence.
 
-    Their states are dropped, so that neither can be attended (faithful.md §2.2).
+    Their states are dropped, so that neither can be attended (docs/studies/faithful.md,
+    "Attention").
     """
 
     def __init__(self, encoder: nn.Module, input_dim: int) -> None:
@@ -147,7 +148,7 @@ class AdditiveScores(nn.Module):
 
 
 class ReluScores(nn.Module):
-    """(c · ReLU(W h + b) + d) / λ: the additive attention of the dynamics study (its §2.1)."""
+    """(c · ReLU(W h + b) + d) / λ: the additive attention of the dynamics study."""
 
     def __init__(self, config: ModelConfig, dim: int) -> None:
         super().__init__()

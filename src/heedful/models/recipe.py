@@ -46,7 +46,7 @@ class ModelConfig:
     normal_query: bool = True
     """Start the query of dot attention from N(0, 1); the small default collapses to uniform."""
     normal_additive_query: bool = False
-    """Start the query of additive attention from N(0, 1) too (polarity.md §2.7)."""
+    """Start the query of additive attention from N(0, 1) too, as the polarity study does."""
     additive_bias: bool = True
     """Whether additive attention has a bias inside tanh."""
     instance_query: bool = False
@@ -68,7 +68,8 @@ class ModelConfig:
     head_dropout: float = 0.0
     """Dropout on what the head reads."""
     head_dropout_on: str = "input"
-    """Where head dropout acts: on the head's input, or on its logits (erasure.md §2.5)."""
+    """Where head dropout acts: on the head's input, or on its logits (docs/studies/erasure.md,
+    "Dropout of the head")."""
     start: str = "default"
     """Random start: the framework's default, orthogonal (recurrent cells, and the head evenly), or
     orthogonal cells (every matrix of recurrent cells and nothing else)."""
@@ -77,7 +78,8 @@ class ModelConfig:
     head_start: float | None = None
     """The head's weights start uniform between ± this; none means the framework's default."""
     gru_bias_quirk: bool = False
-    """Start a quarter of each GRU's recurrent bias at 1, as the release did (erasure.md §2.6)."""
+    """Start a quarter of each GRU's recurrent bias at 1, as a release did (docs/studies/erasure.md,
+    "Start of the weights")."""
     embedding_norm: float | None = None
     """Longer word vectors are cut to this length whenever they are read; none leaves them."""
 
@@ -222,7 +224,7 @@ def parse(recipe: str, **sizes: Any) -> Recipe:
         else:
             raise InputError(f"Cannot read {part!r} in {recipe!r}; a recipe reads {GRAMMAR}.")
     if penalties.get("masked_words"):
-        # Input and output share one frozen table (faithful.md §2.4).
+        # Input and output share one frozen table (docs/studies/faithful.md, "Masked words").
         config["freeze_embeddings"] = True
     for name in sizes:
         if name in config and sizes[name] != config[name]:

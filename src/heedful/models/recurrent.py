@@ -64,7 +64,7 @@ def _kernel(dim: int, device: str) -> Callable[..., tuple[Tensor, Tensor]] | Non
         why = f"none of its kernels computes it rightly on {device}"
     except ImportError:
         why = "triton is not installed"
-    found = next((walk for walk in known if works(walk, dim, device)), None)
+    found = next((walk for walk in known if works(walk, in_steps, dim, device)), None)
     if found is None:
         warnings.warn(
             f"An LSTM of {dim} states runs as a loop of launches, many times slower: {why}.",

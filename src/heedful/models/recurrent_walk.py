@@ -82,17 +82,17 @@ class _Walk(torch.autograd.Function):
 
 
 @cache
-def works(walk: Walk, dim: int, device: str) -> bool:
+def works(walk: Walk, loop: Callable[..., Any], dim: int, device: str) -> bool:
     """Whether the kernels agree with the loop on this device, values and gradients; asked once."""
     if not walk.fits(dim):
         return False
-    return all(_agrees(walk, dim, device, *sizes) for sizes in CHECKED)
+    return all(_agrees(walk, loop, dim, device, *sizes) for sizes in CHECKED)
 
 
-def _agrees(walk: Walk, dim: int, device: str, models: int, batch: int, units: int) -> bool:
+def _agrees(
+    walk: Walk, loop: Callable[..., Any], dim: int, device: str, models: int, batch: int, units: int
+) -> bool:
     """Whether kernels and loop answer alike in a layer of these sizes."""
-    from heedful.models.recurrent import in_steps
-
     shapes = ((models, batch, units, 4 * dim), (models, dim, 4 * dim), (2, models, batch, dim))
     scales = (1.0, dim**-0.5, 0.5)  # of trained layers
     draw = torch.Generator(device).manual_seed(0)
@@ -101,7 +101,7 @@ def _agrees(walk: Walk, dim: int, device: str, models: int, batch: int, units: i
         for shape, scale in zip(shapes, scales, strict=True)
     ]
     try:
-        found = [_answers(function, given) for function in (walk, in_steps)]
+        found = [_answers(function, given) for function in (walk, loop)]
     except Exception as error:  # whatever the compiler or the driver says: the loop is there
         if is_out_of_memory(error):  # says nothing of the kernel, and the answer is kept
             raise

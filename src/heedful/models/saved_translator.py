@@ -10,8 +10,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from heedful.corpora.pairs import PairSplit, Side, pair_batches
-from heedful.corpora.pieces import Pieces
+from heedful.corpora.pairs import PairSide, PairSplit, pair_batches
+from heedful.corpora.pieces import PieceTokeniser
 from heedful.errors import InputError
 from heedful.models.decoding import beam_search, greedy
 from heedful.models.saved import CONFIG, WEIGHTS
@@ -29,18 +29,23 @@ class SavedTranslator:
     """A translator and the pieces it reads and writes."""
 
     model: Translator
-    pieces: Pieces
+    pieces: PieceTokeniser
 
     def translate(self, texts: Sequence[str], beam: int = 5) -> list[str]:
         """The texts in the other language; a beam of 1 is greedy."""
         rows = self.pieces.encode(texts)
         split = PairSplit(
-            Side.of(rows), Side.of([[] for _ in rows]), tuple(map(str, range(len(rows)))), ()
+            PairSide.of(rows),
+            PairSide.of([[] for _ in rows]),
+            tuple(map(str, range(len(rows)))),
+            (),
         )
         return translations(self.model, split, self.pieces, beam)
 
 
-def translations(model: Translator, split: PairSplit, pieces: Pieces, beam: int = 5) -> list[str]:
+def translations(
+    model: Translator, split: PairSplit, pieces: PieceTokeniser, beam: int = 5
+) -> list[str]:
     """What the model makes of every source of a split, in its order."""
     found = [""] * len(split)
     at_once = SENTENCES.get(model.device.type, SENTENCES["cpu"])
@@ -83,5 +88,5 @@ def load_translator(folder: Path, device: torch.device | str = "cpu") -> SavedTr
         raise InputError(
             f"{folder} is not a translator heedful can read ({reason}); train it again."
         ) from error
-    pieces = Pieces((folder / PIECES_FILE).read_bytes())
+    pieces = PieceTokeniser((folder / PIECES_FILE).read_bytes())
     return SavedTranslator(model.to(device).eval(), pieces)

@@ -7,7 +7,8 @@ every layer hands what a position holds to the positions it attends:
 
 for each head apart, or with the heads of a layer averaged. Layer-wise attention tracing (LAT) is
 (ρ = 0, separate, pooling), attention rollout to a target (ρ = ½, averaged, a row): settings of one
-function (tracing.md §3.1, §6). Rows of attention sum to one, so nothing is lost or made on the way.
+function (docs/studies/tracing.md, "Tracing", "Relation to rollout"). Rows of attention sum to one,
+so nothing is lost or made on the way.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class Explicit:
         return self.attention
 
 
-class Stack(NamedTuple):
+class LayerStack(NamedTuple):
     """What the layers of a model did with a batch, and where its decision is read."""
 
     layers: tuple[Layer, ...]
@@ -150,11 +151,11 @@ class Stack(NamedTuple):
 class Traceable(Protocol):
     """A model whose layers can be followed down to its tokens."""
 
-    def layers_of(self, batch: Batch) -> Stack:
+    def layers_of(self, batch: Batch) -> LayerStack:
         """The layers' attention over the batch; called by `layers_of`, without dropout."""
 
 
-def layers_of(model: object, batch: Batch) -> Stack:
+def layers_of(model: object, batch: Batch) -> LayerStack:
     """What the layers of a model did with a batch; a model without layers is refused by name."""
     if not isinstance(model, Traceable):
         raise UnsupportedModel(
@@ -236,12 +237,12 @@ def _check(shares: Float[Tensor, "height batch head token"], layers: Sequence[La
         )
 
 
-def lat(stack: Stack) -> Trace:
+def lat(stack: LayerStack) -> Trace:
     """Layer-wise attention tracing: heads apart, no residual, from where the decision is read."""
     return trace(stack.layers, stack.pooling)
 
 
-def rollout(stack: Stack, start: Float[Tensor, "batch token"] | None = None) -> Trace:
+def rollout(stack: LayerStack, start: Float[Tensor, "batch token"] | None = None) -> Trace:
     """Attention rollout to a target: heads averaged, half kept by the residual stream."""
     begun = stack.pooling if start is None else start
     return trace(stack.layers, begun, residual=0.5, heads="averaged")

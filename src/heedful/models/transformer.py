@@ -1,7 +1,8 @@
 """A Transformer encoder with a pooling attention and a small decider (Wu, Nguyen & Ong 2020).
 
 Word vectors are inputs, not parameters. As published there are no positions, and a layer norms what
-asks (the queries) but not what is asked, nor the residual stream (tracing.md §2.2).
+asks (the queries) but not what is asked, nor the residual stream (docs/studies/tracing.md,
+"Encoder").
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from heedful.errors import InputError
 from heedful.models import edits
 from heedful.models.edits import Edit
 from heedful.models.reading import Reading
-from heedful.models.tracing import Fused, Stack
+from heedful.models.tracing import Fused, LayerStack
 from heedful.models.transformer_config import TransformerConfig
 from heedful.models.verbs import weigh
 
@@ -86,7 +87,7 @@ class EncoderLayer(nn.Module):
         return x.view(*x.shape[:2], self.config.heads, self.config.head_dim).transpose(1, 2)
 
 
-class Encoded(NamedTuple):
+class EncodedTexts(NamedTuple):
     """What the layers made of a batch."""
 
     states: Float[Tensor, "batch token dim"]
@@ -125,7 +126,7 @@ class Encoder(nn.Module):
 
     def forward(
         self, inputs: Float[Tensor, "batch token dim"], mask: Bool[Tensor, "batch token"]
-    ) -> Encoded:
+    ) -> EncodedTexts:
         """The last states, and what every layer attended to."""
         if self.config.positions == "sinusoidal":
             inputs = inputs + sinusoids(*inputs.shape[1:]).to(inputs)
@@ -136,7 +137,7 @@ class Encoder(nn.Module):
         for layer in self.layers:
             attentions.append(layer.attention(stream, padded))  # type: ignore[operator]
             stream = layer(stream, attentions[-1])
-        return Encoded(self.norm(stream), tuple(attentions))
+        return EncodedTexts(self.norm(stream), tuple(attentions))
 
     def pool(
         self, states: Float[Tensor, "batch token dim"], mask: Bool[Tensor, "batch token"]
@@ -194,7 +195,7 @@ class Passed(NamedTuple):
     """One forward pass as training sees it."""
 
     logits: Float[Tensor, "batch class"]
-    encoded: Encoded
+    encoded: EncodedTexts
     pooled: Pooled
 
 
@@ -242,7 +243,7 @@ class TransformerClassifier(nn.Module):
 
     def from_inputs(self, inputs: Float[Tensor, "batch token dim"], batch: Batch) -> Passed:
         """The same from word vectors, so that gradients on inputs can be taken."""
-        encoded: Encoded = self.encoder(inputs, batch.mask)
+        encoded: EncodedTexts = self.encoder(inputs, batch.mask)
         pooled = self.encoder.pool(encoded.states, batch.mask)
         return Passed(self.head(pooled.context), encoded, pooled)
 
@@ -258,14 +259,14 @@ class TransformerClassifier(nn.Module):
         """What the model gives out: a sigmoid per class, or the logits under cross-entropy.
 
         Under cross-entropy the outputs would sum to one whatever is read, so that their sum has no
-        gradient (tracing.md §3.3b takes that of the sum); hence the logits.
+        gradient (the tracing study takes that of the sum); hence the logits.
         """
         return logits.sigmoid() if self.config.loss == "bce-sum" else logits
 
-    def layers_of(self, batch: Batch) -> Stack:
+    def layers_of(self, batch: Batch) -> LayerStack:
         """The layers' queries and keys, and the pooling weights."""
         _, encoded, pooled = self(batch)
-        return Stack(encoded.layers, pooled.scores.softmax(-1), batch.mask)
+        return LayerStack(encoded.layers, pooled.scores.softmax(-1), batch.mask)
 
     def read(self, batch: Batch) -> Reading:
         """Reads a batch and keeps what the pooling attention saw and did."""

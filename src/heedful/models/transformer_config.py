@@ -17,7 +17,10 @@ READS = ("windows", "narrative")
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Sizes and variants; the defaults are the published ones (tracing.md §2)."""
+    """Sizes and variants; the defaults are the published ones.
+
+    See docs/studies/tracing.md, "Models".
+    """
 
     embedding_dim: int = 300
     """Width of the word vectors and of the residual stream."""
@@ -43,7 +46,8 @@ class TransformerConfig:
     """Binary cross-entropy on one sigmoid per class, summed over batch and classes (the code), or
     the mean cross-entropy over classes (the paper)."""
     dropout_epochs: int | None = None
-    """Dropout acts in so many first epochs only; the code has 1 by mistake (trap 5.3)."""
+    """Dropout acts in so many first epochs only; the code has 1 by mistake
+    (docs/studies/tracing.md, "Errata")."""
     reads: str = "windows"
     """Where the words of a narrative attend: within their window (published), or anywhere in the
     narrative. Texts have neither."""

@@ -7,8 +7,8 @@ layer additively,
     pre_t = base_t + Σ_k Σ_l α_{k,t,l} m_{k,l},     log p_t = log softmax(W f(pre_t) + b),
 
 where m_{k,l} is the state h_l through the projections and base_t all that does not depend on
-attention (dynamics.md §2.3, §7.3). So the model can be asked about any attention without being run
-again.
+attention (docs/studies/dynamics.md, "Translator", "Shortcuts"). So the model can be asked about any
+attention without being run again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ State: TypeAlias = tuple[Float[Tensor, "layer sentence dim"], Float[Tensor, "lay
 
 @dataclass(frozen=True)
 class TranslatorConfig:
-    """The shape of a translator; the defaults are those of dynamics.md §2.3."""
+    """The shape of a translator; the defaults are those of the dynamics study.
+
+    See docs/studies/dynamics.md, "Translator".
+    """
 
     vocabulary: int = 8_000
     """Pieces or symbols, special ones included."""
@@ -47,12 +50,14 @@ class TranslatorConfig:
     """Between layers."""
     cell: Literal["lstm", "gru"] = "lstm"
     attention: Literal["dot", "uniform"] = "dot"
-    """Uniform: frozen at 1 / length in training and afterwards (§2.4)."""
+    """Uniform: frozen at 1 / length in training and afterwards."""
     output: Literal["relu", "tanh", "linear"] = "relu"
-    """Between context and vocabulary; `linear` has no layer there at all (§2.10)."""
+    """Between context and vocabulary; `linear` has no layer there at all (docs/studies/dynamics.md,
+    "Linear output")."""
     heads: int = 1
     joined: Literal["sum", "mean"] = "sum"
-    """How the contexts of several heads become one (§2.7): the paper's sum, the code's mean."""
+    """How the contexts of several heads become one (docs/studies/dynamics.md, "Several heads"): the
+    paper's sum, the code's mean."""
     has_own_projections: bool = False
     """Whether each head projects its context itself, as in the code."""
     is_embedding_shared: bool = True
@@ -69,14 +74,17 @@ class TranslatorConfig:
 
 
 def copying_config(symbols: int, width: int = 256, heads: int = 1) -> TranslatorConfig:
-    """The copying model of §2.6, and the paper's form of several heads: contexts are summed."""
+    """The copying model, and the paper's form of several heads: contexts are summed.
+
+    See docs/studies/dynamics.md, "Copying".
+    """
     return TranslatorConfig(
         symbols + 2, width, width, 1, False, 0.0, "lstm", "dot", "tanh", heads
     )  # fmt: skip
 
 
 def code_copying_config(symbols: int, width: int = 256, heads: int = 1) -> TranslatorConfig:
-    """The copying model of the published code of §2.7: GRUs, projected contexts are averaged."""
+    """The copying model of the published code: GRUs, projected contexts are averaged."""
     return replace(
         copying_config(symbols, width, heads),
         cell="gru", joined="mean", has_own_projections=True, is_embedding_shared=False,
@@ -99,7 +107,7 @@ class Said(NamedTuple):
     """What each source position adds, per head, if all of that head's attention lies on it."""
 
 
-class Site(NamedTuple):
+class TranslatorState(NamedTuple):
     """What a translator needs to go on from its attention: `Reading.state`."""
 
     step: Int[Tensor, "batch"]
@@ -268,7 +276,7 @@ class Translator(nn.Module):
         heads = scores.softmax(-1)
         mask = batch.source_mask[sentence]
         words: Batch = instances(batch)
-        site = Site(step, self.said(states, values, torch.float64), scores)
+        site = TranslatorState(step, self.said(states, values, torch.float64), scores)
         reading = Reading(
             batch=words,
             texts=tuple(batch.texts[row] for row in sentence.tolist()),
@@ -292,7 +300,7 @@ class Translator(nn.Module):
 
     def edited(self, reading: Reading, edit: Edit) -> Float[Tensor, "batch head edit unit"]:
         """The attention rows an edit makes, for every head: the same edit acts on each."""
-        site: Site = reading.state
+        site: TranslatorState = reading.state
         heads = site.scores.softmax(-1)
         return torch.stack(
             [
@@ -308,7 +316,7 @@ class Translator(nn.Module):
         self, reading: Reading, attention: Float[Tensor, "batch head edit unit"]
     ) -> Float[Tensor, "batch edit hidden"]:
         """f(base + Σ α m) for rows of attention, each sentence's messages used in place."""
-        site: Site = reading.state
+        site: TranslatorState = reading.state
         sentence = reading.shared
         assert sentence is not None, "a translator's reading shares its values"
         base, message = site.said

@@ -55,7 +55,7 @@ class TranslatorStack:
         values, state, cell = self._run("encoder", sequences.source)
         states, _, _ = self._run("decoder", sequences.before, state, cell)
         if self.config.attention == "uniform":
-            # The context is the same at every step: projected once per sentence (§7.5).
+            # The context is the same at every step: projected once per sentence.
             context = self._each_head(values.mean(2, keepdim=True))
             return SeedsPass(self._words(self._base(states) + self._said(context)), None)
         query = self._linear("query", states)

@@ -125,12 +125,12 @@ def curve(
 
     `order` lists each document's units from first to last removed, padding at the end (see
     `ranked`). Step 0 is the reading's own decision to the bit; at step n and after it nothing is
-    left. With a linear head (erasure.md §6.1)
+    left. With a linear head (docs/studies/erasure.md, "All steps of a ranking at once")
 
         ℓ_k = b + Σ_{j>k} α_j z_j / Σ_{j>k} α_j,
 
     summed from the tail: subtracting a prefix from the total would leave only rounding when the
-    removed units held nearly all mass (§6.4).
+    removed units held nearly all mass.
 
     >>> from heedful.models import example
     >>> model = example()
@@ -186,8 +186,8 @@ def alone(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit 
 def without_each(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit class"]:
     """Logits with one unit erased and the rest renormalised, for every unit; nan at padding.
 
-    With a linear head by exclusive prefix and suffix sums (erasure.md §6.2): the short form
-    (total - own) / (1 - α) cancels when one weight is near 1.
+    With a linear head by exclusive prefix and suffix sums (docs/studies/erasure.md, "All single
+    erasures at once"): the short form (total - own) / (1 - α) cancels when one weight is near 1.
     """
     if reading.unit_logits is None or reading.offset is None:
         logits = _each(model, reading, edits.erase)

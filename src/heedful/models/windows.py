@@ -17,22 +17,22 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from heedful.corpora.narrative_batches import NarrativeBatch
 from heedful.corpora.vocabulary import Vocabulary
-from heedful.models.tracing import Stack
-from heedful.models.transformer import Encoded, Encoder, Pooled, WordVectors, decider
+from heedful.models.tracing import LayerStack
+from heedful.models.transformer import EncodedTexts, Encoder, Pooled, WordVectors, decider
 from heedful.models.transformer_config import TransformerConfig
 
 
-class Followed(NamedTuple):
+class NarrativePass(NamedTuple):
     """One forward pass over narratives."""
 
     ratings: Float[Tensor, "batch window"]
     """The guess for every window; 0 beyond a narrative's end."""
-    encoded: Encoded
+    encoded: EncodedTexts
     pooled: Pooled
     """One row per window that exists, in the order of narratives."""
 
 
-class Layout(NamedTuple):
+class WindowLayout(NamedTuple):
     """The words of a batch as the encoder reads them, and where each window's words stand."""
 
     ids: Int[Tensor, "sequence token"]
@@ -63,16 +63,19 @@ class NarrativeTransformer(nn.Module):
         """Takes pretrained word vectors; words without one get the zero vector."""
         self.vectors.set(vectors)
 
-    def forward(self, batch: NarrativeBatch) -> Followed:
+    def forward(self, batch: NarrativeBatch) -> NarrativePass:
         """The ratings, with dropout when training."""
         layout = self.layout(batch)
         return self.from_inputs(self.vectors(layout.ids), batch, layout)
 
     def from_inputs(
-        self, inputs: Float[Tensor, "sequence token dim"], batch: NarrativeBatch, layout: Layout
-    ) -> Followed:
+        self,
+        inputs: Float[Tensor, "sequence token dim"],
+        batch: NarrativeBatch,
+        layout: WindowLayout,
+    ) -> NarrativePass:
         """The same from word vectors, so that gradients on inputs can be taken."""
-        encoded: Encoded = self.encoder(inputs, layout.mask)
+        encoded: EncodedTexts = self.encoder(inputs, layout.mask)
         states = encoded.states[layout.sequence[:, None], layout.place]
         pooled = self.encoder.pool(states, layout.words)
         contexts = inputs.new_zeros(*batch.windows.shape, inputs.shape[-1])
@@ -83,9 +86,9 @@ class NarrativeTransformer(nn.Module):
             self.decoder(packed)[0], batch_first=True, total_length=contexts.shape[1]
         )
         ratings = self.head(followed)[..., 0] * batch.windows
-        return Followed(ratings, encoded, pooled)
+        return NarrativePass(ratings, encoded, pooled)
 
-    def layout(self, batch: NarrativeBatch) -> Layout:
+    def layout(self, batch: NarrativeBatch) -> WindowLayout:
         """The words as sequences: one per window, or one per narrative."""
         words = batch.mask[batch.windows]
         count, longest = words.shape
@@ -93,7 +96,7 @@ class NarrativeTransformer(nn.Module):
         if self.config.reads == "windows":
             place = torch.arange(longest, device=device).expand(count, -1)
             sequence = torch.arange(count, device=device)
-            return Layout(batch.ids[batch.windows], words, sequence, place, words)
+            return WindowLayout(batch.ids[batch.windows], words, sequence, place, words)
         flat = batch.mask.flatten(1)
         position = (flat.long().cumsum(1) - 1).clamp_min(0)
         lengths = flat.sum(1)
@@ -102,14 +105,14 @@ class NarrativeTransformer(nn.Module):
         ids[mask] = batch.ids.flatten(1)[flat]
         sequence = torch.arange(len(flat), device=device)[:, None].expand(batch.windows.shape)
         place = position.view(batch.mask.shape)[batch.windows]
-        return Layout(ids, mask, sequence[batch.windows], place, words)
+        return WindowLayout(ids, mask, sequence[batch.windows], place, words)
 
     def loss(self, batch: NarrativeBatch) -> Float[Tensor, ""]:
         """Squared error over the windows that exist, divided by their number."""
         wrong: Tensor = (self(batch).ratings - batch.ratings) * batch.windows
         return wrong.square().sum() / batch.windows.sum()
 
-    def layers_of(self, batch: NarrativeBatch) -> Stack:
+    def layers_of(self, batch: NarrativeBatch) -> LayerStack:
         """The layers over each window and its pooling weights.
 
         Where whole narratives are read there is one row per narrative, and the trace starts from
@@ -119,9 +122,9 @@ class NarrativeTransformer(nn.Module):
         _, encoded, pooled = self.from_inputs(self.vectors(layout.ids), batch, layout)
         weights = pooled.scores.softmax(-1)
         if self.config.reads == "windows":
-            return Stack(encoded.layers, weights, layout.mask)
+            return LayerStack(encoded.layers, weights, layout.mask)
         share = weights / batch.windows.sum(-1)[layout.sequence][:, None]
         start = torch.zeros(layout.mask.shape, dtype=weights.dtype, device=weights.device)
         row = layout.sequence[:, None].expand(layout.place.shape)
         start.index_put_((row, layout.place), share, accumulate=True)
-        return Stack(encoded.layers, start, layout.mask)
+        return LayerStack(encoded.layers, start, layout.mask)

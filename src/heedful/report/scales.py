@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from heedful.audits.finding import Finding
 
 
-class Scale(NamedTuple):
+class PublishedValues(NamedTuple):
     """Published values of what one measure of a finding tells."""
 
     measure: str
@@ -21,9 +21,9 @@ class Scale(NamedTuple):
 
 _SERRANO = "Serrano and Smith 2019, Table 2"
 _TUTEK = "Tutek and Šnajder 2020"
-SCALES: dict[str, tuple[Scale, ...]] = {
+SCALES: dict[str, tuple[PublishedValues, ...]] = {
     "single-erasure": (
-        Scale(
+        PublishedValues(
             "top flips",
             "attention",
             "Decisions that change when the most attended unit is erased",
@@ -37,7 +37,7 @@ SCALES: dict[str, tuple[Scale, ...]] = {
         ),
     ),
     "substitution": (
-        Scale(
+        PublishedValues(
             "macro F1",
             "uniform - trained",
             "What uniform attention costs, F1",
@@ -49,7 +49,7 @@ SCALES: dict[str, tuple[Scale, ...]] = {
             ),
             f"{_TUTEK}, Table 1, additive attention; theirs is the F1 of one class, ours of all.",
         ),
-        Scale(
+        PublishedValues(
             "macro F1",
             "permuted - trained",
             "What shuffled attention costs, F1",
@@ -63,7 +63,7 @@ SCALES: dict[str, tuple[Scale, ...]] = {
         ),
     ),
     "confidence": (
-        Scale(
+        PublishedValues(
             "single-unit confidence",
             "correct",
             "Mean probability of a correct decision on one unit alone",

@@ -1,6 +1,6 @@
 """How a study is declared: corpora, artifacts and claims as data, on steps that are done once.
 
-A module of `heedful.studies` composes what the other rooms offer and holds no method of its own:
+A module of `heedful.studies` composes what the other rooms offer with what it alone needs:
 
     STUDY = Study(
         name="tiny", title="…", reference="…",
@@ -151,7 +151,7 @@ class Artifact:
     """A table, figure or drawing of the paper."""
 
     id: str
-    """As in the specification's checklist: T1, M-T2, S-F13."""
+    """The paper's table or figure (T1, M-T2, S-F13), or one of ours (X1)."""
     title: str
     where: str
     """Where the paper has it."""

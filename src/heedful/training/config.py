@@ -21,7 +21,7 @@ LATER = ("warm_up", "linear_decay", "precision")
 
 @dataclass(frozen=True)
 class Schedule:
-    """Training counted in steps instead of epochs (dynamics.md §2.1).
+    """Training counted in steps instead of epochs (docs/studies/dynamics.md, "Classifier").
 
     Batches hold documents of any length in random order, an epoch's incomplete last one is left
     out, nothing stops early, and dev is evaluated at the named steps alone.

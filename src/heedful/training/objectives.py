@@ -49,8 +49,8 @@ def check(config: ModelConfig, penalties: Penalties) -> None:
 def alignment(model: AttentionClassifier) -> Float[Tensor, ""]:
     """|V·W|: how far the query points along the head; summed over classes where there are several.
 
-    The raw inner product, not divided by λ (polarity.md §2.11). Behind an affine map M both are
-    taken back to the words first: |Wᵀ M Mᵀ V|. The derivative at 0 is 0.
+    The raw inner product, not divided by λ (docs/studies/polarity.md, "The penalty"). Behind an
+    affine map M both are taken back to the words first: |Wᵀ M Mᵀ V|. The derivative at 0 is 0.
     """
     attention = model.level.attention
     query, head = attention.query.weight[0], model.head.weight  # type: ignore[union-attr, index]
@@ -123,7 +123,8 @@ def tying(
     """Mean squared distance between each word's state and its embedding.
 
     The mean runs over real tokens and over dimensions, so that the published strengths 10 to 30 are
-    sensible values; the literal formula sums over dimensions (faithful.md §2.3): `over="sum"`.
+    sensible values; the literal formula sums over dimensions (docs/studies/faithful.md,
+    "Remedies"): `over="sum"`.
     """
     difference: Tensor = (passed.word_states - inputs)[mask]
     mean = difference.square().mean()
@@ -140,7 +141,7 @@ def guesses(
     """Cross-entropy of the words hidden from the encoder, summed over them, per document.
 
     `over="words"` divides by the hidden words instead. The output table is the frozen input table,
-    without a bias; only the hidden words meet it (faithful.md §2.4).
+    without a bias; only the hidden words meet it (docs/studies/faithful.md, "Masked words").
     """
     summed = guessed(states[chosen], model.embedding.weight, ids[chosen]).sum()
     return summed / (len(ids) if over == "documents" else chosen.sum().clamp_min(1))

@@ -20,7 +20,7 @@ class Preset:
     words: dict[str, Any] = field(default_factory=dict)
     """Fields of WordSettings."""
     where: str = ""
-    """Section of the study's specification."""
+    """Where the study's page describes it."""
 
 
 ERASURE_ENCODERS = {"rnn": "bigru", "conv": "conv", "noenc": "none"}
@@ -34,7 +34,7 @@ ERASURE_CORPORA = {
 
 
 def _erasure(corpus: str, family: str, encoder: str) -> Preset:
-    """One of the 24 models of the erasure study (erasure.md §2)."""
+    """One of the 24 models of the erasure study (docs/studies/erasure.md, "Models")."""
     word, sentence, head, flat, flat_head, rate, bound = ERASURE_CORPORA[corpus]
     is_han = family == "han"
     width = 200 if encoder == "noenc" else 100
@@ -52,7 +52,7 @@ def _erasure(corpus: str, family: str, encoder: str) -> Preset:
             "head_dropout": head if is_han else flat_head,
             "head_dropout_on": "logits",
             "start": "orthogonal",
-            # Yelp's HANrnn and HANnoenc alone cut word vectors to length 1 (§2.7).
+            # Yelp's HANrnn and HANnoenc alone cut word vectors to length 1.
             "embedding_norm": 1.0 if (corpus, is_han) == ("yelp", True) and clamps else None,
         },
         TrainConfig(
@@ -66,7 +66,7 @@ def _erasure(corpus: str, family: str, encoder: str) -> Preset:
             patience=10 if encoder == "noenc" else 5,
         ),
         {"min_count": 5},
-        "erasure.md §2",
+        'docs/studies/erasure.md, "Models"',
     )
 
 
@@ -82,7 +82,10 @@ POLARITY_MODELS = {
 
 
 def _polarity(name: str, scale: str, one_logit: bool) -> Preset:
-    """One of the 28 models of the polarity study, for two classes or for more (polarity.md §2)."""
+    """One of the 28 models of the polarity study, for two classes or for more.
+
+    See docs/studies/polarity.md, "Models".
+    """
     encoder, attention, decay = POLARITY_MODELS[name]
     return Preset(
         f"{encoder}+{attention}@{scale}",
@@ -111,7 +114,7 @@ def _polarity(name: str, scale: str, one_logit: bool) -> Preset:
             patience=0,
         ),
         {"min_count": 1, "words_of": ("train", "dev", "test")},
-        "polarity.md §2",
+        'docs/studies/polarity.md, "Models"',
     )
 
 
@@ -147,11 +150,11 @@ FAITHFUL_TRAIN = TrainConfig(
     patience=0,
     select="f1",
 )
-"""The training of every model of the faithful study (faithful.md §2.7)."""
+"""The training of every model of the faithful study (docs/studies/faithful.md, "Training")."""
 FAITHFUL_MODEL: dict[str, Any] = {"one_logit": True, "marks": True, "normal_query": True}
 FAITHFUL_ATTENTIONS = {"+": "additive", "-dot": "scaled-dot"}
 FAITHFUL_VARIANTS = {
-    # The strengths are where §2.3 and §2.4 start; the study chooses them on dev.
+    # Strengths to start from; the study chooses them on dev.
     "base": "",
     "concat": "+concat",
     "residual": "+residual",
@@ -165,7 +168,7 @@ PRESETS |= {
         {"embedding_dim": 300, "width": 300} | FAITHFUL_MODEL,
         FAITHFUL_TRAIN,
         {"min_count": 2},
-        "faithful.md §2",
+        'docs/studies/faithful.md, "Models"',
     )
     for variant, ending in FAITHFUL_VARIANTS.items()
     for mark, attention in FAITHFUL_ATTENTIONS.items()
@@ -179,7 +182,8 @@ TRACING_TRAIN = TrainConfig(
     clip_norm=0.0,
     patience=0,
 )
-"""Adam with L2 over whole epochs, the best dev accuracy kept (tracing.md §2.7)."""
+"""Adam with L2 over whole epochs, the best dev accuracy kept (docs/studies/tracing.md,
+"Training")."""
 TRACING_WORDS: dict[str, Any] = {"min_count": 1, "words_of": ("train", "dev", "test")}
 """Vectors are inputs, so words of dev and test have theirs."""
 TRACING_VARIANTS: dict[str, dict[str, Any]] = {
@@ -192,12 +196,16 @@ TRACING_VARIANTS: dict[str, dict[str, Any]] = {
 """What the code did by mistake, what the paper says instead, and what neither tried."""
 PRESETS |= {
     f"tracing/sst{ending}": Preset(
-        "transformer", changed, TRACING_TRAIN, TRACING_WORDS, "tracing.md §2"
+        "transformer", changed, TRACING_TRAIN, TRACING_WORDS, 'docs/studies/tracing.md, "Models"'
     )
     for ending, changed in TRACING_VARIANTS.items()
 }
 PRESETS["tracing/send"] = Preset(
-    "narratives", {}, replace(TRACING_TRAIN, batch_size=25, select="ccc"), {}, "tracing.md §2.7"
+    "narratives",
+    {},
+    replace(TRACING_TRAIN, batch_size=25, select="ccc"),
+    {},
+    'docs/studies/tracing.md, "Training"',
 )
 
 DYNAMICS_MODEL: dict[str, Any] = {
@@ -206,12 +214,17 @@ DYNAMICS_MODEL: dict[str, Any] = {
     "attention_dim": 256,
     "one_logit": True,
 }
-"""1,274,882 parameters beside the word vectors, which start random (dynamics.md §2.1, trap 1)."""
+"""1,274,882 parameters beside the word vectors, which start random (docs/studies/dynamics.md,
+"Classifier", "Errata")."""
 DYNAMICS_TRAIN = TrainConfig(clip_norm=0.0, patience=0)
 """Adam at 1e-3 and nothing else; the study counts 4,000 steps by a Schedule."""
 PRESETS |= {
     f"dynamics/{name}": Preset(
-        f"bilstm+{attention}", DYNAMICS_MODEL, DYNAMICS_TRAIN, {"min_count": 3}, "dynamics.md §2.1"
+        f"bilstm+{attention}",
+        DYNAMICS_MODEL,
+        DYNAMICS_TRAIN,
+        {"min_count": 3},
+        'docs/studies/dynamics.md, "Classifier"',
     )
     for name, attention in {"attention": "additive-relu", "uniform": "uniform"}.items()
 }

@@ -1,8 +1,8 @@
 """Word vectors of a stack, updated row by row: what the whole table would become, for less.
 
 Adagrad without decay and plain SGD leave a row without gradient as it was, so a step needs to
-read and write the vectors of the batch's words alone (polarity.md §7). The models of a stack share
-their batches, so these are the same rows in each.
+read and write the vectors of the batch's words alone (docs/studies/polarity.md, "Shortcuts"). The
+models of a stack share their batches, so these are the same rows in each.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ GRIDS: dict[str, tuple[int, ...]] = {
     "en-pt": (*_LONG, *range(50_000, 90_001, 10_000)),
     "it-pt": (*_LONG, 50_000, 52_000),
 }
-"""Steps at which the published models were evaluated: so many updates are done (§2.3)."""
+"""Steps at which the published models were evaluated: so many updates are done
+(docs/studies/dynamics.md, "Translator")."""
 EPOCHS = {"multi30k": 20, "iwslt14": 30, "en-nl": 40, "en-pt": 30, "it-pt": 40}
 SENTENCES = 128
 """Pairs of an evaluation's batch."""

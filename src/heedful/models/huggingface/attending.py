@@ -34,7 +34,7 @@ Handle = Callable[[Call], Float[Tensor, "batch query head dim"]]
 
 
 @dataclass
-class Pass:
+class WatchedPass:
     """One forward pass as it is watched: how many calls of attention it made so far."""
 
     handle: Handle
@@ -46,7 +46,7 @@ class Pass:
         return self.calls - 1
 
 
-_ACTIVE: ContextVar[Pass] = ContextVar("heedful's view of the forward pass that is running")
+_ACTIVE: ContextVar[WatchedPass] = ContextVar("heedful's view of the forward pass that is running")
 
 
 def _attention(
@@ -141,7 +141,7 @@ def _switched(model: nn.Module, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def attending(model: nn.Module, change: Change) -> Iterator[Pass]:
+def attending(model: nn.Module, change: Change) -> Iterator[WatchedPass]:
     """Lends the model with `change` between its scores and its attention weights.
 
     `change` gets the number of the call in the forward pass (that of the layer, where a layer
@@ -159,7 +159,7 @@ def attending(model: nn.Module, change: Change) -> Iterator[Pass]:
     >>> watched.calls, model.config._attn_implementation
     (3, 'sdpa')
     """
-    watched = Pass(lambda call: call.mixed(change(call.number, call.scores())))
+    watched = WatchedPass(lambda call: call.mixed(change(call.number, call.scores())))
     if is_on_interface(model):
         with _switched(model, EAGER), _watching(watched):
             yield watched
@@ -169,7 +169,7 @@ def attending(model: nn.Module, change: Change) -> Iterator[Pass]:
 
 
 @contextmanager
-def handling(model: nn.Module, handle: Handle, is_fused: bool) -> Iterator[Pass]:
+def handling(model: nn.Module, handle: Handle, is_fused: bool) -> Iterator[WatchedPass]:
     """Lends the model with every call of its attention given to `handle`; interface models only.
 
     With `is_fused` the model stays on fused kernels: `call.output()` is what it would hand on.
@@ -178,13 +178,13 @@ def handling(model: nn.Module, handle: Handle, is_fused: bool) -> Iterator[Pass]
         raise UnsupportedModel(
             f"{type(model).__name__} is not on the attention interface of transformers."
         )
-    watched = Pass(handle)
+    watched = WatchedPass(handle)
     with _switched(model, FUSED if is_fused else EAGER), _watching(watched):
         yield watched
 
 
 @contextmanager
-def _watching(watched: Pass) -> Iterator[None]:
+def _watching(watched: WatchedPass) -> Iterator[None]:
     token = _ACTIVE.set(watched)
     try:
         yield

@@ -32,7 +32,7 @@ from heedful.models.huggingface.sites import Passes, State, site_of
 from heedful.models.huggingface.spans import unit_texts
 from heedful.models.huggingface.zeroing import mixing
 from heedful.models.reading import Reading
-from heedful.models.tracing import Explicit, Fused, Layer, Stack, evenly
+from heedful.models.tracing import Explicit, Fused, Layer, LayerStack, evenly
 
 NOTHING = 1e-300
 """Added before a logarithm is taken of attention that may be 0."""
@@ -231,7 +231,7 @@ class PretrainedClassifier(nn.Module):
             (slope,) = torch.autograd.grad(top, added)
         return slope.masked_fill(~reading.mask[:, None], 0)
 
-    def layers_of(self, batch: Batch) -> Stack:
+    def layers_of(self, batch: Batch) -> LayerStack:
         """Queries and keys of every layer over the keys of a batch, special tokens included.
 
         The model stays on its fused kernels. `Framed.at_pieces` and `Reading.per_unit` bring what
@@ -288,7 +288,7 @@ class PretrainedClassifier(nn.Module):
         """A call of attention as tracing sees it."""
         return _fused(call)
 
-    def stack_of(self, layers: Sequence[Layer], frame: Framed) -> Stack:
+    def stack_of(self, layers: Sequence[Layer], frame: Framed) -> LayerStack:
         """The layers with where the decision is read and where the pieces stand."""
         mask = frame.mask.bool()
         if self.layout.pooled == "every":
@@ -298,7 +298,7 @@ class PretrainedClassifier(nn.Module):
             pooling = torch.zeros(mask.shape, device=mask.device).scatter_(1, place, 1.0)
         is_double = bool(layers) and layers[0].dtype == torch.float64
         dtype = torch.float64 if is_double else torch.float32
-        return Stack(tuple(layers), pooling.to(dtype), mask, frame.place)
+        return LayerStack(tuple(layers), pooling.to(dtype), mask, frame.place)
 
     @property
     def batch_tokens(self) -> int:

@@ -134,7 +134,7 @@ def _over(total: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 def contextual(pair: Curve, context: Curve, performance: Curve, reference: Curve) -> Draws:
-    """ξ of a pair's highest agreement, resampled (§3.6): see `agreement.contextualised`.
+    """ξ of a pair's highest agreement, resampled: see `agreement.contextualised`.
 
     `context` and `performance` are the comparison runs' mean agreement with the reference and mean
     right answers; the reference's best performance stands in where none agrees more.

@@ -1,4 +1,4 @@
-"""The claims of the dynamics paper as data (dynamics.md §8)."""
+"""The claims of the dynamics paper as data (docs/studies/dynamics.md, "Claims")."""
 
 from __future__ import annotations
 
@@ -125,22 +125,22 @@ CLAIMS = (
           "text; median length 13, 3500 training items, 4691 types", above(0), None, DEV, SEVEN,
           measure_all=measures.seeds_disagree),
     Claim("DYN-A1", "Choosing among the checkpoints on the evaluation set does not make the "
-          "agreement.", "trap 4",
+          "agreement.", "ours",
           "DYN-1 to DYN-4 with the checkpoint chosen on one half and scored on the other",
           "called minimal inflation", above(0), measures.chosen_elsewhere, DEV, ROWS, "all",
           seeds=1),
-    Claim("DYN-A2", "Swapped arguments and a second run do not change the verdict.", "trap 3, 3.5",
+    Claim("DYN-A2", "Swapped arguments and a second run do not change the verdict.", "ours",
           "A(βuf,βpx) as written and A(α,β) of one model, minus chance", "not reported", above(0),
           measures.as_literally_written, DEV, ROWS, "all", seeds=1),
     Claim("DYN-A3", "Ties, repeated words and start and end symbols do not carry the agreement.",
-          "trap 8", "DYN-1 to DYN-4 without start and end, and with ties split", "not reported",
+          "ours", "DYN-1 to DYN-4 without start and end, and with ties split", "not reported",
           above(0), measures.without_ties_and_marks, DEV, ROWS, "all", seeds=1),
     Claim("DYN-A4", "Random instead of pre-trained vectors do not make the effect, and the right "
-          "sign of Δ does.", "traps 1, 2",
+          "sign of Δ does.", "ours",
           "DYN-1 and DYN-4 with GloVe vectors of 100 dimensions; Δ with both signs",
           "text says GloVe-6B, 300 dimensions", above(0), measures.vectors_and_sign,
           _with_vectors, corpora.SIX, "all", seeds=1),
-    Claim("DYN-A7", "Seeds alone can move agreement by 20 points.", "section 4",
+    Claim("DYN-A7", "Seeds alone can move agreement by 20 points.", "ours",
           "largest s.d. of any agreement over reference, comparison or uniform runs, in points, "
           "its interval holding for all of them at once; from 7 on (ours) two runs differ by 20 "
           "points once in twenty", "Amazon A(βuf,βpx) 76.8 vs 53 on a retrain", at_least(7),

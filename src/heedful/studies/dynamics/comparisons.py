@@ -1,4 +1,6 @@
-"""All agreements of a reference run with others: which vectors enter which column (§3.5).
+"""All agreements of a reference run with others: which vectors enter which column.
+
+See docs/studies/dynamics.md, "Which vectors meet".
 
 The reference is one normal run A at its best checkpoint; comparisons are normal runs of other
 seeds, `uniforms` runs whose attention was frozen uniform. Every pair is measured row by row at
@@ -27,7 +29,7 @@ from heedful.dynamics.agreement import (
     rank_correlation,
     without,
 )
-from heedful.dynamics.trajectory import ACCURACY, Followed, Trajectory, saliency_name
+from heedful.dynamics.trajectory import ACCURACY, FollowedRun, Trajectory, saliency_name
 from heedful.runs.steps import Form
 from heedful.studies.dynamics.agreement_curves import Curve, curve_of
 
@@ -38,7 +40,7 @@ RANKED = MAIN[:3]
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class CorpusAgreements:
     """Agreements of one corpus and split, row by row."""
 
     arrays: Mapping[str, Shaped[np.ndarray, "checkpoint row"]]
@@ -68,18 +70,18 @@ class Compared:
 
 
 def compare(
-    reference: Followed,
-    comparisons: Mapping[str, Followed],
-    uniforms: Mapping[str, Followed],
+    reference: FollowedRun,
+    comparisons: Mapping[str, FollowedRun],
+    uniforms: Mapping[str, FollowedRun],
     predictors: Mapping[str, Float[np.ndarray, "flat"]],
     split: str,
     *,
     performance: str = ACCURACY,
-    frozen: Followed | None = None,
+    frozen: FollowedRun | None = None,
     is_brief: bool = False,
     is_ranked: bool = True,
     device: torch.device | str = "cpu",
-) -> Compared:
+) -> CorpusAgreements:
     """Every column of the tables and every curve of the claims, for one split.
 
     `predictors` are vectors from words alone: `proxy`, `logistic`, `counts`, `em`.
@@ -135,7 +137,7 @@ def compare(
         found["top:attention~frozen"] = agrees(attention, frozen.splits[split].attention, lengths)
     runs = {"reference": run} | {n: f.splits[split] for n, f in comparisons.items()}
     runs |= {f"uniform {n}": f.splits[split] for n, f in uniforms.items()}
-    return Compared(
+    return CorpusAgreements(
         arrays=found,
         item=run.item,
         steps=run.steps,
@@ -153,8 +155,8 @@ def compare(
 def _checks(
     run: Trajectory,
     pairs: Mapping[str, tuple[np.ndarray, np.ndarray]],
-    comparisons: Mapping[str, Followed],
-    uniforms: Mapping[str, Followed],
+    comparisons: Mapping[str, FollowedRun],
+    uniforms: Mapping[str, FollowedRun],
     split: str,
     attention: np.ndarray,
     predictors: Mapping[str, np.ndarray],
@@ -208,7 +210,7 @@ def _on_special(run: Trajectory, vectors: Mapping[str, np.ndarray]) -> dict[str,
     }
 
 
-def _save(path: Path, compared: Compared) -> None:
+def _save(path: Path, compared: CorpusAgreements) -> None:
     from safetensors.numpy import save_file
 
     arrays = {}
@@ -225,14 +227,14 @@ def _save(path: Path, compared: Compared) -> None:
     save_file(arrays, str(path), {"about": json.dumps(about)})
 
 
-def _load(path: Path) -> Compared:
+def _load(path: Path) -> CorpusAgreements:
     from safetensors import safe_open
 
     with safe_open(str(path), framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         about = json.loads(file.metadata()["about"])
     item, steps = arrays.pop("item"), arrays.pop("steps")
-    return Compared(
+    return CorpusAgreements(
         arrays=arrays,
         item=item.astype(np.int64),
         steps=steps.astype(np.int64),
@@ -242,7 +244,7 @@ def _load(path: Path) -> Compared:
     )
 
 
-COMPARED: Form[Compared] = Form(".safetensors", _save, _load)
+COMPARED: Form[CorpusAgreements] = Form(".safetensors", _save, _load)
 """How agreements lie on disk as the result of a step."""
 
 

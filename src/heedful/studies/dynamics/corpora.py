@@ -1,4 +1,4 @@
-"""The classification corpora of the dynamics study (dynamics.md §2)."""
+"""The classification corpora of the dynamics study (docs/studies/dynamics.md, "Corpora")."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLANTED = {"train": 640, "dev": 160, "test": 20}
 TEXTS = (*NAMES, "yelp", "planted")
 """Corpora of the classification tables."""
 SIX = tuple(name for name in TEXTS if name != "sms")
-"""Without SMS, which the authors left out (trap 15)."""
+"""Without SMS, which the authors left out."""
 VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 
 

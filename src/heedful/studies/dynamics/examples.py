@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from heedful.dynamics.cooccurrence import (
-    Side,
+    CorpusSide,
     cooccurrence,
     normalised,
     side,
@@ -91,12 +91,12 @@ def _figure_1(views: Views) -> Made:
     return _drawn(cells, said)
 
 
-def _permutations(vocabulary: int, length: int) -> Side:
+def _permutations(vocabulary: int, length: int) -> CorpusSide:
     """Every set of so many symbols once: counts know no order, so that they are those expected."""
     return side(list(combinations(range(vocabulary), length)), vocabulary)
 
 
-def _mixture(half: int) -> Side:
+def _mixture(half: int) -> CorpusSide:
     """Both sets once."""
     return side([range(half), range(half, 2 * half)], 2 * half)
 
@@ -134,8 +134,8 @@ def _figure_8(views: Views) -> Made:
 DIMS = (256, 1_024, 4_096, 16_384, 65_536)
 
 
-def toy_pairs(seed: int) -> tuple[Side, Side]:
-    """40 random pairs over 12 and 10 words, as in the specification."""
+def toy_pairs(seed: int) -> tuple[CorpusSide, CorpusSide]:
+    """40 random pairs over 12 and 10 words."""
     generator = numpy_generator(seed, "toy pairs")
     sizes = generator.integers(2, 8, (40, 2)).tolist()
     sources = [generator.integers(0, 12, size).tolist() for size, _ in sizes]

@@ -1,7 +1,9 @@
-"""Attention learnt on top of a probe that never changes (dynamics.md §2.8).
+"""Attention learnt on top of a probe that never changes.
+
+See docs/studies/dynamics.md, "A frozen probe".
 
 Word vectors, encoder and head stay as they started; only what makes the scores is trained. So the
-states are constants: they are computed once, and no gradient goes through the encoder (§7.6).
+states are constants: they are computed once, and no gradient goes through the encoder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Heads by rejection sampling: which random starts of attention learn a task, and which never do.
 
 A head is its query map, and its projection where each head has its own. Heads are judged on one
-base, the start of all other weights: good or bad is relative to it (dynamics.md §2.7, trap 5.11).
+base, the start of all other weights: good or bad is relative to it (docs/studies/dynamics.md,
+"Several heads").
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Where a classifier under uniform attention keeps what it knows: the keyword task (§2.9).
+"""Where a classifier under uniform attention keeps what it knows: the keyword task.
+
+See docs/studies/dynamics.md, "Keyword".
 
 Many seeds in one stack. γ_l = w·h_l + b is what state l says by itself; early in training the
 keyword's own state says most, in the end the last state does.

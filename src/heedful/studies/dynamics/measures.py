@@ -17,7 +17,7 @@ from heedful.statistics.seeds import deviation
 from heedful.studies.dynamics import steps
 from heedful.studies.dynamics.agreement_curves import Curve, contextual, is_inside
 from heedful.studies.dynamics.cells import span, written
-from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared, mean_of
+from heedful.studies.dynamics.comparisons import MAIN, RANKED, CorpusAgreements, mean_of
 from heedful.studies.dynamics.printed import COLUMNS
 
 SECOND = {"attention~probe": "probe", "attention~saliency": "saliency"}
@@ -27,7 +27,9 @@ WORDS = 5_000
 """Most frequent words whose weights are correlated."""
 
 
-def beyond(found: Compared, pair: str, measure: str = "top", crossed: bool = False) -> Draws:
+def beyond(
+    found: CorpusAgreements, pair: str, measure: str = "top", crossed: bool = False
+) -> Draws:
     """Agreement minus chance at the checkpoint where agreement is highest.
 
     `crossed` chooses the checkpoint on the other half of the items.
@@ -42,31 +44,31 @@ def beyond(found: Compared, pair: str, measure: str = "top", crossed: bool = Fal
     return gained.crossed(curve) if crossed else gained.highest(curve)
 
 
-def highest(found: Compared, pair: str, measure: str = "top") -> Draws:
+def highest(found: CorpusAgreements, pair: str, measure: str = "top") -> Draws:
     """The highest agreement over checkpoints."""
     return found.curve(f"{measure}:{pair}").highest()
 
 
-def context(found: Compared, measure: str = "top") -> Curve:
+def context(found: CorpusAgreements, measure: str = "top") -> Curve:
     """The comparison runs' mean agreement with the reference's attention."""
     prefix = f"{measure}:attention~attention/"
     return mean_of(found.curve(prefix + name) for name in found.runs(prefix))
 
 
-def performed(found: Compared) -> np.ndarray:
+def performed(found: CorpusAgreements) -> np.ndarray:
     """The comparison runs' mean performance at each checkpoint."""
     names = found.runs("top:attention~attention/")
     return np.asarray(np.mean([found.performance[name] for name in names], axis=0))
 
 
-def xi(found: Compared, pair: str, measure: str = "top") -> Contextualised:
+def xi(found: CorpusAgreements, pair: str, measure: str = "top") -> Contextualised:
     """ξ of a pair: how well the comparison runs do when they first agree more."""
     value = highest(found, pair, measure).value
     best = float(found.performance["reference"][found.best])
     return contextualised(value, context(found, measure).means, performed(found), best)
 
 
-def _xi_draws(found: Compared, pair: str) -> Draws:
+def _xi_draws(found: CorpusAgreements, pair: str) -> Draws:
     names = found.runs("top:attention~attention/")
     correct = mean_of(found.curve(f"correct:{name}") for name in names)
     reference = found.curve("correct:reference")
@@ -89,7 +91,7 @@ def above_chance(*pairs: str) -> Measure:
 
 
 def all_columns(
-    found: Compared, measure: str = "top", crossed: bool = False
+    found: CorpusAgreements, measure: str = "top", crossed: bool = False
 ) -> dict[str, Estimate]:
     """DYN-1 to DYN-4 by name."""
     pairs = (*MAIN, "attention~saliency")
@@ -153,7 +155,7 @@ def proxy_is_regression(view: View) -> Parts:
     return Parts({"difference": difference.estimate(), "word weights": correlation})
 
 
-def final_agreements(found: Compared) -> dict[str, Draws]:
+def final_agreements(found: CorpusAgreements) -> dict[str, Draws]:
     """By comparison run: how often its last attention agrees with that of run A."""
     prefix = "top:final attention~attention/"
     return {name: found.curve(prefix + name).at(0) for name in found.runs(prefix)}
@@ -206,7 +208,7 @@ def without_ties_and_marks(view: View) -> Parts:
     return parts
 
 
-def lowered_by_ties(found: Compared) -> dict[str, tuple[float, float]]:
+def lowered_by_ties(found: CorpusAgreements) -> dict[str, tuple[float, float]]:
     """The highest agreement of each column as published, and with ties split."""
     pairs = [pair for pair in (*MAIN, "attention~saliency") if found.has(f"split:{pair}")]
     return {
@@ -233,7 +235,7 @@ def vectors_and_sign(view: View) -> Parts:
     return parts
 
 
-def spread_of_seeds(found: Compared) -> dict[str, list[float]]:
+def spread_of_seeds(found: CorpusAgreements) -> dict[str, list[float]]:
     """DYN-A7: each agreement, in points, over the runs of one kind while the others stay.
 
     Over reference runs the attention changes, over comparison runs the probe of run B.

@@ -1,4 +1,6 @@
-"""Optimal attention: the weights that would serve the loss best (dynamics.md §2.10).
+"""Optimal attention: the weights that would serve the loss best.
+
+See docs/studies/dynamics.md, "Optimal attention".
 
 With a linear head the loss of one instance is convex in its attention,
 

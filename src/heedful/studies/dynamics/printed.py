@@ -1,4 +1,4 @@
-"""What the dynamics paper printed (dynamics.md §4)."""
+"""What the dynamics paper printed."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from heedful.corpora import Encoded, EncodedCorpus
 from heedful.corpora.samples import subset
 from heedful.dynamics.cooccurrence import (
     EM,
-    Side,
+    CorpusSide,
     cooccurrence,
     looked_up,
     normalised,
@@ -32,7 +32,7 @@ from heedful.dynamics.trajectory import (
     ACCURACY,
     CREW,
     FOLLOWED,
-    Followed,
+    FollowedRun,
     joined,
     kept_checkpoints,
 )
@@ -42,7 +42,7 @@ from heedful.models.recipe import described
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import TABLE, Form
 from heedful.runs.randomness import numpy_generator
-from heedful.studies.dynamics.comparisons import COMPARED, Compared, compare
+from heedful.studies.dynamics.comparisons import COMPARED, CorpusAgreements, compare
 from heedful.studies.dynamics.frozen_probe import train_frozen
 from heedful.training import TrainConfig
 from heedful.training.config import Schedule
@@ -54,7 +54,7 @@ tie as soon as a model is sure."""
 
 
 def followed_documents(corpus: EncodedCorpus) -> dict[str, Encoded]:
-    """The dev documents, and as many training documents drawn by seed 1 (§3.6)."""
+    """The dev documents, and as many training documents drawn by seed 1."""
     dev, train = corpus.splits["dev"], corpus.splits["train"]
     order = numpy_generator(1, "followed training documents").permutation(len(train))
     return {"dev": dev, "train": subset(train, np.sort(order[: len(dev)]))}
@@ -69,13 +69,13 @@ def crew(
     schedule: Schedule,
     with_saliency: Sequence[int] = (),
     with_vectors: bool = False,
-) -> Step[Mapping[str, Followed]]:
+) -> Step[Mapping[str, FollowedRun]]:
     """Classifiers of several seeds trained side by side by the schedule, each followed by itself.
 
     By seed: α, β and right answers at each evaluation, and Δ for the seeds of `with_saliency`.
     """
 
-    def compute(results: Results) -> Mapping[str, Followed]:
+    def compute(results: Results) -> Mapping[str, FollowedRun]:
         if recipe.penalties != Penalties():
             raise InputError(f"{recipe} has penalties; runs are followed without.")
         corpus = results[text]
@@ -95,18 +95,18 @@ def crew(
     return step
 
 
-def _kept(folder: Path, splits: Iterable[str], with_saliency: bool) -> Followed:
+def _kept(folder: Path, splits: Iterable[str], with_saliency: bool) -> FollowedRun:
     """A run from what a `ProbeLog` kept of it."""
     delta = {split: kept_saliency(folder, split) for split in splits} if with_saliency else {}
-    return Followed({split: kept_checkpoints(folder, split) for split in splits}, delta)
+    return FollowedRun({split: kept_checkpoints(folder, split) for split in splits}, delta)
 
 
 def frozen(
     text: Step[EncodedCorpus], recipe: Recipe, seed: int, config: TrainConfig, schedule: Schedule
-) -> Step[Followed]:
+) -> Step[FollowedRun]:
     """Attention trained on a random probe that never changes, followed on the dev documents."""
 
-    def compute(results: Results) -> Followed:
+    def compute(results: Results) -> FollowedRun:
         corpus = results[text]
         dev = corpus.splits["dev"]
         model = _built(corpus, recipe, seed, with_vectors=False)
@@ -119,7 +119,7 @@ def frozen(
             model, corpus.splits["train"], schedule, observe, batch_size=config.batch_size,
             learning_rate=config.learning_rate, seed=seed, device=results.device,
         )  # fmt: skip
-        return Followed({"dev": joined(moments)}, {})
+        return FollowedRun({"dev": joined(moments)}, {})
 
     inputs = _inputs(recipe, schedule) | {"train": config.described(), "seed": seed}
     return Step(text.beside("frozen", seed, "run"), compute, inputs, FOLLOWED, (text,))
@@ -183,7 +183,7 @@ def words(found: Step[Predictors]) -> Step[pd.DataFrame]:
     return Step(name, compute, {}, TABLE, (found,))
 
 
-class Run(NamedTuple):
+class CrewRun(NamedTuple):
     """A followed run: the result of a step, or one of those that a crew's step gives."""
 
     step: Step[Any]
@@ -195,28 +195,28 @@ class Run(NamedTuple):
         """The step's name, and the seed where that does not say which run it is."""
         return self.step.name if self.seed is None else f"{self.step.name}/{self.seed}"
 
-    def followed(self, results: Results) -> Followed:
+    def followed(self, results: Results) -> FollowedRun:
         """What was seen of it."""
         found = results[self.step]
-        taken: Followed = found if self.seed is None else found[str(self.seed)]
+        taken: FollowedRun = found if self.seed is None else found[str(self.seed)]
         return taken
 
 
 class Runs(NamedTuple):
     """The runs that one corpus is compared by."""
 
-    reference: Run
-    comparisons: Mapping[str, Run]
-    uniforms: Mapping[str, Run]
+    reference: CrewRun
+    comparisons: Mapping[str, CrewRun]
+    uniforms: Mapping[str, CrewRun]
     predictors: Step[Predictors]
-    frozen: Step[Followed] | None = None
+    frozen: Step[FollowedRun] | None = None
 
     @property
-    def _runs(self) -> tuple[Run, ...]:
+    def _runs(self) -> tuple[CrewRun, ...]:
         return (self.reference, *self.comparisons.values(), *self.uniforms.values())
 
     @property
-    def _given(self) -> tuple[Step[Followed], ...]:
+    def _given(self) -> tuple[Step[FollowedRun], ...]:
         return () if self.frozen is None else (self.frozen,)
 
     @property
@@ -243,10 +243,10 @@ def agreements(
     is_brief: bool = False,
     is_ranked: bool = True,
     tag: str = "",
-) -> Step[Compared]:
+) -> Step[CorpusAgreements]:
     """All agreements of a corpus's runs on one split, row by row; see `compare`."""
 
-    def compute(results: Results) -> Compared:
+    def compute(results: Results) -> CorpusAgreements:
         return compare(
             runs.reference.followed(results),
             {name: run.followed(results) for name, run in runs.comparisons.items()},
@@ -269,7 +269,7 @@ def agreements(
     return Step(name, compute, inputs, COMPARED, runs.steps)
 
 
-def count_tables(sources: Side, answers: Side) -> dict[str, Any]:
+def count_tables(sources: CorpusSide, answers: CorpusSide) -> dict[str, Any]:
     """How far the proxy's count table is from Model 1's first step, both normalised (DYN-15)."""
     counted = normalised(cooccurrence(sources, answers))
     learnt = translation_table(sources, answers, 1)
@@ -307,8 +307,8 @@ def sizes(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
     return Step(text.beside("sizes"), compute, {}, needs=(text,))
 
 
-def _side(encoded: Encoded, types: int) -> Side:
-    return Side(encoded.ids.astype(np.int64), encoded.starts, types)
+def _side(encoded: Encoded, types: int) -> CorpusSide:
+    return CorpusSide(encoded.ids.astype(np.int64), encoded.starts, types)
 
 
 def _built(

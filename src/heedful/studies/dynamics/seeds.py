@@ -1,4 +1,4 @@
-"""Many seeds of a small translator as one stacked model (dynamics.md §7.10).
+"""Many seeds of a small translator as one stacked model (docs/studies/dynamics.md, "Shortcuts").
 
 Every parameter has a leading model axis and one Adam updates all of them: Adam works element by
 element, so each model ends as it would alone, up to rounding. On a GPU a whole step (sampling,
@@ -30,7 +30,7 @@ LEARNT, FAILED = 0.95, 0.6
 
 @dataclass(frozen=True)
 class SeedsConfig:
-    """How seeds of a copying task are trained and watched (§2.6)."""
+    """How seeds of a copying task are trained and watched (docs/studies/dynamics.md, "Copying")."""
 
     steps: int = 300
     batch_size: int = 128

@@ -1,4 +1,4 @@
-"""The runs and steps of the dynamics study (dynamics.md §2)."""
+"""The runs and steps of the dynamics study (docs/studies/dynamics.md, "Models")."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan
 from heedful.studies.dynamics import run_steps, translation, translation_steps
 from heedful.studies.dynamics.corpora import text
-from heedful.studies.dynamics.run_steps import Run, Runs
+from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.studies.dynamics.translation import TRANSLATED
 from heedful.training.config import Schedule
 from heedful.training.presets import DYNAMICS_TRAIN, PRESETS
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from heedful.dynamics.trajectory import Followed
-    from heedful.studies.dynamics.comparisons import Compared
+    from heedful.dynamics.trajectory import FollowedRun
+    from heedful.studies.dynamics.comparisons import CorpusAgreements
 
 
 REFERENCE, COMPARISONS, UNIFORMS = 20, (13, 14, 15, 16, 17), (12, 18, 19, 21, 22)
@@ -38,7 +38,7 @@ def schedule(plan: Plan) -> Schedule:
 
 
 def recipe(plan: Plan, attention: str) -> Recipe:
-    """The classifier of §2.1, with attention that is learnt or uniform."""
+    """The study's classifier, with attention that is learnt or uniform."""
     preset = PRESETS[f"dynamics/{attention}"]
     return parse(preset.recipe, **plan.pick(SMOKE_SIZES, preset.model))
 
@@ -48,7 +48,7 @@ def _train(plan: Plan) -> Any:
 
 
 def proxy(plan: Plan, corpus: str) -> ProxyConfig:
-    """The published proxy (§2.5)."""
+    """The published proxy (docs/studies/dynamics.md, "Proxy")."""
     rate = 5e-5 if corpus in ("imdb", "yelp", "amazon") else 1.5e-4
     return plan.pick(ProxyConfig(32, 12, 64, 1e-2), ProxyConfig(256, 60, 64, rate))
 
@@ -66,7 +66,7 @@ def words(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
 
 def crew(
     plan: Plan, corpus: str, attention: str, with_vectors: bool = False
-) -> Step[Mapping[str, Followed]]:
+) -> Step[Mapping[str, FollowedRun]]:
     """All runs with attention, or with uniform attention; with word vectors the first alone."""
     count = len(plan.seeds)
     seeds = {"attention": (REFERENCE, *COMPARISONS[:count]), "uniform": UNIFORMS[:count]}
@@ -89,9 +89,9 @@ def runs(plan: Plan, corpus: str) -> Runs:
     count = len(plan.seeds)
     attending, uniform = (crew(plan, corpus, kind) for kind in ("attention", "uniform"))
     return Runs(
-        Run(attending, REFERENCE),
-        {str(seed): Run(attending, seed) for seed in COMPARISONS[:count]},
-        {str(seed): Run(uniform, seed) for seed in UNIFORMS[:count]},
+        CrewRun(attending, REFERENCE),
+        {str(seed): CrewRun(attending, seed) for seed in COMPARISONS[:count]},
+        {str(seed): CrewRun(uniform, seed) for seed in UNIFORMS[:count]},
         predictors(plan, corpus),
         run_steps.frozen(
             text(plan, corpus), recipe(plan, "attention"), REFERENCE, _train(plan), schedule(plan)
@@ -101,7 +101,7 @@ def runs(plan: Plan, corpus: str) -> Runs:
 
 def compared(
     plan: Plan, corpus: str, split: str = "dev", performance: str = "accuracy"
-) -> Step[Compared]:
+) -> Step[CorpusAgreements]:
     """Agreements of a corpus on one split; of a translator also with BLEU as its performance."""
     # Only dev agreements are ranked (T3, T4), and only those by accuracy checked.
     is_dev = split == "dev"
@@ -111,14 +111,17 @@ def compared(
     )  # fmt: skip
 
 
-def with_vectors(plan: Plan, corpus: str) -> Step[Compared] | None:
+def with_vectors(plan: Plan, corpus: str) -> Step[CorpusAgreements] | None:
     """The same with pre-trained word vectors, one reference and one uniform run (DYN-A4)."""
     if corpus == "planted":
         return None
     first = UNIFORMS[0]
     attending, uniform = (crew(plan, corpus, kind, True) for kind in ("attention", "uniform"))
     pair = Runs(
-        Run(attending, REFERENCE), {}, {str(first): Run(uniform, first)}, predictors(plan, corpus)
+        CrewRun(attending, REFERENCE),
+        {},
+        {str(first): CrewRun(uniform, first)},
+        predictors(plan, corpus),
     )
     return run_steps.agreements(pair, "dev", is_brief=True, is_ranked=False, tag="vectors")
 

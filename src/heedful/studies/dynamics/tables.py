@@ -1,4 +1,4 @@
-"""The tables of the dynamics study: T2 to T11 (dynamics.md §1)."""
+"""The tables of the dynamics study: T2 to T11 (docs/studies/dynamics.md, "Measures")."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heedful.statistics import Estimate
 from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics import printed as paper
 from heedful.studies.dynamics.cells import NEVER, briefly, span, written
-from heedful.studies.dynamics.comparisons import MAIN, RANKED, Compared
+from heedful.studies.dynamics.comparisons import MAIN, RANKED, CorpusAgreements
 from heedful.studies.dynamics.printed import COLUMNS
 from heedful.studies.dynamics.translation import TRANSLATED
 
@@ -30,7 +30,7 @@ _ALL = (*COLUMNS, "Â", "ξ(α,βuf)", "ξ(βuf,βpx)", "ξ(Δ,βuf)", "ξ(α,β
 _INTEGERS = (*COLUMNS, "Â", "ξ(α,βuf)", "ξ(α,β)", "ξ*")
 
 
-def columns(found: Compared, measure: str = "top") -> dict[str, Any]:
+def columns(found: CorpusAgreements, measure: str = "top") -> dict[str, Any]:
     """The agreements, chance, ξ and ξ* of one row, × 100, and which ξ was never passed.
 
     Chance is given twice: Â is its mean over checkpoints, as published, and each agreement has that

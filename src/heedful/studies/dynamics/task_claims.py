@@ -1,4 +1,7 @@
-"""The claims of the dynamics study on generated tasks, with the sides that decide them (§8)."""
+"""The claims of the dynamics study on generated tasks, with the sides that decide them.
+
+See docs/studies/dynamics.md, "Claims".
+"""
 
 from __future__ import annotations
 
@@ -360,14 +363,14 @@ CLAIMS = (
     ),
     Claim(
         "DYN-A5", "Artefact: whether copying one fixed set fails depends on when one stops.",
-        "trap 5.20", "share of seeds above .95 at several stops; time to .95",
+        "ours", "share of seeds above .95 at several stops; time to .95",
         "no rate given", above(0), _stopping,
         task_steps.needs_roles("fixed set", "control"), (COPYING,), seeds=_seeds,
     ),
     Claim(
         "DYN-A6", "Artefact: good and bad heads are relative to one base, and code and paper join "
         "heads differently; the order of the kinds stays.",
-        "trap 5.11", "DYN-16's differences on the first base in the code's form, and over all "
+        "ours", "DYN-16's differences on the first base in the code's form, and over all "
         "bases of each form",
         "not reported", above(0), _every_base, _every_needs, (HEADS,), seeds=_draws,
     ),

@@ -173,7 +173,7 @@ def uniform(plan: Plan, role: str) -> Step[pd.DataFrame]:
 
 
 def proxy(plan: Plan, role: str) -> Step[pd.DataFrame]:
-    """What the bag-of-words proxy learns of a task (§4.3): one row per seed.
+    """What the bag-of-words proxy learns of a task: one row per seed.
 
     All word vectors start equal, so that whatever tells words apart afterwards was learnt.
     `spread` is the largest difference of log β between positions of a sequence, `loss` nats per

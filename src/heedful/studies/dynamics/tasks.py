@@ -24,7 +24,7 @@ SOURCES = (
 
 
 @dataclass(frozen=True)
-class Sizes:
+class TaskSizes:
     """How large the tasks are at a scale."""
 
     seeds: int
@@ -53,12 +53,12 @@ class Sizes:
     early: int
     """The step at which DYN-18 expects the keyword's own state to say most."""
     late: int
-    """The step of its asymptote: the last ones of a short training drift (§2.9)."""
+    """The step of its asymptote: the last ones of a short training drift."""
     proxy_steps: int
 
 
-SIZES: Mapping[Scale, Sizes] = {
-    "smoke": Sizes(
+SIZES: Mapping[Scale, TaskSizes] = {
+    "smoke": TaskSizes(
         seeds=5, length=12, symbols=18, width=48,
         training=SeedsConfig(120, 32, 6e-3, 10, 50), stops=(60, 90, 120, 160),
         uniform=SeedsConfig(60, 32, 6e-3, 20, 50),
@@ -69,7 +69,7 @@ SIZES: Mapping[Scale, Sizes] = {
         keyword=KeywordConfig(Keyword(20, 20), 48, 40, 48, 4e-3, 2, 200), early=10, late=30,
         proxy_steps=100,
     ),
-    "paper": Sizes(
+    "paper": TaskSizes(
         seeds=20, length=40, symbols=60, width=256,
         training=SeedsConfig(300), stops=(200, 300, 600, 2_000), uniform=SeedsConfig(300),
         head_task=Copying(40, 40), head_width=256,
@@ -84,7 +84,7 @@ SIZES: Mapping[Scale, Sizes] = {
 }  # fmt: skip
 
 
-def sizes(plan: Plan) -> Sizes:
+def sizes(plan: Plan) -> TaskSizes:
     """The sizes of the plan's scale."""
     return SIZES[plan.scale]
 

@@ -1,4 +1,7 @@
-"""The parallel corpora, translators and steps of the dynamics study (dynamics.md §2.3, 2.10)."""
+"""The parallel corpora, translators and steps of the dynamics study.
+
+See docs/studies/dynamics.md, "Translator".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from heedful.corpora.pairs import EncodedPairs
-from heedful.corpora.parallel import IWSLT, NEWS, Parallel, load_parallel
+from heedful.corpora.parallel import Parallel
+from heedful.corpora.parallel_corpora import IWSLT, NEWS, load_parallel
 from heedful.corpora.pieces import PIECES, bleu_of_counts
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.root import locate, root_of
@@ -27,14 +31,14 @@ from heedful.statistics import Estimate
 from heedful.statistics.draws import draws, minus
 from heedful.studies.dynamics import translation_steps
 from heedful.studies.dynamics.agreement_curves import curve_of
-from heedful.studies.dynamics.run_steps import Run, Runs
+from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.training.sequences import EPOCHS, GRIDS, SequenceConfig
 
 if TYPE_CHECKING:
-    from heedful.dynamics.trajectory import Followed
+    from heedful.dynamics.trajectory import FollowedRun
 
 REFERENCE, COMPARISON, UNIFORM = 20, 13, 12
-"""Seeds of the published runs: one of each kind (§2.3)."""
+"""Seeds of the published runs: one of each kind."""
 PAIRS = {"train": 480, "dev": 40, "test": 20}
 SMOKE_PIECES = 640
 PUBLISHED: dict[str, tuple[str, tuple[str, str]]] = {
@@ -46,9 +50,9 @@ PUBLISHED: dict[str, tuple[str, tuple[str, str]]] = {
 }
 """Readers and languages of the paper's parallel corpora."""
 READ = PUBLISHED | {"multi30k-en-de": ("multi30k", ("en", "de"))}
-"""Those, and Multi30k from English, as the paper says; the authors' code reads German (§2.3)."""
+"""Those, and Multi30k from English, as the paper says; the authors' code reads German."""
 LINEAR_ON = ("multi30k", "multi30k-en-de", "planted-pairs")
-"""Where a linear translator is trained too (§2.10)."""
+"""Where a linear translator is trained too."""
 TRANSLATED = (*READ, "planted-pairs")
 _TITLES = {
     "multi30k": "Multi30k, German to English",
@@ -125,7 +129,7 @@ def training(plan: Plan, corpus: str) -> SequenceConfig:
 
 def run(
     plan: Plan, corpus: str, seed: int, attention: str = "dot", output: str = "relu"
-) -> Step[Followed]:
+) -> Step[FollowedRun]:
     """One translator, followed at every step of its grid."""
     name = {"dot": "attention", "uniform": "uniform"}[attention]
     return translation_steps.followed_pairs(
@@ -142,15 +146,15 @@ def runs(plan: Plan, corpus: str) -> Runs:
     """The three published runs of a parallel corpus, and what words alone tell."""
     config = plan.pick(ProxyConfig(32, 8, 64, 1e-2), ProxyConfig(256, 30, 64, 1e-3))
     return Runs(
-        Run(run(plan, corpus, REFERENCE)),
-        {str(COMPARISON): Run(run(plan, corpus, COMPARISON))},
-        {str(UNIFORM): Run(run(plan, corpus, UNIFORM, "uniform"))},
+        CrewRun(run(plan, corpus, REFERENCE)),
+        {str(COMPARISON): CrewRun(run(plan, corpus, COMPARISON))},
+        {str(UNIFORM): CrewRun(run(plan, corpus, UNIFORM, "uniform"))},
         translation_steps.pair_predictors(text(plan, corpus), config),
     )
 
 
-def linear(plan: Plan, corpus: str) -> Step[Followed]:
-    """The translator with a linear output (§2.10)."""
+def linear(plan: Plan, corpus: str) -> Step[FollowedRun]:
+    """The translator with a linear output (docs/studies/dynamics.md, "Linear output")."""
     return run(plan, corpus, REFERENCE, output="linear")
 
 

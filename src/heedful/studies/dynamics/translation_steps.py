@@ -19,13 +19,13 @@ import torch
 from heedful.corpora.pairs import EncodedPairs, PairSplit, load_pairs, pair_batches
 from heedful.corpora.pairs import save_pairs as _save_pairs
 from heedful.corpora.parallel import Parallel
-from heedful.corpora.pieces import MAX_PIECES, Pieces, bleu_counts, encode_parallel
+from heedful.corpora.pieces import MAX_PIECES, PieceTokeniser, bleu_counts, encode_parallel
 from heedful.dynamics.agreement import agrees, chance
 from heedful.dynamics.cooccurrence import EM, grid, looked_up, translation_table
 from heedful.dynamics.pair_probes import PairLog, pair_rows, probed_pairs
 from heedful.dynamics.pair_watch import pair_sides
 from heedful.dynamics.proxy import ProxyConfig, train_proxy
-from heedful.dynamics.trajectory import Followed, kept_checkpoints, load_followed, save_followed
+from heedful.dynamics.trajectory import FollowedRun, kept_checkpoints, load_followed, save_followed
 from heedful.models.saved_translator import (
     SavedTranslator,
     load_translator,
@@ -62,13 +62,13 @@ def encoded(
 
 
 def followed_splits(corpus: EncodedPairs) -> dict[str, PairSplit]:
-    """The dev pairs, and as many training pairs drawn by seed 1 (§3.6)."""
+    """The dev pairs, and as many training pairs drawn by seed 1."""
     dev, train = corpus.splits["dev"], corpus.splits["train"]
     order = numpy_generator(1, "followed training pairs").permutation(len(train))
     return {"dev": dev, "train": train.chosen(np.sort(order[: len(dev)]).tolist())}
 
 
-class TranslatedRun(Followed):
+class TranslatedRun(FollowedRun):
     """A followed run whose best model (by dev token accuracy) lies beside it."""
 
     folder: Path
@@ -81,7 +81,7 @@ class TranslatedRun(Followed):
 class _Trained(NamedTuple):
     """A run as it is written."""
 
-    followed: Followed
+    followed: FollowedRun
     saved: SavedTranslator
 
 
@@ -107,7 +107,7 @@ def followed_pairs(
     seed: int,
     training: SequenceConfig,
     with_saliency: bool = False,
-) -> Step[Followed]:
+) -> Step[FollowedRun]:
     """A translator trained and followed: α, β, right words and greedy BLEU at every grid step.
 
     Splits are `dev` and `train` (a subset of its size). Saliency is that of each split at its best
@@ -117,7 +117,7 @@ def followed_pairs(
     def compute(results: Results) -> _Trained:
         corpus = results[text]
         model = build_translator(config, seed)
-        pieces = Pieces(corpus.model)
+        pieces = PieceTokeniser(corpus.model)
         folder = results.scratch(step)
         log = PairLog(folder, followed_splits(corpus), pieces, with_saliency)
         fit_translator(
@@ -130,7 +130,7 @@ def followed_pairs(
         if with_saliency:
             again = build_translator(config).to(results.device)
             found = log.best_saliency(again, results.device)
-        return _Trained(Followed(splits, found), saved)
+        return _Trained(FollowedRun(splits, found), saved)
 
     inputs = {"model": asdict(config), "seed": seed, "saliency": with_saliency}
     inputs |= {"training": _training(training)}
@@ -145,7 +145,7 @@ def _training(config: SequenceConfig) -> dict[str, Any]:
 
 
 def translated(
-    text: Step[EncodedPairs], run: Step[Followed], split: str = "test", beam: int = 5
+    text: Step[EncodedPairs], run: Step[FollowedRun], split: str = "test", beam: int = 5
 ) -> Step[pd.DataFrame]:
     """The translations of a run's best model, with the counts that corpus BLEU is made of."""
 
@@ -163,9 +163,9 @@ def translated(
 
 
 def optimal(
-    text: Step[EncodedPairs], run: Step[Followed], sentences: int = 256
+    text: Step[EncodedPairs], run: Step[FollowedRun], sentences: int = 256
 ) -> Step[pd.DataFrame]:
-    """The best attention of a linear model for each dev word (§2.10): one row per word.
+    """The best attention of a linear model for each dev word: one row per word.
 
     `item` is the sentence, `agreement` whether the best attention's largest position is among the
     top 5 % of the probe, `chance` its baseline, `attention` the same for the model's own attention,
@@ -231,7 +231,7 @@ def pair_predictors(
 ) -> Step[Predictors]:
     """The proxy and the count tables of a parallel corpus, for every followed word and position.
 
-    Sources with start and end, targets with the end (§3.8). There is no regression: `proxy`,
+    Sources with start and end, targets with the end. There is no regression: `proxy`,
     `counts` and `em`.
     """
 
@@ -289,7 +289,7 @@ def _parts(corpus: EncodedPairs) -> dict[str, PairSplit]:
     return {"train": corpus.splits["train"], "held out": corpus.splits["dev"]}
 
 
-def _run(results: Results, run: Step[Followed]) -> TranslatedRun:
+def _run(results: Results, run: Step[FollowedRun]) -> TranslatedRun:
     found = results[run]
     assert isinstance(found, TranslatedRun), "the step is one of `followed_pairs`"
     return found

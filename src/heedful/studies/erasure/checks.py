@@ -197,7 +197,7 @@ CLAIMS = (
         "ERA-A1",
         "The random item of the release can be the top item and is never the first: the "
         "conclusions do not hang on it.",
-        "trap 1",
+        "ours",
         "each verdict of ERA-5 to ERA-7 under the correct and the published rule; equal (the cells "
         "themselves are in T2, the shares of negative ΔJS in N5)",
         "published tables very probably used the faulty rule",
@@ -209,7 +209,7 @@ CLAIMS = (
     Claim(
         "ERA-A2",
         "Leaving never-flipping instances out of each box apart does not make the result.",
-        "3.7, traps 11, 14",
+        "ours",
         "differences of median k*/n as in ERA-8: per ranking, where all rankings flip, and with "
         "never-flips set to 1; each verdict unchanged (who decides as the bias does is in N6)",
         "not reported",
@@ -221,7 +221,7 @@ CLAIMS = (
     Claim(
         "ERA-A3",
         "Flips at k = n, where the bias speaks and not the items, do not make the result.",
-        "3.6",
+        "ours",
         "ERA-8, ERA-10 and ERA-12 with and without flips at k = n; each verdict unchanged (their "
         "share is in N6)",
         "not reported",
@@ -233,7 +233,7 @@ CLAIMS = (
     Claim(
         "ERA-A4",
         "Late flips are not an effect of few sentences and coarse fractions.",
-        "trap 13",
+        "ours",
         "ERA-12 and ERA-13 at matched n: documents of 8 sentences or more, FLAN fractions rounded "
         "up to the steps of the sentences (ours); each verdict unchanged (by bins of n: X2)",
         "not checked",
@@ -246,7 +246,7 @@ CLAIMS = (
         "ERA-A5",
         "The product ranking includes a shrinkage that renormalisation undoes: centring it needs "
         "fewer items.",
-        "6.5",
+        "ours",
         "paired difference of k*/n, centred product minus product, every model; < 0 (ours)",
         "none",
         below(0),
@@ -257,7 +257,7 @@ CLAIMS = (
     Claim(
         "ERA-A6",
         "Who flips first does not depend on whether all test instances are counted.",
-        "3.8",
+        "ours",
         "ERA-9 over all test instances and over instances with n > 1 that flip; verdict unchanged",
         "wording says test set",
         at_least(10 / 16),

@@ -93,7 +93,8 @@ def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
     """The corpus as ids, with word vectors trained on it; without them at smoke scale.
 
     The vocabulary holds the words seen `min_count` times in train and dev together; documents
-    without words are dropped, longer ones than 2,000 tokens cut, both counted (erasure.md §2.7).
+    without words are dropped, longer ones than 2,000 tokens cut, both counted
+    (docs/studies/erasure.md, "Words").
     """
     min_count, passes = plan.pick((1, 0), (MIN_COUNT, PASSES.get(corpus, 30)))
     source = plan.source(corpus)

@@ -1,4 +1,6 @@
-"""Everything erasing attention says about one model, one small row per document (erasure.md §3).
+"""Everything erasing attention says about one model, one small row per document.
+
+See docs/studies/erasure.md, "Measures".
 
 `erase` measures a batch; `Erased` answers questions about all rows. Every question gives one number
 per document, nan where the study leaves the document out, so that statistics of several models can
@@ -25,7 +27,7 @@ from heedful.models.verbs import AttentiveModel
 RANKINGS = ("random", "attention", "gradient", "product")
 """The published rankings, in the order of the figures."""
 OURS = ("centred", "greedy")
-"""Rankings that are not in the paper (erasure.md §6.5)."""
+"""Rankings that are not in the paper (docs/studies/erasure.md, "Rankings of our own")."""
 METHODS = (*RANKINGS, "centred")
 """What `erase` is given; the greedy order is made as it goes."""
 READ = Portion(256, 65_536)
@@ -97,7 +99,8 @@ def _first(rows: pd.DataFrame, column: str) -> np.ndarray:
 class Erased:
     """The rows of one trained model over a test set.
 
-    Documents of one unit are left out of everything but accuracy (§3.7).
+    Documents of one unit are left out of everything but accuracy (docs/studies/erasure.md, "What is
+    left out").
     """
 
     table: pd.DataFrame
@@ -151,7 +154,7 @@ class Erased:
         return self._where(np.isinf, self.removed(ranking))
 
     def at_end(self, ranking: str) -> Float64[np.ndarray, "instance"]:
-        """1 where it flips only when nothing is left: the bias speaks, not the units (§3.6)."""
+        """1 where it flips only when nothing is left: the bias speaks, not the units."""
         removed = self.removed(ranking)
         return np.where(np.isnan(removed), np.nan, removed == self.units)
 
@@ -194,7 +197,7 @@ class Erased:
     def thinned(self, per_bin: int, bins: int = 200) -> Bool[np.ndarray, "instance"]:
         """Which documents a scatter shows: at most so many for each bin of Δα, the same each time.
 
-        Drawn without replacement, and the largest ΔJS always stays (the release drops it, §3.3).
+        Drawn without replacement, and the largest ΔJS always stays (the release drops it).
         """
         weight, change = self.delta_attention(), self.delta_js()
         place = np.clip((np.nan_to_num(weight) * bins).astype(int), 0, bins - 1)
@@ -226,6 +229,6 @@ def _rule(column: str, legacy: bool) -> str:
 def coarsened(
     fraction: Float64[np.ndarray, "instance"], units: Float64[np.ndarray, "instance"]
 ) -> Float64[np.ndarray, "instance"]:
-    """A fraction as it would be seen in steps of 1/n: rounded up to the next multiple (§5, 13)."""
+    """A fraction as it would be seen in steps of 1/n: rounded up to the next multiple."""
     # What is a multiple already must not be pushed over by rounding.
     return np.asarray(np.ceil(fraction * units - 1e-9) / units)

@@ -23,7 +23,7 @@ SHOWN = {
     "product": "Attn*Grad",
 }
 EDGES = np.round(np.linspace(0, 1, 51), 2)
-"""Fixed edges 0.00, 0.02, …, 1.00, the last bin closed (§3.3)."""
+"""Fixed edges 0.00, 0.02, …, 1.00, the last bin closed."""
 LIMITS = (-0.05, 0.45)
 """Of ΔJS in the scatters."""
 MOST_OUTLIERS = 60
@@ -88,7 +88,7 @@ def histograms(*models: str) -> Callable[[Views], Made]:
 def box_plots(*models: str, of: str = "fraction") -> Callable[[Views], Made]:
     """Fraction of items (or original attention mass) removed at the first flip, by ranking.
 
-    Each box leaves out only what never flips under its own ranking (§3.7).
+    Each box leaves out only what never flips under its own ranking.
     """
 
     def values(one: Erased, ranking: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What Serrano & Smith (2019) print: Tables 1 to 3 and the numbers in the text (erasure.md §4)."""
+"""What Serrano & Smith (2019) print: Tables 1 to 3 and the numbers in the text."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ EXTRAS = (
              control_needs, DEEP),
     Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
              _rationales, steps_of(models(attentions=("+",))), RATIONALES),
-    Artifact("X10", "Masked words against a base with frozen vectors", "ours (trap 6)", "table",
+    Artifact("X10", "Masked words against a base with frozen vectors", "ours", "table",
              _over_frozen,
              steps_of(one for a in ATTENTIONS
                       for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))),

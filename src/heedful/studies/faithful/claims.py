@@ -1,4 +1,4 @@
-"""The claims of the faithful paper as data (faithful.md §8, FAI-1 to FAI-19)."""
+"""The claims of the faithful paper as data (docs/studies/faithful.md, "Claims")."""
 
 from __future__ import annotations
 

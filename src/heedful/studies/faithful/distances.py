@@ -1,4 +1,7 @@
-"""How far a second model's attention and output lie from the first one's (faithful.md §3.2)."""
+"""How far a second model's attention and output lie from the first one's.
+
+See docs/studies/faithful.md, "Distances".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How word vectors and states move while a model learns (faithful.md §5, trap 5)."""
+"""How word vectors and states move while a model learns.
+
+See docs/studies/faithful.md, "Controls of our own".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A second model trained to decide like a first one while attending elsewhere (faithful.md §3.3).
+"""A second model trained to decide like a first one while attending elsewhere.
+
+See docs/studies/faithful.md, "Imitation".
 
 Per document TVD(ŷ_a, ŷ_b) - λ D(α_a, α_b) is made small, on average over the batch and without any
 label; b is the model imitated, a starts afresh with the same parts and penalties. D is the

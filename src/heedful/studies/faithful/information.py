@@ -1,4 +1,6 @@
-"""How much of a word its state still holds: mutual information in nats (faithful.md §3.4).
+"""How much of a word its state still holds: mutual information in nats.
+
+See docs/studies/faithful.md, "Mutual information".
 
 Pairs of a word's embedding and the value that attention sees there, over all occurrences of a
 sample of word types. Both sides are clustered, and the information between the cluster labels is

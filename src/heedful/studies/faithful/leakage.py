@@ -1,4 +1,6 @@
-"""How far the decision has leaked from the attended words into the others (faithful.md §6).
+"""How far the decision has leaked from the attended words into the others.
+
+See docs/studies/faithful.md, "Controls of our own".
 
 The leakage index is the share of units that, attended alone, would decide as the document does.
 Here by distance to the most attended unit: what attention did not look at should not know the
@@ -63,7 +65,7 @@ def refitted_bias(
     """The shift b that makes σ(margin + b) fit two-class labels best, by Newton's method.
 
     Flat attention may only move the logits past the threshold. What is lost even after the bias was
-    fitted again, on other documents than those scored, is lost information (faithful.md §6 g).
+    fitted again, on other documents than those scored, is lost information.
     The loss is convex in b; where one class is absent or the margins separate the classes without
     need of a shift, the steps are bounded and b stays finite.
     """

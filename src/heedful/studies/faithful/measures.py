@@ -1,4 +1,7 @@
-"""What decides the claims of the faithful paper: one function for each (faithful.md §8)."""
+"""What decides the claims of the faithful paper: one function for each.
+
+See docs/studies/faithful.md, "Claims".
+"""
 
 from __future__ import annotations
 

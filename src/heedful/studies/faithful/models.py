@@ -38,7 +38,7 @@ NAMES = {
     "imdb": "imdb:2/faithful",
     "eraser": "eraser_movies",
 }
-"""The public corpora by the readers' names (faithful.md §2.9)."""
+"""The public corpora by the readers' names (docs/studies/faithful.md, "Corpora")."""
 NOTES = ("anemia", "diabetes")
 """Corpora of clinical notes, which only credentialed users have."""
 SMOKE = "planted"
@@ -50,7 +50,7 @@ RATIONALES = (SMOKE, EVIDENCE, "eraser")
 
 
 @dataclass
-class Sizes:
+class ScaleSizes:
     """What differs between the scales."""
 
     dim: int
@@ -69,8 +69,8 @@ class Sizes:
     """Documents of the planted corpus."""
 
 
-SCALES: dict[str, Sizes] = {
-    "smoke": Sizes(
+SCALES: dict[str, ScaleSizes] = {
+    "smoke": ScaleSizes(
         dim=20,
         train=replace(FAITHFUL_TRAIN, epochs=6, learning_rate=1e-2),
         imitation=replace(FAITHFUL_TRAIN, epochs=3, learning_rate=1e-2, patience=2),
@@ -81,7 +81,7 @@ SCALES: dict[str, Sizes] = {
         few_adversary=(0.0, 0.3),
         planted={"train": 800, "dev": 100, "test": 160},
     ),
-    "paper": Sizes(
+    "paper": ScaleSizes(
         dim=100,
         train=FAITHFUL_TRAIN,
         imitation=replace(FAITHFUL_TRAIN, epochs=20, patience=4),
@@ -99,13 +99,13 @@ LONG_EPOCHS = 8
 """Epochs of the adversaries there, at most."""
 
 
-def sizes(plan: Plan) -> Sizes:
+def sizes(plan: Plan) -> ScaleSizes:
     """What this scale trains."""
     return SCALES[plan.scale]
 
 
 Asked = ParamSpec("Asked")
-_MADE: dict[tuple[Any, ...], tuple[Sizes, Step[Any]]] = {}
+_MADE: dict[tuple[Any, ...], tuple[ScaleSizes, Step[Any]]] = {}
 
 
 def made_once(
@@ -252,7 +252,7 @@ CONTROLS = {
     "base, query of the instance": Setting(attention="•", query="instance"),
     "tying, query of the instance": Setting("tying", attention="•", query="instance"),
 }
-"""What sets one cause apart from the others (faithful.md §5, §6, footnote 8)."""
+"""What sets one cause apart from the others (docs/studies/faithful.md, "Controls of our own")."""
 QUERIES = {
     (query, variant): Setting(variant, "•", query=query)
     for query in ("default", "normal")
@@ -273,7 +273,7 @@ def searched(plan: Plan, variant: str) -> list[Setting]:
 
 
 def other_sums(plan: Plan, corpus: str, variant: str) -> list[Setting]:
-    """The other reduction of a penalty (§2.3, §2.4): the same effect for tying, the grid for η."""
+    """The other reduction of a penalty: the same effect for tying, the grid for η."""
     if corpus not in OTHER_SUMS:
         return []
     if variant == "tying":

@@ -1,4 +1,6 @@
-"""Whether a word can be read off its own state: a linear probe of word identity (faithful.md §6).
+"""Whether a word can be read off its own state: a linear probe of word identity.
+
+See docs/studies/faithful.md, "Controls of our own".
 
 The probe is the best linear classifier when the states of a word scatter alike around each word's
 mean (linear discriminant analysis): class means, one covariance and the words' shares, in closed

@@ -45,7 +45,7 @@ DRIFT = "drift.json"
 def training(plan: Plan, corpus: str) -> TrainConfig:
     """How models are trained on a corpus: all see the same batches, whoever else is trained.
 
-    Classes are weighed on clinical notes only (§2.6).
+    Classes are weighed on clinical notes only.
     """
     return replace(sizes(plan).train, balanced=corpus in NOTES, order_seed=0)
 
@@ -193,7 +193,7 @@ def probed(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[pd.Data
 
 @made_once
 def chosen(plan: Plan, corpus: str, variant: str) -> Step[Mapping[str, Any]]:
-    """The strength that the rule of §2.4 picks on dev, from means over the seeds."""
+    """The strength that the study's rule picks on dev, from means over the seeds."""
     base, *others = (
         [measured(plan, corpus, setting, seed) for seed in plan.seeds]
         for setting in (Setting(), *searched(plan, variant))
@@ -214,6 +214,7 @@ def chosen(plan: Plan, corpus: str, variant: str) -> Step[Mapping[str, Any]]:
 
     needs = (*base, *(step for steps in tried.values() for step in steps))
     name = named(corpus, variant, "chosen")
+    # The rule's old name is part of the key, so that results that were kept stay valid.
     return Step(name, compute, {"rule": "faithful.md §2.4"}, needs=needs)
 
 

@@ -2,7 +2,7 @@
 
 Encoders leak the answer from the words that hold it into all others, so that it no longer matters
 where attention lies. Remedies keep a state about its own word: concat, residual, tying, masked
-words. No code of the paper exists; every choice is written down in `faithful.md` of the specs.
+words. No code of the paper exists; every choice is written down in docs/studies/faithful.md.
 
 Paper scale on a machine with a GPU, from prepared texts. Models of one shape (seeds, strengths) are
 trained as one stack, and several processes take the stacks and the measurements:
@@ -33,7 +33,7 @@ def _deviations(plan: Plan) -> tuple[str, ...]:
         "Masked words: the loss is summed over masked words and divided by documents; the mean "
         "over words is tried in X3, on one corpus.",
         "δ and η are chosen on dev with additive attention and trainable vectors by the rule of "
-        "the specification, and used with dot attention, at every depth and in the controls.",
+        "the study's page, and used with dot attention, at every depth and in the controls.",
         "All models of a corpus see the same batches, and those trained side by side the same "
         "masked words; seeds differ in the random start.",
         "T6 has the models of the paper's table: residual is trained with one layer.",

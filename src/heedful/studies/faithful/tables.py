@@ -72,7 +72,7 @@ SCORES = {"f1": "f1", "F1 of class 0": "f1 of class 0", "accuracy": "accuracy"}
 def scores(view: View, setting: Setting) -> dict[str, Estimate | float | str]:
     """F1 of both classes and accuracy, with their changes in points and the spread over seeds.
 
-    Drops may have two modes over seeds (§5, trap 2), so each seed's F1 is kept too.
+    Drops may have two modes over seeds, so each seed's F1 is kept too.
     """
     found: dict[str, Estimate | float | str] = {}
     for score, asked in SCORES.items():

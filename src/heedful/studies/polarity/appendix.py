@@ -1,9 +1,10 @@
 """Tables of the polarity study beyond the paper's: what it says without showing, what a draw does.
 
 The strength of L2 is never given and the supplement says that Adam gives the same patterns
-(polarity.md §2.8): one table each, at λ = 10. V·W, said to decide the gap between the classes, is
-looked at for each λ alone. IMDB and 20News II lie below the paper at large λ, DP at λ = 0.001 above
-it; the paper has one split and one start, here each is drawn again (X-5, X-6).
+(docs/studies/polarity.md, "Training"): one table each, at λ = 10. V·W, said to decide the gap
+between the classes, is looked at for each λ alone. IMDB and 20News II lie below the paper at large
+λ, DP at λ = 0.001 above it; the paper has one split and one start, here each is drawn again (X-5,
+X-6).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from heedful.studies.polarity import corpora, steps, word_steps
 from heedful.studies.polarity import printed as paper
 from heedful.studies.polarity.figures import Make, needs_grid, scatter
 from heedful.studies.polarity.measures import (
-    Run,
+    ScoredRun,
     by_seed,
     gaps_of,
     pooled_alignment,
@@ -140,12 +141,12 @@ def needs_preferred(model: str) -> Needs:
     return needs
 
 
-def _right_signs(run: Run, positive: str, negative: str) -> float:
+def _right_signs(run: ScoredRun, positive: str, negative: str) -> float:
     right = pd.concat([run.of(positive)["polarity"] > 0, run.of(negative)["polarity"] < 0])
     return float(right.mean())
 
 
-def _neutral(run: Run, names: Iterable[str]) -> float:
+def _neutral(run: ScoredRun, names: Iterable[str]) -> float:
     polar = pd.concat([run.of(name) for name in names])["polarity"].abs().median()
     return float(run.of("neutral")["polarity"].abs().median() / polar)
 

@@ -1,4 +1,4 @@
-"""Checks of the polarity study, POL-A1 to POL-A3: is an effect what it seems (§8)?"""
+"""Checks of the polarity study, POL-A1 to POL-A3: is an effect what it seems?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from heedful.reproduction.view import View
 from heedful.statistics import Estimate
 from heedful.studies.polarity import steps
 from heedful.studies.polarity.measures import (
-    Run,
+    ScoredRun,
     accuracies,
     neutral_small,
     occurrences,
@@ -42,7 +42,7 @@ def not_frequency(view: View) -> Parts:
     return found
 
 
-def _paired(run: Run, name: str, column: str) -> float:
+def _paired(run: ScoredRun, name: str, column: str) -> float:
     """How often a class word scores above the neutral word nearest to it in frequency."""
     first, second = run.of(name), run.of("neutral")
     if not len(first) or not len(second):

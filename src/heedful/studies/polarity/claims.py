@@ -1,4 +1,7 @@
-"""The claims of the polarity study, with the sides that decide them (polarity.md §8)."""
+"""The claims of the polarity study, with the sides that decide them.
+
+See docs/studies/polarity.md, "Claims".
+"""
 
 from __future__ import annotations
 
@@ -241,19 +244,19 @@ CLAIMS = (
     ),
     Claim(
         "POL-A1", "The score gap is not only a frequency gap (neutral words need no frequency).",
-        "3.1", "POL-2, POL-3, POL-13 with neutral words seen more than 5 times, and in pairs",
+        "ours", "POL-2, POL-3, POL-13 with neutral words seen more than 5 times, and in pairs",
         "not checked", _frequency_sides(), checks.not_frequency, DP, corpora.BINARY, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
-        "POL-A2", "Interval ends and counting unit do not change the verdicts.", "3.1, trap 1",
+        "POL-A2", "Interval ends and counting unit do not change the verdicts.", "ours",
         "POL-1 and POL-3 without γ = ±1, and by documents",
         "412/265/1384 against 302/197 and 407/259/1385", _RULED, checks.classes_matter_not, DP,
         corpora.BINARY, "all",
         seeds=DP_SEEDS,
     ),
     Claim(
-        "POL-A3", "Words seen only in dev or test, with random vectors, do not matter.", "trap 2",
+        "POL-A3", "Words seen only in dev or test, with random vectors, do not matter.", "ours",
         "accuracy with words unseen in training read as one unknown word minus published recipe, "
         "points (DP, λ = 10); equal within 1 point, one s.e. of SST's test set (ours)",
         "not checked", within(1), checks.unseen_words, needs_grid(["dp"], steps.train_only),
@@ -261,7 +264,7 @@ CLAIMS = (
     ),
     Claim(
         "POL-A4", "The printed flow equations contain slips; the corrected ones are exact.",
-        "3.4, 3.7", "largest relative distance from automatic differentiation",
+        "ours", "largest relative distance from automatic differentiation",
         "printed forms fail (3.8)", flows.IDENTITY_SIDES, flows.formulas,
         lambda plan, corpus: [steps.words(plan, corpus), steps.identities(plan, corpus)],
         ("data1", "three"), "all",

@@ -1,4 +1,7 @@
-"""The corpora of the polarity study (polarity.md §2): texts, and synthetic sets."""
+"""The corpora of the polarity study: texts and made-up words.
+
+See docs/studies/polarity.md, "Corpora".
+"""
 
 from __future__ import annotations
 

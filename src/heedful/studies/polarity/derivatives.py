@@ -1,7 +1,7 @@
 """The same rates by automatic differentiation, and as the supplement prints them.
 
 The first is what the terms of `flow` are held against; the second shows that three printed
-formulas are slips (polarity.md §3.4, §3.7). Neither is fast.
+formulas are slips (docs/studies/polarity.md, "Errata"). Neither is fast.
 """
 
 from __future__ import annotations

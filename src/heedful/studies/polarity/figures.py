@@ -1,4 +1,4 @@
-"""Tables and figures of the polarity study (polarity.md §1)."""
+"""Tables and figures of the polarity study (docs/studies/polarity.md, "Measures")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What decides the claims about gradient flow: terms, dot products, V·W (polarity.md §8)."""
+"""What decides the claims about gradient flow: terms, dot products, V·W.
+
+See docs/studies/polarity.md, "Claims".
+"""
 
 from __future__ import annotations
 

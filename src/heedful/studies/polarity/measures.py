@@ -1,4 +1,4 @@
-"""What decides each claim of the polarity study on one corpus (polarity.md §8).
+"""What decides each claim of the polarity study on one corpus (docs/studies/polarity.md, "Claims").
 
 A seed's words are the sample of the intervals within a run; seeds are the sample for accuracies and
 class means.
@@ -22,7 +22,7 @@ from heedful.statistics.separation import auc, mean_ratio, median_ratio, standar
 from heedful.studies.polarity import steps
 
 
-class Run(NamedTuple):
+class ScoredRun(NamedTuple):
     """The word scores of one seed, with their classes."""
 
     seed: int
@@ -33,20 +33,20 @@ class Run(NamedTuple):
         return self.words[self.words[rule] == name]
 
 
-def runs_of(view: View, model: str = "dp", scale: str = "10") -> list[Run]:
+def runs_of(view: View, model: str = "dp", scale: str = "10") -> list[ScoredRun]:
     """One run per seed."""
     table = steps.token_table(view, model, scale)
     return by_seed(table)
 
 
-def by_seed(table: pd.DataFrame) -> list[Run]:
+def by_seed(table: pd.DataFrame) -> list[ScoredRun]:
     """The words of each seed that is in the table."""
     seeds = sorted(int(seed) for seed in table["seed"].unique())
-    return [Run(seed, table[table["seed"] == seed]) for seed in seeds]
+    return [ScoredRun(seed, table[table["seed"] == seed]) for seed in seeds]
 
 
 def separation(
-    run: Run, name: str, column: str = "attention", rule: str = "kind", neutral: int = 0
+    run: ScoredRun, name: str, column: str = "attention", rule: str = "kind", neutral: int = 0
 ) -> Estimate:
     """AUC of a class's words against neutral words of more than so many occurrences."""
     first, second = run.of(name, rule), run.of("neutral", rule)
@@ -60,7 +60,7 @@ def occurrences(table: pd.DataFrame) -> pd.Series[Any]:
     return table[[c for c in table if str(c).startswith("count ")]].sum(axis=1)
 
 
-def _signs(run: Run, names: Sequence[str], rule: str = "kind") -> dict[str, pd.Series[bool]]:
+def _signs(run: ScoredRun, names: Sequence[str], rule: str = "kind") -> dict[str, pd.Series[bool]]:
     """Whether each class word's polarity has the sign of its class."""
     negative, positive = names
     return {
@@ -279,7 +279,7 @@ def same_patterns(view: View, model: str) -> Parts:
     return found
 
 
-def weight_runs(view: View) -> list[Run]:
+def weight_runs(view: View) -> list[ScoredRun]:
     """Mean attention weights of words in test texts at λ = 10, one run per seed."""
     table = view.of(steps.grid, "dp")["weights"].rename(columns={"word": "id"})
     return by_seed(steps.with_classes(view, table))
@@ -301,7 +301,7 @@ def same_order(view: View) -> Estimate:
     """POL-14: share of seeds whose classes have the same order in weights as in scores."""
     negative, positive = steps.class_names(view)
 
-    def gaps(runs: list[Run], column: str) -> list[float]:
+    def gaps(runs: list[ScoredRun], column: str) -> list[float]:
         return [run.of(positive)[column].mean() - run.of(negative)[column].mean() for run in runs]
 
     weights = gaps(weight_runs(view), "weight")

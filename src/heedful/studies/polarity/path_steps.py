@@ -27,7 +27,7 @@ from heedful.studies.polarity.derivatives import (
 )
 from heedful.studies.polarity.paths import followed
 from heedful.studies.polarity.word_steps import (
-    Member,
+    StackMember,
     Tables,
     built,
     by_seed,
@@ -46,7 +46,7 @@ PAIRED = 1_000
 def watched(
     text: Step[EncodedCorpus],
     name: str,
-    members: Sequence[Member],
+    members: Sequence[StackMember],
     config: TrainConfig,
     flows_at: Sequence[int],
     every: int = 1,
@@ -59,7 +59,7 @@ def watched(
     has the scores at the end, `pairs` box plots of the word vectors' dot products.
     """
 
-    def of(seed: int, members: Sequence[Member]) -> Step[Tables]:
+    def of(seed: int, members: Sequence[StackMember]) -> Step[Tables]:
         inputs = inputs_of(members, config) | {"flows_at": list(flows_at), "every": every}
 
         def compute(results: Results) -> Tables:
@@ -73,7 +73,7 @@ def watched(
 def _watched(
     results: Results,
     corpus: EncodedCorpus,
-    members: Sequence[Member],
+    members: Sequence[StackMember],
     config: TrainConfig,
     flows_at: Sequence[int],
     every: int,
@@ -130,7 +130,7 @@ def identities(text: Step[EncodedCorpus], recipe: Recipe, seed: int = 0) -> Step
 
     def compute(results: Results) -> dict[str, float]:
         corpus = results[text]
-        (model,) = built(corpus, [Member("", recipe, seed)])
+        (model,) = built(corpus, [StackMember("", recipe, seed)])
         model = model.double()
         train = corpus.splits["train"]
         found, exact = flow(model, train), rates(model, train)

@@ -1,4 +1,4 @@
-"""What the polarity paper printed (polarity.md §4)."""
+"""What the polarity paper printed."""
 
 from __future__ import annotations
 

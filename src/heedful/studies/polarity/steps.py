@@ -1,4 +1,4 @@
-"""The models and steps of the polarity study (polarity.md §2)."""
+"""The models and steps of the polarity study (docs/studies/polarity.md, "Models")."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
 from heedful.studies.polarity import path_steps, word_steps
 from heedful.studies.polarity.corpora import MADE, PLANTED, SEVERAL, text
-from heedful.studies.polarity.word_steps import Member, Tables
+from heedful.studies.polarity.word_steps import StackMember, Tables
 from heedful.training import TrainConfig
 from heedful.training.presets import POLARITY_SCALES, PRESETS
 
@@ -69,10 +69,10 @@ def fewer(plan: Plan, corpus: str) -> tuple[int, ...]:
 
 def members(
     plan: Plan, corpus: str, model: str, scales: Sequence[str], seeds: Sequence[int] | None = None
-) -> list[Member]:
+) -> list[StackMember]:
     """A model for each λ and seed."""
     return [
-        Member(scale, recipe(plan, corpus, model, scale), seed)
+        StackMember(scale, recipe(plan, corpus, model, scale), seed)
         for seed in (seeds_of(plan, corpus, model) if seeds is None else seeds)
         for scale in scales
     ]
@@ -101,7 +101,7 @@ def grid(plan: Plan, corpus: str, model: str) -> Step[Tables]:
 def penalised(plan: Plan, corpus: str) -> Step[Tables]:
     """M-X: DP at λ = 100 with the V·W penalty."""
     penalties = [
-        Member("100", recipe(plan, corpus, "dp", "100", mu=1e-4), seed) for seed in plan.seeds
+        StackMember("100", recipe(plan, corpus, "dp", "100", mu=1e-4), seed) for seed in plan.seeds
     ]
     config = training(plan, "dp")
     return word_steps.scored(text(plan, corpus), "dp+vw", penalties, config, ("100",))
@@ -126,7 +126,7 @@ POOLS: dict[str, dict[str, dict[str, float]]] = {
     "20news-2": {"train+dev+test": {"train": 2300, "dev": 240, "test": 274}},
     "planted": {"train+dev+test": dict(PLANTED)},
 }
-"""How a corpus is split again: by its recipe (polarity.md §2.9), with other draws."""
+"""How a corpus is split again: by its recipe, with other draws."""
 
 
 def redrawn(plan: Plan, corpus: str, model: str) -> Step[Tables]:
@@ -152,7 +152,7 @@ SMALLEST = SCALES[0]
 def started(plan: Plan, corpus: str) -> Step[Tables]:
     """X-6: DP at λ = 0.001 from several starting scales."""
     starts = [
-        Member(name, recipe(plan, corpus, "dp", SMALLEST, **start), seed)
+        StackMember(name, recipe(plan, corpus, "dp", SMALLEST, **start), seed)
         for seed in fewer(plan, corpus)
         for name, start in STARTS.items()
     ]
@@ -187,7 +187,7 @@ def path(plan: Plan, corpus: str, model: str = "dp") -> Step[Tables]:
     if model == "dp-a":
         settings |= {"penalty": {"mu": 1e-3}}
     watched = [
-        Member(name, recipe(plan, corpus, model, "10", **more), seed)
+        StackMember(name, recipe(plan, corpus, model, "10", **more), seed)
         for seed in path_seeds(plan, corpus, model)
         for name, more in settings.items()
     ]
@@ -222,7 +222,7 @@ def balanced(plan: Plan, corpus: str, optimiser: str = "sgd") -> Step[Tables]:
     alone: from the wide one V·W stays half as large, and Adagrad turns its sign.
     """
     learners = [
-        Member(name, recipe(plan, corpus, "dp", "10", **head), seed)
+        StackMember(name, recipe(plan, corpus, "dp", "10", **head), seed)
         for seed in (plan.seeds if optimiser == "sgd" else plan.seeds[:FEW])
         for name, head in HEADS.items()
     ]

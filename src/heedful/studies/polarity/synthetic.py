@@ -1,4 +1,7 @@
-"""Figures of the polarity study's made-up words: watched SGD runs (polarity.md §1.2)."""
+"""Figures of the polarity study's made-up words: watched SGD runs.
+
+See docs/studies/polarity.md, "Made-up words".
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ RULES: Mapping[str, TokenRule] = {
 """The paper's token classes, without γ = ±1, and by documents; the first is used unless said."""
 
 
-class Member(NamedTuple):
+class StackMember(NamedTuple):
     """One model of a stack."""
 
     setting: str
@@ -90,7 +90,7 @@ def corpus_sizes(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
 def scored(
     text: Step[EncodedCorpus],
     name: str,
-    members: Sequence[Member],
+    members: Sequence[StackMember],
     config: TrainConfig,
     kept: Sequence[str],
     weighed: Sequence[str] = (),
@@ -108,7 +108,7 @@ def scored(
     read as unknown. Splits redrawn from `pools` (see `corpora.redrawing`) are each seed's own.
     """
 
-    def of(seed: int, members: Sequence[Member]) -> Step[Tables]:
+    def of(seed: int, members: Sequence[StackMember]) -> Step[Tables]:
         inputs = inputs_of(members, config) | {"kept": list(kept), "weighed": list(weighed)}
         inputs |= {"local": list(local), "least": least}
         inputs |= {} if pools is None else {"redrawn": {"seed": seed, "pools": pools}}
@@ -125,8 +125,8 @@ def scored(
 
 def by_seed(
     name: str,
-    members: Sequence[Member],
-    step_of: Callable[[int, Sequence[Member]], Step[Tables]],
+    members: Sequence[StackMember],
+    step_of: Callable[[int, Sequence[StackMember]], Step[Tables]],
 ) -> Step[Tables]:
     """A step for each seed's members, and the one that puts their tables one under the other."""
     seeds = list(dict.fromkeys(member.seed for member in members))
@@ -142,7 +142,7 @@ def by_seed(
 def _scored(
     results: Results,
     corpus: EncodedCorpus,
-    members: Sequence[Member],
+    members: Sequence[StackMember],
     config: TrainConfig,
     kept: Sequence[str],
     weighed: Sequence[str],
@@ -199,7 +199,7 @@ def _scored(
     return found | ({"weights": joined(weights)} if weights else {})
 
 
-def built(corpus: EncodedCorpus, members: Sequence[Member]) -> list[AttentionClassifier]:
+def built(corpus: EncodedCorpus, members: Sequence[StackMember]) -> list[AttentionClassifier]:
     """The untrained models, each from its seed."""
     words, classes = corpus.vocabulary, corpus.classes
     return [
@@ -269,7 +269,7 @@ def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"setting": []})
 
 
-def inputs_of(members: Sequence[Member], config: TrainConfig) -> dict[str, Any]:
+def inputs_of(members: Sequence[StackMember], config: TrainConfig) -> dict[str, Any]:
     """What the training of a stack depends on."""
     listed = [
         {"setting": m.setting, "seed": m.seed, "model": described(m.recipe.model)}

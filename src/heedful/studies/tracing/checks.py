@@ -1,4 +1,7 @@
-"""Checks whether the tracing paper's effects are what they seem (tracing.md §8, TRA-A1 to A7)."""
+"""Checks whether the tracing paper's effects are what they seem.
+
+See docs/studies/tracing.md, "Errata".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The claims of the tracing study, with the sides that decide them (tracing.md §8)."""
+"""The claims of the tracing study, with the sides that decide them.
+
+See docs/studies/tracing.md, "Claims".
+"""
 
 from __future__ import annotations
 
@@ -159,42 +162,42 @@ CLAIMS = (
     ),
     Claim(
         "TRA-A1", "The U survives the length of sentences, which the softmax lets through.",
-        "trap 7", "b2 with mean 1/N beside it, of N times the softmax, of N times the share",
+        "ours", "b2 with mean 1/N beside it, of N times the softmax, of N times the share",
         "not checked", _LENGTHS, checks.survives_length, RATED, EVERY,
     ),
     Claim(
-        "TRA-A2", "The gradient has no U even without a softmax over tiny numbers.", "3.3b",
+        "TRA-A2", "The gradient has no U even without a softmax over tiny numbers.", "ours",
         "share of seeds with p > .05 for b2: most; sum-normalised and predicted-class gradient, "
         "without and with mean 1/N", "not checked", _MOST, checks.gradients_stay_flat, RATED,
         EVERY,
     ),
     Claim(
         "TRA-A3", "Every head is above chance where chance is that of the same sentences.",
-        "trap 5.1", "TRA-15 with chance on each row's own texts",
+        "ours", "TRA-15 with chance on each row's own texts",
         {"sst": "with corrected chance .070 heads 3 and 7 (.06) fail on v.pos",
          "send": "corrected chance .122 and .089"}, dict.fromkeys(KINDS, above(0)),
         checks.above_own_chance, HEADS, EVERY,
     ),
     Claim(
-        "TRA-A4", "It is a U, not a slope: both arms point outwards.", "section 4",
+        "TRA-A4", "It is a U, not a slope: both arms point outwards.", "ours",
         "slopes of two lines split at 5 and where the parabola turns",
         "earlier run: b1 -0.408 against b2 0.305, vertex near 6.3, R² .06", _ARMS,
         checks.has_two_arms, RATED, EVERY,
     ),
     Claim(
-        "TRA-A5", "Training and tracing make the U.", "section 6",
+        "TRA-A5", "Training and tracing make the U.", "ours",
         "LAT's b2 minus that of an untrained model, of pooling alone, of heads averaged per layer, "
         "and minus the 97.5 % quantile under shuffled ratings", "not checked", above(0),
         checks.beats_other_scores, WITH_UNTRAINED, EVERY,
     ),
     Claim(
-        "TRA-A6", "LAT and gradient correlate beyond the 1/N that both share.", "trap 15",
+        "TRA-A6", "LAT and gradient correlate beyond the 1/N that both share.", "ours",
         "partial correlation given 1/N over tokens and over words; > 0.3 (ours)", "not checked",
         above(0.3), checks.correlated_beyond_length, needs("ratings", "words", "texts"), EVERY,
     ),
     Claim(
         "TRA-A7", "Dropout in one epoch only and the five sigmoids do not change the verdicts.",
-        "traps 3, 4", "each verdict of TRA-1 and TRA-11, published recipe against the code's "
+        "ours", "each verdict of TRA-1 and TRA-11, published recipe against the code's "
         "dropout and against cross-entropy",
         "not checked", _recipes(), checks.same_under_recipes,
         needs("ratings", "words", "decisions", variants=models.CHECKED), TEXTS,

@@ -1,4 +1,6 @@
-"""How attention flows through the heads and layers of one sentence, as a drawing (tracing.md §3.6).
+"""How attention flows through the heads and layers of one sentence, as a drawing.
+
+See docs/studies/tracing.md, "Flow diagram".
 
 Columns are heads, rows are layers, the lowest row of dots is the input. A line is as dark as the
 traced attention that goes along it, a dot as dark as what it holds. What is drawn is plain data,
@@ -19,7 +21,7 @@ SPACING, GAP, SIDE = 9.0, 14.0, 34.0
 FOOT = 120.0
 """Room under the input for slanted words of 14 letters, the longest that are written."""
 FLOOR = 0.003
-"""Darkness of an edge that carries nothing (§3.6); below TOO_FAINT nothing is drawn."""
+"""Darkness of an edge that carries nothing; below TOO_FAINT nothing is drawn."""
 TOO_FAINT = 0.01
 STEPS = 24
 """Shades of lines: all lines of one shade in a cell are one path."""

@@ -1,4 +1,4 @@
-"""What decides each claim of the tracing study on one corpus (tracing.md §8).
+"""What decides each claim of the tracing study on one corpus (docs/studies/tracing.md, "Claims").
 
 Intervals are over words (entries of the lexicon) or texts, as the claim says, and over seeds:
 every replicate draws both.

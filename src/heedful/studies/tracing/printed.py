@@ -1,4 +1,4 @@
-"""What the tracing paper printed, and what its repository holds beside it (tracing.md §4)."""
+"""What the tracing paper printed, and what its repository holds beside it."""
 
 from __future__ import annotations
 
