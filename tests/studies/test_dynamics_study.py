@@ -11,7 +11,15 @@ from heedful.dynamics.agreement import agrees, chance
 from heedful.dynamics.cooccurrence import translation_table
 from heedful.dynamics.trajectory import FollowedRun, Trajectory
 from heedful.studies import reproduce
-from heedful.studies.dynamics import examples, measures, printed, steps, tables, translation
+from heedful.studies.dynamics import (
+    corpora,
+    examples,
+    measures,
+    printed,
+    steps,
+    tables,
+    translation,
+)
 from heedful.studies.dynamics.claims import CLAIMS
 from heedful.studies.dynamics.comparisons import COMPARED, MAIN, CorpusAgreements, compare, mean_of
 from heedful.studies.dynamics.study import ARTIFACTS, STUDY
@@ -27,7 +35,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("study")
     for place, name, value in (
         (steps, "SMOKE_SCHEDULE", Schedule(4, (0, 2, 4))),
-        (steps, "PLANTED", {"train": 64, "dev": 32, "test": 4}),
+        (corpora, "PLANTED", {"train": 64, "dev": 32, "test": 4}),
         (steps, "SMOKE_SIZES", {"embedding_dim": 6, "width": 6, "one_logit": True}),
         (translation, "PAIRS", {"train": 120, "dev": 6, "test": 4}),
         (translation, "SMOKE_PIECES", 200),
