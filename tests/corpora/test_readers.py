@@ -17,7 +17,7 @@ from heedful.corpora import (
     load_parallel,
     messages,
     newsgroups,
-    parallel,
+    parallel_corpora,
     zhang,
 )
 from heedful.errors import InputError
@@ -252,7 +252,7 @@ def test_eraser_rationales_are_evidence(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_parallel_text_is_line_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "COUNTS", {"train": ("train", 2)})
+    monkeypatch.setattr(parallel_corpora, "COUNTS", {"train": ("train", 2)})
     put(tmp_path, "multi30k/train.en.gz", "a dog\na cat\n")
     put(tmp_path, "multi30k/train.de.gz", "ein Hund\neine Katze\n")
     pairs = load_parallel("multi30k", tmp_path)

@@ -35,7 +35,7 @@ def test_a_legend_stays_inside_its_figure_and_leaves_room(count: int, length: in
 
 @pytest.mark.slow
 def test_words_below_a_heatmap_are_apart() -> None:
-    made = _figure_1(None, None)  # type: ignore[arg-type]
+    made = _figure_1(None)  # type: ignore[arg-type]
     figure = made.draw(made.table)
     _drawn(figure)
     assert {label.get_rotation() for label in figure.axes[0].get_xticklabels()} == {40.0}

@@ -57,6 +57,8 @@ class Progress:
     summed: int = 0
     """How many those are."""
     learning_rate: float = 0.0
+    ramp: float = 1.0
+    """The part of that rate which the last step was taken with."""
     models: list[Standing] = field(default_factory=list)
 
 

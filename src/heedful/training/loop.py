@@ -276,9 +276,9 @@ class _Run:
         self.loss.zero_()
         self.done.summed = 0
 
-    def _set_rate(self, factor: float = 1.0) -> None:
+    def _set_rate(self) -> None:
         for group in self.task.optimiser.param_groups:
-            group["lr"] = self.done.learning_rate * factor
+            group["lr"] = self.done.learning_rate * self.done.ramp
 
     def _ramp(self, epoch: float) -> None:
         """Sets the rate of a step by where its middle lies: never 0, also in the first and last."""
@@ -288,7 +288,8 @@ class _Run:
             progress = epoch / self.config.epochs
         else:
             progress = (self.done.step + 0.5) / self.steps
-        self._set_rate(self.config.rate(progress))
+        self.done.ramp = self.config.rate(progress)
+        self._set_rate()
 
     def _save_in_time(self) -> None:
         seconds = self.config.checkpoint_seconds
