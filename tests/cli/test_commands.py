@@ -148,6 +148,7 @@ def test_the_page_is_written_again_from_the_findings(audited: Path) -> None:
     assert page.read_bytes() == first
 
 
+@pytest.mark.slow
 def test_a_report_needs_no_torch(audited: Path) -> None:
     before = (audited / "report.html").read_bytes()
     code = (

@@ -63,6 +63,7 @@ def test_where_there_are_no_control_groups_the_affinity_counts(groups: Path) -> 
     assert threads.usable_cores() == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "expected"), [({}, 1), ({"OMP_NUM_THREADS": "3"}, 3)])
 def test_torch_starts_as_many_threads_as_the_process_may_use(
     given: dict[str, str], expected: int

@@ -138,6 +138,7 @@ def test_ratios_are_compared_with_the_balanced_set_of_the_same_start(made: Path)
         assert moved.to_numpy() == pytest.approx(table["minus 1:1"].drop("1:1").to_numpy())
 
 
+@pytest.mark.slow
 def test_splits_and_starts_are_drawn_again(made: Path) -> None:
     splits = pd.read_csv(made / "X-5.csv", dtype={"λ": str})
     assert len(splits) == 4 * len(steps.LARGE_SCALES)
@@ -151,6 +152,7 @@ def test_splits_and_starts_are_drawn_again(made: Path) -> None:
     assert released == pytest.approx(grid.loc[("planted", "dp", "0.001"), "accuracy"])
 
 
+@pytest.mark.slow
 def test_every_seed_has_its_own_order_of_batches(made: Path) -> None:
     records = list(made.glob("steps/*/*/*/*.step.json"))
     assert len(records) > 50
@@ -160,6 +162,7 @@ def test_every_seed_has_its_own_order_of_batches(made: Path) -> None:
         assert {member["seed"] for member in inputs["members"]} == {int(record.parent.name)}
 
 
+@pytest.mark.slow
 def test_intervals_stay_inside_the_range_of_their_number(made: Path) -> None:
     for name, bounds in {"X-2": (0, 1), "X-4": (-1, 1)}.items():
         table = pd.read_csv(made / f"{name}.csv")
