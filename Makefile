@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-# Tables of `python -m tests.elsewhere`, with the tests on the path: other processors, wrong lines.
+# Tables: other processors, and errors put into the core.
 ELSEWHERE := $(BIN)/python -m tests.elsewhere
 
 .PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench wheel clean help
@@ -33,7 +33,8 @@ quick-test: .venv/developing
 	$(PYTEST) -m "not slow and not browser" tests
 
 test-elsewhere: .venv/developing
-	$(ELSEWHERE) suite --jobs $(JOBS)
+	$(ELSEWHERE) machines --jobs $(JOBS)
+	$(ELSEWHERE) libraries --jobs $(JOBS)
 
 numbers-elsewhere: .venv/developing
 	$(ELSEWHERE) numbers --jobs $(JOBS)

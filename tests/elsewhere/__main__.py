@@ -1,4 +1,4 @@
-"""`python -m tests.elsewhere suite|numbers`: the tables of other processors."""
+"""`python -m tests.elsewhere machines|libraries|numbers`: the tables of other processors."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from tests.elsewhere.moved import table_of_moves
 from tests.elsewhere.processors import SINGLE, WHOLE, Processor, environment_of
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("-m", "not slow and not browser", "tests")
+ROOMS = ("statistics", "models", "training", "importance", "dynamics", "audits", "studies")
+COMPUTING = ("-m", "not slow and not browser", *(f"tests/{room}" for room in ROOMS))
+"""The quick tests of the rooms that compute."""
 BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 """As the Makefile runs tests."""
 ALL = ("--doctest-modules", "src", "tests")
 
 
 def main() -> None:
-    """Whole machines run the whole suite, single libraries the quick part; exit code 1 if red."""
+    """Whole machines run the whole suite, single libraries what computes; exit code 1 if red."""
     parser = argparse.ArgumentParser(prog="make test-elsewhere")
-    parser.add_argument("what", choices=["suite", "numbers"])
+    parser.add_argument("what", choices=["machines", "libraries", "numbers"])
     parser.add_argument("--jobs", default="2", help="tests or audits side by side")
     parser.add_argument("--only", default="", help="part of a processor's name")
     given = parser.parse_args()
     if given.what == "numbers":
         print(table_of_moves([*WHOLE, *SINGLE], int(given.jobs)))
         return
-    asked = [(processor, ALL) for processor in WHOLE] + [(processor, QUICK) for processor in SINGLE]
+    processors, which = (WHOLE, ALL) if given.what == "machines" else (SINGLE, COMPUTING)
     reds = 0
     print("| processor | tests | passed | failed | seconds |\n|---|---|---|---|---|", flush=True)
-    for processor, which in asked:
+    for processor in processors:
         if given.only in processor.name:
             reds += suite(processor, which, given.jobs)
     sys.exit(reds > 0)
@@ -59,7 +61,7 @@ def suite(processor: Processor, which: Sequence[str], jobs: str) -> int:
         tests = ElementTree.parse(file).getroot().findall(".//testcase")
     red = [t for t in tests if t.find("failure") is not None or t.find("error") is not None]
     skipped = sum(t.find("skipped") is not None for t in tests)
-    part = "all" if which == ALL else "quick"
+    part = "all" if which == ALL else "what computes"
     passed = len(tests) - len(red) - skipped
     print(f"| {processor.name} | {part} | {passed} | {len(red)} | {seconds:.0f} |", flush=True)
     for test in red:

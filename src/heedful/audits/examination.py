@@ -1,4 +1,4 @@
-"""Put a model to audits, batch by batch: read, explain, ask. The one way to get their rows."""
+"""Put a model to audits, batch by batch: read, explain, ask."""
 
 from __future__ import annotations
 
