@@ -17,7 +17,7 @@ from heedful.errors import InputError
 from heedful.importance import explain
 from heedful.models import read
 from heedful.report.charts import CHARTS, DENSE, draw, draw_training
-from heedful.report.drawing import last_part, plain_text, standalone
+from heedful.report.drawing import last_part, plain_text, standalone, themed
 from heedful.runs.atomic import plain
 from heedful.statistics.estimates import Estimate
 from tests.tiny import batch_of, chosen, classifier
@@ -128,6 +128,10 @@ def test_a_chart_is_themed_described_and_without_links(name: str) -> None:
     # Every colour follows the page: what is left of plain colours stands inside var(…, light).
     assert not re.findall(r"(?:fill|stroke): #", element)
     assert "var(--" in element
+    # A file has plain colours, which a page makes its own again.
+    file = standalone(element)
+    assert "var(" not in file
+    assert themed(file).count("var(--") == element.count("var(--")
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -23,6 +23,11 @@ class Colour(NamedTuple):
     variable: str
     light: str
 
+    @property
+    def themed(self) -> str:
+        """The colour by day and night, for an element of a page."""
+        return f"var({self.variable}, {self.light})"
+
 
 # Stand-ins are colours nobody would choose, so that they can be found again in the SVG.
 _COLOURS = {
@@ -138,7 +143,7 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
     body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
     body = re.sub(r"font-family:[^;\"]*;?\s*", "", body)  # the page's own font instead
     for colour in _COLOURS.values():
-        body = body.replace(colour.stand_in, f"var({colour.variable}, {colour.light})")
+        body = body.replace(colour.stand_in, colour.themed)
     body = re.sub(r"\s*\n\s*", "\n", body.strip())
     height = figure.get_figheight() * 72
     return (
@@ -152,9 +157,18 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
 
 
 def standalone(element: str) -> str:
-    """The inline element as a file of its own."""
+    """The inline element as a file of its own, in plain colours that every program can draw."""
+    for colour in _COLOURS.values():
+        element = element.replace(colour.themed, colour.light)
     return element.replace(
         "<svg ",
         '<svg xmlns="http://www.w3.org/2000/svg" font-family="Helvetica, Arial, sans-serif" ',
         1,
     )
+
+
+def themed(file: str) -> str:
+    """The text of such a file as an element whose colours are again those of the page."""
+    for colour in _COLOURS.values():
+        file = file.replace(colour.light, colour.themed)
+    return file

@@ -25,7 +25,7 @@ class ShownArtifact:
     table: pd.DataFrame | None
     """What the page shows as a table, if anything."""
     svg: str
-    """The picture, an SVG element of our own making; empty when there is none."""
+    """The picture, an SVG file of our own making; empty when there is none."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ def render_study(page: StudyPage) -> str:
     """The page as HTML that opens from disk: no script, no network, all text escaped."""
     from markupsafe import Markup
 
+    from heedful.report.drawing import themed
+
     counts = Counter(claim["verdict"] for claim in page.claims)
     return template("study.html").render(
         css=Markup(asset("page.css")),
@@ -63,7 +65,7 @@ def render_study(page: StudyPage) -> str:
             {
                 "record": one.record,
                 "anchor": f"item-{one.record['id']}",
-                "svg": Markup(one.svg),
+                "svg": Markup(themed(one.svg)),
                 "table": _table(one),
             }
             for one in page.artifacts
