@@ -23,7 +23,10 @@ from heedful.training.stacked import fit_stacked
 
 
 def stacking_cases(
-    device: str = "cpu", model: str = "dp", instances: int = 2_000
+    device: str = "cpu",
+    model: str = "dp",
+    instances: int = 2_000,
+    precision: torch.dtype = torch.float32,
 ) -> dict[str, Callable[[], list[AttentionClassifier]]]:
     """`one by one` and `stacked`: one epoch of the seven λ of one model of the polarity study.
 
@@ -35,7 +38,8 @@ def stacking_cases(
     def fresh() -> list[AttentionClassifier]:
         presets = [PRESETS[f"polarity/{model}@{scale}"] for scale in POLARITY_SCALES]
         recipes = [parse(preset.recipe, **preset.model) for preset in presets]
-        return [build(recipe.model, corpus.vocabulary, corpus.classes) for recipe in recipes]
+        made = [build(recipe.model, corpus.vocabulary, corpus.classes) for recipe in recipes]
+        return [one.to(precision) for one in made]
 
     def alone() -> list[AttentionClassifier]:
         models = fresh()

@@ -15,7 +15,7 @@ from tests.elsewhere.moved import table_of_moves
 from tests.elsewhere.processors import SINGLE, WHOLE, Processor, environment_of
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("statistics", "models", "training", "importance", "dynamics", "audits", "studies")
+ROOMS = ("statistics", "models", "training", "importance", "dynamics", "audits")
 COMPUTING = ("-m", "not slow and not browser", *(f"tests/{room}" for room in ROOMS))
 """The quick tests of the rooms that compute."""
 BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
