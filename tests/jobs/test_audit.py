@@ -73,3 +73,22 @@ def test_a_model_that_the_folder_does_not_hold_is_refused(
     run = RunFolder.open(tmp_path / "run")
     run.update(weights=None)  # as a run of an older version
     assert audit(model, CORPUS, tmp_path / "run", **WORDS).folder == run.path
+
+
+def test_an_audit_killed_while_its_page_is_drawn_does_not_pass_for_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(folder: Path) -> Path:
+        raise Killed
+
+    run = tmp_path / "run"
+    first = audit("none+additive", CORPUS, run, **WORDS)
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "render", killed)
+        with pytest.raises(Killed):
+            audit(run, CORPUS, run, documents=8, **WORDS)
+    again = audit(run, CORPUS, run, **WORDS)
+    assert (again.documents, again.findings) == (first.documents, first.findings)

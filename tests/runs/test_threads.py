@@ -13,6 +13,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A made-up tree of control groups; this process may run on eight cores."""
     monkeypatch.setattr(threads, "_GROUPS", tmp_path / "groups")
     monkeypatch.setattr(threads, "_OWN_GROUP", tmp_path / "own")
+    monkeypatch.setattr(threads, "_TOPOLOGY", tmp_path / "topology")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     return tmp_path
 
@@ -57,6 +58,14 @@ def test_a_quota_bounds_the_cores(
 ) -> None:
     put(groups, own, files)
     assert threads.usable_cores() == cores
+
+
+def test_two_threads_of_a_core_count_once(groups: Path) -> None:
+    for cpu in range(8):
+        folder = groups / "topology" / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
+    assert threads.usable_cores() == 4
 
 
 def test_where_there_are_no_control_groups_the_affinity_counts(groups: Path) -> None:

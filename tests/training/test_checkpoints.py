@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from heedful.corpora import EncodedCorpus, encode, planted
@@ -290,3 +292,18 @@ def test_a_narrator_s_run_folder_does_too(
     assert not updates
     assert same(weights(load_model(tmp_path / "parts/model")), weights(whole))
     assert not list(tmp_path.rglob(CHECKPOINT))
+
+
+def test_a_checkpoint_of_an_older_heedful_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    corpus = encode(planted(2, "short", sizes={"train": 20, "dev": 5, "test": 5}))
+    recipe = parse("none+additive", embedding_dim=4)
+    model = build(recipe.model, corpus.vocabulary, corpus.classes)
+    fit(model, corpus, TrainConfig(epochs=1), folder=tmp_path)
+    path = tmp_path / CHECKPOINT
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    metadata["progressed"] = metadata.pop("done")
+    save_file(tensors, path, metadata)
+    with pytest.raises(InputError, match="written by an older heedful; remove it"):
+        fit(model, corpus, TrainConfig(epochs=1), folder=tmp_path)

@@ -216,7 +216,12 @@ class _Job:
         return is_same and all(file.is_file() for file in (self.run.report, *files))
 
     def _forget(self) -> None:
-        """Takes away what an earlier audit found; what a lexicon told of the same model stays."""
+        """Takes away what an earlier audit found; what a lexicon told of the same model stays.
+
+        Until all files are those of this audit, the record tells of none: a killed audit must not
+        pass for the earlier one.
+        """
+        self.run.forget("audit")
         for path in self.run.findings.glob("*"):
             if path.name not in LEXICON_FILES:
                 path.unlink()

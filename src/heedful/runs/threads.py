@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 _GROUPS = Path("/sys/fs/cgroup")
+_TOPOLOGY = Path("/sys/devices/system/cpu")
 _OWN_GROUP = Path("/proc/self/cgroup")
 
 
@@ -24,8 +25,16 @@ def share_cores() -> None:
 def usable_cores() -> int:
     """Cores this process may use: its affinity, and the quota of the control groups around it."""
     may_run_on = getattr(os, "sched_getaffinity", None)
-    cores = len(may_run_on(0)) if may_run_on else os.cpu_count() or 1
+    cores = len(set(map(_siblings, may_run_on(0)))) if may_run_on else os.cpu_count() or 1
     return max(1, min([cores, *map(int, _quotas())]))
+
+
+def _siblings(cpu: int) -> str:
+    """The logical processors that share a core with this one: they add threads, not arithmetic."""
+    try:
+        return (_TOPOLOGY / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text()
+    except OSError:
+        return str(cpu)
 
 
 def _quotas() -> Iterator[float]:

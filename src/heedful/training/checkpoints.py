@@ -99,6 +99,11 @@ def load_checkpoint(path: Path, task: Task, mark: str) -> tuple[Progress, dict[s
             f"The checkpoint {path} belongs to a run with other settings or data; "
             "choose another --out, or remove the folder to train from the start."
         )
+    if "done" not in metadata:
+        raise InputError(
+            f"The checkpoint {path} was written by an older heedful; remove it to train from the "
+            "start."
+        )
     torch.set_rng_state(tensors["random.cpu"])
     if "random.cuda" in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors["random.cuda"])

@@ -186,6 +186,9 @@ def _check(
         "max_batch_tokens": config.max_batch_tokens,
         "evaluate_at": config.evaluate_at,
         "decay": config.decay != "all",
+        "warm_up": config.warm_up,
+        "linear_decay": config.linear_decay,
+        "precision": config.precision != "float32",
     }
     for name, is_set in refused.items():
         if is_set:

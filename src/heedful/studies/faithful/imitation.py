@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from heedful.models.recipe import Penalties
 from heedful.models.saved import build
 from heedful.statistics.divergence import js_divergence, total_variation
 from heedful.training import objectives
-from heedful.training.config import TrainConfig
+from heedful.training.config import TrainConfig, refuse_unstacked
 from heedful.training.evaluation import EVALUATION_TOKENS
 from heedful.training.stacked import StackedTask, train_stacked
 
@@ -141,6 +141,7 @@ def imitate(
         for _ in strengths
     ]
     objectives.check(seconds[0].config, penalties)
+    refuse_unstacked(replace(config, balanced=False))  # the objective has no labels to weigh
     goal = _Goal.of(models, corpus, strengths, divergence, device)
     drawn = [seed for seed in seeds for _ in strengths]
     given = [penalties] * len(seconds)
