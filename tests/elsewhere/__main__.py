@@ -12,12 +12,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tests.elsewhere.moved import table_of_moves
-from tests.elsewhere.processors import SINGLE, WHOLE, Processor, environment_of
+from tests.elsewhere.processors import COMPUTING, SINGLE, WHOLE, Processor, environment_of
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("statistics", "models", "training", "importance", "dynamics", "audits")
-COMPUTING = ("-m", "not slow and not browser", *(f"tests/{room}" for room in ROOMS))
-"""The quick tests of the rooms that compute."""
 BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 """As the Makefile runs tests."""
 ALL = ("--doctest-modules", "src", "tests")

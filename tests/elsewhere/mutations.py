@@ -1,7 +1,7 @@
 """`python -m tests.elsewhere.mutations`: errors put into the core one at a time.
 
 A sign turned round, an index off by one, a mask forgotten: each is written into a copy of the
-source, and the quick tests run on it until one of them fails. An error that none of them notices is
+source, and the quick tests of the rooms that compute run on it until one fails. An error that none of them notices is
 a hole in the suite, and the exit code is 1.
 """
 
@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.elsewhere.processors import COMPUTING
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,7 +71,7 @@ def _is_caught(mutation: Mutation, jobs: str) -> bool:
         started = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-n", jobs, "-p", "no:cacheprovider",
-             "-m", "not slow and not browser", "tests"],
+             *COMPUTING],
             cwd=ROOT, env=os.environ | {"PYTHONPATH": str(source)}, capture_output=True, text=True,
         )  # fmt: skip
     by = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)

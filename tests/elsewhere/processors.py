@@ -14,6 +14,10 @@ from typing import NamedTuple
 NO_AVX2 = "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 NO_AVX512 = NO_AVX2.split(" ", 2)[2]
 
+ROOMS = ("statistics", "models", "training", "importance", "dynamics", "audits")
+COMPUTING = ("-m", "not slow and not browser", *(f"tests/{room}" for room in ROOMS))
+"""The quick tests of the rooms that compute."""
+
 
 class Processor(NamedTuple):
     """One setting of the environment, and what it stands for."""
