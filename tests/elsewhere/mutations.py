@@ -1,8 +1,8 @@
 """`python -m tests.elsewhere.mutations`: errors put into the core one at a time.
 
 A sign turned round, an index off by one, a mask forgotten: each is written into a copy of the
-source, and the quick tests of the rooms that compute run on it until one fails. An error that none of them notices is
-a hole in the suite, and the exit code is 1.
+source, and the quick tests of the rooms that compute run on it until one fails. An error that none
+of them notices is a hole in the suite, and the exit code is 1.
 """
 
 from __future__ import annotations
