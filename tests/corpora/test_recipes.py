@@ -11,11 +11,11 @@ def lengths(*counts: int) -> list[Document]:
 
 def test_length_filters_are_strict_and_ends_are_lost_only_where_said() -> None:
     given = {"train": lengths(*[1, 2, 3, 4, 5, 6] * 4), "test": lengths(2, 3, 9)}
-    splits, notes = arrange(given, CorpusRecipe(longer_than=2, shorter_than=5, dev_share=None), 0)
+    splits, notes = arrange(given, CorpusRecipe(longer_than=2, shorter_than=5, dev_share=0), 0)
     assert {len(d.tokens) for d in splits["train"]} == {3, 4}
     assert [len(d.tokens) for d in splits["test"]] == [3]
     assert notes["dropped by the recipe's length filter"] == 16 + 2
-    splits, _ = arrange(given, CorpusRecipe(loses_ends=True, dev_share=None), 0)
+    splits, _ = arrange(given, CorpusRecipe(loses_ends=True, dev_share=0), 0)
     assert {len(d.tokens) for d in splits["train"]} == {2, 3, 4, 5}
     assert [len(d.tokens) for d in splits["test"]] == [3]
 

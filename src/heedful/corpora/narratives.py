@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.corpora.documents import SPLITS
-from heedful.corpora.planted_words import ADJECTIVES
+from heedful.corpora.planted_words import KINDS
 from heedful.corpora.root import text_of
 from heedful.errors import InputError
 from heedful.runs.randomness import numpy_generator
@@ -156,15 +156,15 @@ def planted_narratives(
         split: [_planted(f"planted/{seed}/{split}/{n}", minutes) for n in range(size)]
         for split, size in (SIZES if sizes is None else sizes).items()
     }
-    return Narratives("planted-narratives", made, ADJECTIVES)
+    return Narratives("planted-narratives", made, KINDS["adj"])
 
 
 def _planted(id: str, minutes: float) -> Narrative:
     random = numpy_generator(0, "narrative", id)
     length = 60 * minutes * random.uniform(0.75, 1.25)
     curve = _Curve(random, length)
-    adjectives = list(ADJECTIVES)
-    valence = np.array([ADJECTIVES[word] for word in adjectives]) / 3
+    adjectives = list(KINDS["adj"])
+    valence = np.array([KINDS["adj"][word] for word in adjectives]) / 3
     words: list[str] = []
     times: list[float] = []
     time = random.uniform(0.2, 1.5)

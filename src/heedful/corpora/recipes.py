@@ -1,16 +1,17 @@
 """Named ways to make a corpus of raw texts: token rule, filters, splits.
 
-A recipe is asked for after a slash: `sst:2/polarity`. The numbers are those under "Corpora" in the
-pages of docs/studies. Draws are by (seed, id), so the published seeds give the published sizes but
-not the same documents.
+A recipe is asked for after a slash: `sst:2/polarity`; those of the studies are in `recipes.toml`.
+Draws are by (seed, id), so the published seeds give the published sizes but not the same documents.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +47,8 @@ class CorpusRecipe:
     """Train and test are put together before splitting."""
     test_share: float | None = None
     """Share of the test documents (or of all, when pooled) that is kept as test."""
-    dev_share: float | None = 0.1
-    """Share of the training documents that becomes dev where there is none."""
+    dev_share: float = 0.1
+    """Share of the training documents that becomes dev where there is none; 0 for no dev."""
     seed: int | None = None
     """The study's seed for its splits; None takes the caller's."""
     min_count: int = 1
@@ -65,134 +66,26 @@ class CorpusRecipe:
 
 
 PLAIN = CorpusRecipe()
-_DYNAMICS = CorpusRecipe(
-    "dynamics: <bos> and <eos>, words seen 3 times, 4,000 test documents as dev and test",
-    has_marks=True,
-    min_count=3,
-    checked_on=4_000,
-)
-_ERASURE = CorpusRecipe("erasure: words seen 5 times, dev a tenth of train", min_count=5)
 
-RECIPES: dict[str, dict[str, CorpusRecipe]] = {
-    "sst": {
-        "polarity": CorpusRecipe(
-            "polarity: brackets deleted, other non-word characters are spaces",
-            tokeniser="polarity",
-        ),
-        "jw": CorpusRecipe(
-            "Jain & Wallace, for faithful: as polarity, more than 5 tokens, longest dropped",
-            tokeniser="polarity",
-            longer_than=5,
-            loses_ends=True,
-        ),
-        "faithful": CorpusRecipe("faithful: the treebank's tokens, more than 5", longer_than=5),
-        "dynamics": _DYNAMICS,
-    },
-    "imdb": {
-        "polarity": CorpusRecipe(
-            "polarity: words only, fewer than 400, train 80/20, a fifth of test",
-            tokeniser="polarity",
-            shorter_than=400,
-            test_share=0.2,
-            dev_share=0.2,
-            seed=1378,
-        ),
-        "polarity-whole": CorpusRecipe(
-            "polarity before its draws: words only, fewer than 400, all of train and of test",
-            tokeniser="polarity",
-            shorter_than=400,
-            dev_share=None,
-        ),
-        "jw": CorpusRecipe(
-            "Jain & Wallace, for faithful: fewer than 400 words, a fifth of test, min_df 10",
-            tokeniser="polarity",
-            shorter_than=400,
-            loses_ends=True,
-            test_share=0.2,
-            dev_share=0.2,
-            seed=1378,
-            min_count=10,
-        ),
-        "faithful": CorpusRecipe(
-            "faithful: the jw splits without the length filter, min_df 2",
-            test_share=0.2,
-            dev_share=0.2,
-            seed=1378,
-            min_count=2,
-        ),
-        "dynamics": _DYNAMICS,
-        "erasure": _ERASURE,
-    },
-    "ag_news": {
-        "jw": CorpusRecipe(
-            "Jain & Wallace, for faithful: description only, dev 15 % of train, min_df 5",
-            tokeniser="jw",
-            loses_ends=True,
-            dev_share=0.15,
-            seed=16377,
-            min_count=5,
-            with_title=False,
-        ),
-        "faithful": CorpusRecipe(
-            "faithful: description only, dev 15 % of train, min_df 2",
-            dev_share=0.15,
-            seed=16377,
-            min_count=2,
-            with_title=False,
-        ),
-        "dynamics": replace(_DYNAMICS, drops_integers=True),
-        "erasure": _ERASURE,
-    },
-    "20newsgroups": {
-        "polarity": CorpusRecipe(
-            "polarity, 20News I: all posts, 80/20 twice, 9 tokens or more, digits as qqq",
-            tokeniser="jw",
-            longer_than=8,
-            is_pooled=True,
-            test_share=0.2,
-            dev_share=0.2,
-            seed=13478,
-        ),
-        "polarity-2": CorpusRecipe(
-            "polarity, 20News II: all posts, 2300/240/274 of 2814, 9 tokens or more",
-            tokeniser="jw",
-            longer_than=8,
-            is_pooled=True,
-            test_share=274 / 2814,
-            dev_share=240 / 2540,
-            seed=13478,
-        ),
-        "jw": CorpusRecipe(
-            "Jain & Wallace, for faithful: all posts, 80/20 twice, 6 < n < 500, min_df 2",
-            tokeniser="jw",
-            longer_than=6,
-            shorter_than=500,
-            is_pooled=True,
-            test_share=0.2,
-            dev_share=0.2,
-            seed=13478,
-            min_count=2,
-        ),
-        "faithful": CorpusRecipe(
-            "faithful: the jw splits and filters on words and marks, min_df 2",
-            longer_than=6,
-            shorter_than=500,
-            is_pooled=True,
-            test_share=0.2,
-            dev_share=0.2,
-            seed=13478,
-            min_count=2,
-        ),
-        "dynamics": replace(_DYNAMICS, drops_integers=True),
-        "erasure": _ERASURE,
-    },
-    "sms": {"dynamics": _DYNAMICS},
-    "amazon": {"dynamics": replace(_DYNAMICS, shorter_than=400), "erasure": _ERASURE},
-    "yelp_full": {"dynamics": _DYNAMICS, "erasure": replace(_ERASURE, caps=(43, 200))},
-    "amazon_full": {"erasure": replace(_ERASURE, caps=(15, 130))},
-    "yahoo_answers": {"erasure": replace(_ERASURE, caps=(50, 350))},
-    "imdb_diao": {"erasure": _ERASURE},
-}
+
+def _recipe(fields: Mapping[str, Any]) -> CorpusRecipe:
+    """The recipe of a table of `recipes.toml`; its lists are pairs of numbers."""
+    return CorpusRecipe(**{n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()})
+
+
+def _recipes() -> dict[str, dict[str, CorpusRecipe]]:
+    found = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    shared = found.pop("shared") | {"": {}}
+    return {
+        corpus: {
+            name: _recipe(shared[fields.pop("like", "")] | fields)
+            for name, fields in variants.items()
+        }
+        for corpus, variants in found.items()
+    }
+
+
+RECIPES = _recipes()
 """Recipes besides the plain reading, by corpus."""
 
 
@@ -293,7 +186,7 @@ def arrange(
         chosen = draw([d.id for d in splits["test"]], recipe.checked_on, seed)
         splits["test"] = [splits["test"][row] for row in chosen]
         splits["dev"] = splits["test"]
-    elif "dev" not in splits and recipe.dev_share is not None:
+    elif "dev" not in splits and recipe.dev_share:
         splits |= _divided(splits["train"], "train", "dev", recipe.dev_share, seed)
     if recipe.caps is not None:
         splits["train"] = _capped(splits["train"], recipe.caps, notes)
