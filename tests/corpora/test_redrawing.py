@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from heedful.corpora import Encoded, EncodedCorpus, encode, planted, redrawn
-from heedful.corpora.redrawing import chosen, together
+from heedful.corpora.redrawing import together
+from heedful.corpora.samples import subset
 from heedful.errors import InputError
 
 SIZES = {"train": 60, "dev": 20, "test": 20}
@@ -65,7 +66,7 @@ def test_pools_are_drawn_from_by_themselves_and_a_rest_is_left_out(corpus: Encod
 def test_choosing_and_joining_undo_each_other(corpus: EncodedCorpus) -> None:
     part = corpus.splits["train"]
     first, second = range(25), range(25, 60)
-    whole = together([chosen(part, first), chosen(part, second)])
+    whole = together([subset(part, first), subset(part, second)])
     assert texts(whole) == texts(part)
     assert np.array_equal(whole.starts, part.starts)
-    assert len(chosen(part, [])) == 0
+    assert len(subset(part, [])) == 0

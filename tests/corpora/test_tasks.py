@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.corpora.tasks import KEYWORD, Copying, Keyword, Sequences, expected_translation
+from heedful.corpora.tasks import KEYWORD, Copying, Keyword, Sequences
 from heedful.dynamics.cooccurrence import cooccurrence, normalised, side
 from heedful.errors import InputError
 
@@ -43,6 +43,20 @@ def test_symbols_and_orders_are_uniform() -> None:
     found = sampled(Copying(9, 6), 3_000, (3,)).source[0, :, :-1]
     counts = torch.stack([(found == symbol).double().mean(0) for symbol in range(9)])
     assert float((counts - 1 / 9).abs().max()) < 0.03  # each symbol at each position
+
+
+def expected_translation(task: Copying) -> torch.Tensor:
+    """Trans(o | i) of IBM Model 1's first step in the limit of many pairs, ends left out.
+
+    See docs/studies/dynamics.md, "Co-occurrence".
+
+    A symbol always meets itself and each other symbol of its block with probability
+    (n - 1) / (block - 1); the targets of a sequence are n, so every row is divided by n.
+    """
+    block = task.symbols // task.blocks
+    others = (task.length - 1) / (block - 1) if block > 1 else 0.0
+    inside = torch.full((block, block), others, dtype=torch.float64).fill_diagonal_(1.0)
+    return torch.kron(torch.eye(task.blocks, dtype=torch.float64), inside / task.length)
 
 
 @pytest.mark.parametrize("task", [Copying(6, 6), Copying(9, 6), Copying(12, 6, 2)])

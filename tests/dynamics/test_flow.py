@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from heedful.corpora.encoded import Encoded
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
-from heedful.dynamics import FlowLog, flow, invariant_rates
+from heedful.dynamics import FlowLog, flow
 from heedful.dynamics.flow import (
-    alignment_of,
+    Flow,
     dot_product_rate,
-    dot_product_rates,
-    dot_products,
     pair_means,
+    parts_of,
 )
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models import AttentionClassifier, build, parse
@@ -102,9 +101,32 @@ def test_embeddings_move_as_their_gradient_says(family: str) -> None:
     torch.testing.assert_close(flow(model, texts).velocity, expected, rtol=1e-9, atol=1e-14)
 
 
+def invariant_rates(model: AttentionClassifier, found: Flow) -> dict[str, torch.Tensor]:
+    """Rates that the flow of a dot model without encoder must have, from π and ρ alone.
+
+    `head` and `query` are d|W|²/dτ and d|V|²/dτ, `words` is d Σ|e|²/dτ, `balance` their difference
+    (0: a conservation law), `alignment` is d(V·W)/dτ summed over outputs.
+    """
+    parts = parts_of(model)
+    m = len(found.reading.labels)
+    said = found.scores.logits[:, int(model.config.one_logit) :]
+    scores, pi, rho = found.scores.scores, found.pi, found.rho
+    head, query = 2 / m * (pi * said).sum(), 2 / m * (rho * scores).sum()
+    words = 2 * (parts.words * found.velocity).sum()
+    turning = (rho @ said) / parts.scale + parts.scale * (scores @ pi)
+    return {
+        "head": head,
+        "query": query,
+        "words": words,
+        "balance": words - head - query,
+        "alignment": turning.sum() / m,
+    }
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.5, 1.0, 10.0]), st.sampled_from([0, 3]))
 def test_the_invariants_hold(seed: int, scale: float, classes: int) -> None:
+    # docs/studies/polarity.md, "Identities"
     texts = problem(seed, classes=classes or 2)
     model = model_of("none+scaled-dot", seed, scale, classes)
     found, gradient = invariant_rates(model, flow(model, texts)), gradients(model, texts)
@@ -147,14 +169,14 @@ def test_dot_products_change_as_autograd_says_and_not_as_printed() -> None:
     assert relative(right, expected, [expected]) < 1e-10
     assert relative(wrong, expected, [expected]) > 1e-2
     groups = torch.tensor([-1] * 5 + [0, 0, 0, 1, 1, 1, 2, -1, -1])
-    blocks = dot_product_rates(model, found, groups, 3)
+    one_way = pair_means(found.velocity, words, groups, 3)
+    blocks = one_way + one_way.T
     first, second = groups == 0, groups == 1
     torch.testing.assert_close(blocks[0, 1], expected[first][:, second].mean())
     inside = expected[first][:, first]
     off = inside[~torch.eye(3, dtype=torch.bool)]
     torch.testing.assert_close(blocks[0, 0], off.mean())
     assert bool(blocks[2, 2].isnan())  # one word has no pair
-    assert dot_products(model, groups, 3).shape == (3, 3)
     assert pair_means(words, words, groups, 3)[0, 1] == pytest.approx(
         float((words[first] @ words[second].T).mean())
     )
@@ -181,7 +203,6 @@ def test_two_logits_flow_twice_as_fast_as_one() -> None:
     torch.testing.assert_close(double.towards()["C"], 2 * single.towards()["C"])
     for name in "AB":
         torch.testing.assert_close(double.towards()[name], single.towards()[name])
-    assert alignment_of(one).shape == (1,)
 
 
 def test_texts_of_one_word_drive_polarity_and_never_attention() -> None:

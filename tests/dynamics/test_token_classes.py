@@ -10,7 +10,6 @@ from heedful.corpora.vocabulary import SPECIALS
 from heedful.dynamics import (
     TokenRule,
     classify,
-    instance_polarity,
     occurrence_scores,
     read_flat,
     token_classes,
@@ -139,12 +138,8 @@ def test_local_scores_are_means_over_occurrences() -> None:
     torch.testing.assert_close(both[0].scores[word], both[1].scores[word])
 
 
-def test_instance_polarity_is_the_decision_without_its_bias() -> None:
-    model = classifier("bilstm+additive", 2)
-    reading = read(model, batch_of())
-    expected = reading.logits - reading.offset
-    torch.testing.assert_close(instance_polarity(reading), expected[:, 1] - expected[:, 0])
+def test_polarity_is_of_flat_models_with_two_classes() -> None:
     with pytest.raises(InputError, match="two classes"):
-        instance_polarity(read(classifier("none+dot", 3), batch_of()))
+        _ = word_scores(classifier("none+dot", 3)).polarity
     with pytest.raises(InputError, match="flat model"):
         word_scores(classifier("han:none+dot"))

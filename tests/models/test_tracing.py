@@ -7,7 +7,7 @@ import torch
 
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models import tracing
-from heedful.models.tracing import Explicit, Fused, LayerStack, evenly, lat, one_row, rollout, trace
+from heedful.models.tracing import Explicit, Fused, LayerStack, evenly, lat, rollout, trace
 
 LAYERS, HEADS = 4, 3
 
@@ -70,9 +70,8 @@ def test_nothing_is_lost_negative_or_left_on_padding(dtype, close):
 def test_lat_and_rollout_are_settings():
     stack = stack_of()
     assert torch.equal(lat(stack).shares, trace(stack.layers, stack.pooling).shares)
-    first = one_row(stack.mask, 0).double()
-    wanted = trace(stack.layers, first, residual=0.5, heads="averaged").total
-    assert torch.equal(rollout(stack, first).total, wanted)
+    wanted = trace(stack.layers, stack.pooling, residual=0.5, heads="averaged").total
+    assert torch.equal(rollout(stack).total, wanted)
 
 
 def test_a_longer_batch_changes_nothing():
@@ -129,12 +128,9 @@ def test_all_residual_gives_the_start_back():
     assert torch.equal(found.input, stack.pooling[:, None].expand(-1, HEADS, -1))
 
 
-def test_starts_are_distributions_over_tokens():
+def test_an_even_start_is_a_distribution_over_tokens():
     mask = torch.tensor([[True, True, False], [True, True, True]])
     assert torch.allclose(evenly(mask)[0], torch.tensor([0.5, 0.5, 0.0]))
-    assert one_row(mask, -1).tolist() == [[0, 1, 0], [0, 0, 1]]
-    with pytest.raises(InputError, match="position 2"):
-        one_row(mask, 2)
 
 
 def test_rows_that_do_not_sum_to_one_are_refused_by_layer():

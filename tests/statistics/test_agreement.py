@@ -11,7 +11,6 @@ from heedful.statistics.agreement import (
     kendall_tau_b,
     mass_on,
     token_f1,
-    top_overlap,
     top_units,
 )
 
@@ -69,7 +68,6 @@ def test_padding_and_its_content_change_no_agreement():
     wide_evidence = torch.nn.functional.pad(evidence, (0, 5), value=True)
     pairs = [
         (kendall_tau_b(first, second, mask), kendall_tau_b(*noisy, wide_mask)),
-        (top_overlap(first, second, mask, 3), top_overlap(*noisy, wide_mask, 3)),
         (
             average_precision(first, evidence, mask),
             average_precision(noisy[0], wide_evidence, wide_mask),
@@ -102,15 +100,6 @@ def test_ties_go_to_the_earlier_unit():
     lowest = torch.tensor([[-torch.inf, -torch.inf, 1.0]])
     late = torch.tensor([[False, True, True]])  # padding on the left, importance -inf beside it
     assert top_units(lowest, late, 2).tolist() == [[False, True, True]]
-
-
-def test_top_overlap_is_the_common_share_of_at_most_n_units():
-    first = torch.tensor([[4.0, 3, 2, 1], [4, 3, 2, 1]])
-    second = torch.tensor([[4.0, 1, 3, 2], [1, 4, 2, 3]])
-    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]]).bool()
-    assert top_overlap(first, second, mask, 2).tolist() == [0.5, 1.0]
-    assert top_overlap(first, second, mask, 1).tolist() == [1.0, 0.0]
-    assert top_overlap(first, second, torch.zeros_like(mask), 2).isnan().all()
 
 
 def test_token_f1_and_mass_of_a_worked_example():

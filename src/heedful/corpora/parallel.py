@@ -9,9 +9,6 @@ from pathlib import Path
 from heedful.corpora.root import lines_of, not_utf8
 from heedful.errors import InputError
 
-MAX_WORDS = 1_000
-"""Words of a sentence at most, so that a file without line breaks is noticed."""
-
 Pair = tuple[str, str]
 Links = tuple[tuple[int, int], ...]
 """The (source, target) positions of one pair that go together."""
@@ -50,26 +47,3 @@ def paired_lines(source: Path, target: Path) -> tuple[list[str], list[str]]:
         raise InputError(f"{source} and {target} are empty; give one sentence a line.")
     one[0], two[0] = (lines[0].removeprefix("\ufeff").strip() for lines in (one, two))
     return one, two
-
-
-def read_pairs(source: Path, target: Path, max_words: int = MAX_WORDS) -> list[Pair]:
-    """The pairs of two files, line by line.
-
-    Files of different length, empty lines and endless lines are refused: the lines of such files
-    would not belong together.
-    """
-    sides = paired_lines(source, target)
-    for path, lines in zip((source, target), sides, strict=True):
-        empty = [number for number, line in enumerate(lines, 1) if not line]
-        if empty:
-            raise InputError(
-                f"{path}, line {empty[0]:,} is empty ({len(empty):,} such lines); remove it here "
-                "and its translation in the other file."
-            )
-        for number, line in enumerate(lines, 1):
-            if (count := len(line.split())) > max_words:
-                raise InputError(
-                    f"{path}, line {number:,} has {count:,} words, more than the limit of "
-                    f"{max_words:,}; split it, or raise the limit."
-                )
-    return list(zip(*sides, strict=True))

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Int
 
 from heedful.corpora.encoded import Encoded, EncodedCorpus
+from heedful.corpora.samples import subset
 from heedful.corpora.splits import keyed_split
 from heedful.errors import InputError
 
@@ -34,27 +34,9 @@ def redrawn(corpus: EncodedCorpus, seed: int, pools: Pools | None = None) -> Enc
         drawn = keyed_split(pool.names, pool.labels.tolist(), shares, seed)
         for split, rows in drawn.items():
             if split != LEFT_OUT:
-                found.setdefault(split, []).append(chosen(pool, rows))
+                found.setdefault(split, []).append(subset(pool, rows))
     splits = {split: together(parts) for split, parts in found.items()}
     return replace(corpus, splits=splits)
-
-
-def chosen(encoded: Encoded, rows: Sequence[int]) -> Encoded:
-    """Some documents of a split, in the order given."""
-    of = np.asarray(rows, dtype=np.int64)
-    places = _places(encoded, of)
-    documents = encoded.documents
-    return replace(
-        encoded,
-        ids=encoded.ids[places],
-        starts=np.concatenate([[0], np.cumsum(encoded.lengths[of])]),
-        labels=encoded.labels[of],
-        sentence=encoded.sentence[places],
-        names=tuple(encoded.names[row] for row in of),
-        evidence=None if encoded.evidence is None else encoded.evidence[places],
-        documents=None if documents is None else [documents[row] for row in of],
-        word_labels=None if encoded.word_labels is None else encoded.word_labels[places],
-    )
 
 
 def together(parts: Sequence[Encoded]) -> Encoded:
@@ -77,9 +59,3 @@ def together(parts: Sequence[Encoded]) -> Encoded:
         documents=None,
         word_labels=np.concatenate(labels) if len(labels) == len(parts) else None,
     )
-
-
-def _places(encoded: Encoded, rows: Int[np.ndarray, "document"]) -> Int[np.ndarray, "token"]:
-    """Where the tokens of those documents lie, one document after the other."""
-    spans = [np.arange(encoded.starts[row], encoded.starts[row + 1]) for row in rows]
-    return np.concatenate(spans) if spans else np.zeros(0, dtype=np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,18 +29,21 @@ def drawn(encoded: Encoded, rows: Rows, most: int, seed: int) -> Rows:
     return np.array(order[:most], dtype=np.int64)
 
 
-def subset(encoded: Encoded, rows: Rows) -> Encoded:
+def subset(encoded: Encoded, rows: Rows | Sequence[int]) -> Encoded:
     """The documents in these rows alone, in the order given."""
-    lengths = encoded.lengths[rows]
+    of = np.asarray(rows, dtype=np.int64)
+    lengths = encoded.lengths[of]
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    where = np.arange(starts[-1]) + np.repeat(encoded.starts[rows] - starts[:-1], lengths)
-    return Encoded(
+    where = np.arange(starts[-1]) + np.repeat(encoded.starts[of] - starts[:-1], lengths)
+    documents, labels = encoded.documents, encoded.word_labels
+    return replace(
+        encoded,
         ids=encoded.ids[where],
         starts=starts,
-        labels=encoded.labels[rows],
+        labels=encoded.labels[of],
         sentence=encoded.sentence[where],
-        names=tuple(encoded.names[row] for row in rows),
+        names=tuple(encoded.names[row] for row in of),
         evidence=None if encoded.evidence is None else encoded.evidence[where],
-        documents=None if encoded.documents is None else [encoded.documents[row] for row in rows],
-        unknown=encoded.unknown,
+        documents=None if documents is None else [documents[row] for row in of],
+        word_labels=None if labels is None else labels[where],
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import InputError
@@ -192,17 +192,3 @@ class Keyword:
         place = torch.where(labels == 1, chosen, -1)
         here = torch.arange(self.length, device=keys.device) == place[..., None]
         return Keywords(ids.masked_fill(here, KEYWORD), labels, place)
-
-
-def expected_translation(task: Copying) -> Float[Tensor, "symbol symbol"]:
-    """Trans(o | i) of IBM Model 1's first step in the limit of many pairs, ends left out.
-
-    See docs/studies/dynamics.md, "Co-occurrence".
-
-    A symbol always meets itself and each other symbol of its block with probability
-    (n - 1) / (block - 1); the targets of a sequence are n, so every row is divided by n.
-    """
-    block = task.symbols // task.blocks
-    others = (task.length - 1) / (block - 1) if block > 1 else 0.0
-    inside = torch.full((block, block), others, dtype=torch.float64).fill_diagonal_(1.0)
-    return torch.kron(torch.eye(task.blocks, dtype=torch.float64), inside / task.length)

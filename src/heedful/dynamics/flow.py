@@ -235,42 +235,6 @@ def _additive(parts: FlowParameters, pi: Tensor, rho: Tensor, error: Tensor) -> 
     return polarity, attention, pull
 
 
-def alignment_of(model: AttentionClassifier) -> Float64[Tensor, "output"]:
-    """V·W for each output; V′·W′ behind an affine map; of dot attention."""
-    parts = parts_of(model)
-    if parts.is_additive:
-        raise UnsupportedModel("V·W is defined for dot attention.")
-    head, query = parts.head, parts.query
-    if parts.matrix is not None:
-        head, query = head @ parts.matrix, query @ parts.matrix
-    return head @ query
-
-
-def invariant_rates(model: AttentionClassifier, found: Flow) -> dict[str, Float64[Tensor, ""]]:
-    """Rates that the flow of a dot model without encoder must have, from π and ρ alone.
-
-    `head` and `query` are d|W|²/dτ and d|V|²/dτ, `words` is d Σ|e|²/dτ, `balance` their difference
-    (0: a conservation law), `alignment` is d(V·W)/dτ summed over outputs (docs/studies/polarity.md,
-    "Identities").
-    """
-    parts = parts_of(model)
-    if parts.is_additive or parts.matrix is not None:
-        raise UnsupportedModel("the invariants are those of dot attention without an encoder.")
-    m = len(found.reading.labels)
-    said = found.scores.logits[:, int(model.config.one_logit) :]
-    scores, pi, rho = found.scores.scores, found.pi, found.rho
-    head, query = 2 / m * (pi * said).sum(), 2 / m * (rho * scores).sum()
-    words = 2 * (parts.words * found.velocity).sum()
-    turning = (rho @ said) / parts.scale + parts.scale * (scores @ pi)
-    return {
-        "head": head,
-        "query": query,
-        "words": words,
-        "balance": words - head - query,
-        "alignment": turning.sum() / m,
-    }
-
-
 def pair_means(
     first: Float64[Tensor, "word dim"],
     second: Float64[Tensor, "word dim"],
@@ -294,22 +258,6 @@ def pair_means(
     pairs = size[:, None] * size - torch.diag(size)
     itself = summed((first[known] * second[known]).sum(1))
     return (total - torch.diag(itself)) / torch.where(pairs > 0, pairs, torch.nan)
-
-
-def dot_products(
-    model: AttentionClassifier, groups: Int[Tensor, "word"], count: int
-) -> Float64[Tensor, "group group"]:
-    """Mean Ω = e_i·e_k of the word vectors, by blocks of groups."""
-    words = parts_of(model).words
-    return pair_means(words, words, groups, count)
-
-
-def dot_product_rates(
-    model: AttentionClassifier, found: Flow, groups: Int[Tensor, "word"], count: int
-) -> Float64[Tensor, "group group"]:
-    """Mean dΩ/dτ by blocks of groups: ė_i·e_k + e_i·ė_k, never a loop over pairs."""
-    one_way = pair_means(found.velocity, parts_of(model).words, groups, count)
-    return one_way + one_way.T
 
 
 def dot_product_rate(

@@ -18,7 +18,6 @@ from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import Encoded
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.reading import Reading
 from heedful.models.verbs import evaluating
 
 CONTEXT_FREE = ("none", "affine", "affine-tanh")
@@ -49,13 +48,6 @@ def polarity_of(logits: Float[Tensor, "*shape class"]) -> Float[Tensor, "*shape"
     return logits[..., 1] - logits[..., 0]
 
 
-def instance_polarity(reading: Reading) -> Float64[Tensor, "batch"]:
-    """s of each document: the attended average of its units' polarities, without the bias."""
-    if reading.unit_logits is None:
-        raise UnsupportedModel("instance polarity needs a linear head.")
-    return (reading.attention * polarity_of(reading.unit_logits)).sum(-1)
-
-
 def is_context_free(model: AttentionClassifier) -> bool:
     """Whether a word's value and score are the same in every text."""
     config = model.config
@@ -79,7 +71,7 @@ def word_scores(model: AttentionClassifier) -> WordScores:
             ids = torch.arange(start, stop, device=device)
             attended = model(words_alone(ids)).attended
             said = attended.values[:, 0].double() @ model.head.weight.double().T
-            logits.append(with_zero(model, said))
+            logits.append(model.with_zero(said))
             scores.append(attended.scores[:, 0].double())
     return WordScores(torch.cat(logits), torch.cat(scores))
 
@@ -94,13 +86,6 @@ def words_alone(ids: Int[Tensor, "word"]) -> Batch:
         sentence=torch.zeros_like(column),
         names=("",) * len(ids),
     )
-
-
-def with_zero(
-    model: AttentionClassifier, said: Float[Tensor, "*shape output"]
-) -> Float[Tensor, "*shape class"]:
-    """Outputs of the head as logits of all classes: (0, s) for a head with one logit."""
-    return torch.cat([torch.zeros_like(said), said], -1) if model.config.one_logit else said
 
 
 class Occurrences(NamedTuple):
@@ -129,7 +114,7 @@ def occurrence_scores(model: AttentionClassifier, encoded: Encoded) -> Occurrenc
             said = attended.values[here.mask].double() @ model.head.weight.double().T
             column = scores[here.mask][:, None]
             weight = scores.softmax(-1)[here.mask][:, None]
-            seen = [torch.ones_like(column), with_zero(model, said), column, weight]
+            seen = [torch.ones_like(column), model.with_zero(said), column, weight]
             sums.index_add_(0, here.ids[here.mask], torch.cat(seen, 1))
     count = sums[:, 0]
     means = sums[:, 1:] / count[:, None]
@@ -182,6 +167,6 @@ def read_flat(
     logits = torch.zeros(count, table.logits.shape[1], dtype=raw.dtype, device=device)
     logits = logits.index_add(0, document, attention[:, None] * table.logits[word])
     if model.head.bias is not None:
-        logits = logits + with_zero(model, model.head.bias.detach().double())
+        logits = logits + model.with_zero(model.head.bias.detach().double())
     labels = torch.from_numpy(encoded.labels).to(device)
     return FlatReading(word, document, attention, logits, labels)

@@ -117,10 +117,6 @@ def load_trajectory(path: Path) -> Trajectory:
     )
 
 
-TRAJECTORY: Form[Trajectory] = Form(".safetensors", save_trajectory, load_trajectory)
-"""How a trajectory lies on disk as the result of a step."""
-
-
 def joined(parts: Mapping[int, Trajectory]) -> Trajectory:
     """One trajectory of the checkpoints of several that share their rows, in the order of steps."""
     order = [parts[step] for step in sorted(parts)]

@@ -2,7 +2,6 @@
 
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.edits import Edit, Permute, Replace, Scale, erase, identity, keep, uniform
-from heedful.models.likelihoods import likelihood
 from heedful.models.reading import Reading
 from heedful.models.recipe import ModelConfig, Penalties, Recipe, looks_like_recipe, parse
 from heedful.models.saved import (
@@ -14,11 +13,9 @@ from heedful.models.saved import (
     load_model,
     save_model,
 )
-from heedful.models.saved_translator import SavedTranslator, load_translator, save_translator
-from heedful.models.tracing import LayerStack, Trace, Traceable, lat, rollout, trace
+from heedful.models.tracing import lat, rollout, trace
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig, TransformerRecipe
-from heedful.models.translator import Translator, TranslatorConfig, build_translator
 from heedful.models.verbs import (
     AttentiveModel,
     alone,
@@ -36,7 +33,6 @@ __all__ = [
     "AttentiveModel",
     "Classifier",
     "Edit",
-    "LayerStack",
     "ModelConfig",
     "NarrativeTransformer",
     "Penalties",
@@ -44,19 +40,13 @@ __all__ = [
     "Reading",
     "Recipe",
     "Replace",
-    "SavedTranslator",
     "Scale",
-    "Trace",
-    "Traceable",
     "TransformerClassifier",
     "TransformerConfig",
     "TransformerRecipe",
-    "Translator",
-    "TranslatorConfig",
     "alone",
     "build",
     "build_narrator",
-    "build_translator",
     "curve",
     "decide",
     "erase",
@@ -65,17 +55,14 @@ __all__ = [
     "identity",
     "keep",
     "lat",
-    "likelihood",
     "load_classifier",
     "load_model",
-    "load_translator",
     "looks_like_recipe",
     "parse",
     "ranked",
     "read",
     "rollout",
     "save_model",
-    "save_translator",
     "trace",
     "uniform",
     "without_each",

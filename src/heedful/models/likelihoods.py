@@ -1,4 +1,4 @@
-"""What a translator thinks of given words: likelihood under edits, the probe β, saliency Δ.
+"""What a translator thinks of given words: the probe β, saliency Δ.
 
 A translator has thousands of classes; these functions keep one number per question and look at the
 whole vocabulary only in chunks.
@@ -15,28 +15,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.corpora.pairs import Pairs
-from heedful.models.edits import Edit
 from heedful.models.log_odds import log_odds
-from heedful.models.reading import Reading
 from heedful.models.translator import Translator
 from heedful.models.verbs import evaluating
 
 CHUNK = 2**24
 """Numbers of a chunk of rows x vocabulary: 64 MiB in float32."""
-
-
-def likelihood(
-    model: Translator, reading: Reading, edit: Edit, target: Int[Tensor, "batch"]
-) -> Float[Tensor, "batch edit"]:
-    """log p(target) of each instance under each alternative attention.
-
-    The same numbers as the log softmax of `decide`, without holding it.
-    """
-    with evaluating(model):
-        hidden = model.hidden(reading, model.edited(reading, edit))
-        edits = hidden.shape[1]
-        found = _log_probability(model, hidden.flatten(0, 1), target.repeat_interleave(edits))
-        return found.view(len(target), edits)
 
 
 class TeacherForced(NamedTuple):
@@ -48,8 +32,6 @@ class TeacherForced(NamedTuple):
     """The log-odds of y_t if the context of step t were that source state; -inf at padding."""
     is_right: Bool[Tensor, "sentence step"]
     """Whether the most probable word is the reference's."""
-    log_probability: Float[Tensor, "sentence step"]
-    """log p(y_t); 0 at padding."""
 
 
 def attended(model: Translator, pairs: Pairs) -> TeacherForced:
@@ -62,12 +44,11 @@ def attended(model: Translator, pairs: Pairs) -> TeacherForced:
         added = (attention @ message).sum(1)
         mask = pairs.target_mask
         logits = model.logits(model.activated((base + added)[mask]))
-        right = pairs.target[mask]
-        is_right, log_p = torch.zeros_like(mask), torch.zeros_like(base[..., 0])
-        is_right[mask] = logits.argmax(-1) == right
-        log_p[mask] = logits.gather(-1, right[:, None])[:, 0] - logits.logsumexp(-1)
-        probed = _probe(model, pairs, base, message.sum(1))
-        return TeacherForced(attention.mean(1), probed, is_right, log_p)
+        is_right = torch.zeros_like(mask)
+        is_right[mask] = logits.argmax(-1) == pairs.target[mask]
+        return TeacherForced(
+            attention.mean(1), _probe(model, pairs, base, message.sum(1)), is_right
+        )
 
 
 def probe(model: Translator, pairs: Pairs) -> Float[Tensor, "sentence step unit"]:
@@ -106,19 +87,6 @@ def _log_odds(
     rows = max(CHUNK // model.config.vocabulary, 1)
     parts = zip(torch.split(hidden, rows), torch.split(right, rows), strict=True)
     return torch.cat([log_odds(model.logits(part), word) for part, word in parts])
-
-
-def _log_probability(
-    model: Translator, hidden: Float[Tensor, "row hidden"], right: Int[Tensor, "row"]
-) -> Float[Tensor, "row"]:
-    """log p of one word per row, the vocabulary's normaliser in chunks of rows."""
-    rows = max(CHUNK // model.config.vocabulary, 1)
-    parts = []
-    for start in range(0, len(hidden), rows):
-        logits = model.logits(hidden[start : start + rows])
-        own = logits.gather(-1, right[start : start + rows, None])[:, 0]
-        parts.append(own - logits.logsumexp(-1))
-    return torch.cat(parts)
 
 
 def saliency(

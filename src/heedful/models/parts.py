@@ -130,36 +130,22 @@ class Marked(nn.Module):
 
 
 class AdditiveScores(nn.Module):
-    """c · tanh(W h + b) / λ."""
+    """c · tanh(W h + b) / λ; that of the dynamics study is (c · ReLU(W h + b) + d) / λ."""
 
     def __init__(self, config: ModelConfig, dim: int) -> None:
         super().__init__()
+        self.is_relu = config.attention == "additive-relu"
         hidden = config.attention_dim or max(dim // 2, 1)
-        self.hidden = nn.Linear(dim, hidden, bias=config.additive_bias)
-        self.query = nn.Linear(hidden, 1, bias=False)
-        if config.normal_additive_query:
+        self.hidden = nn.Linear(dim, hidden, bias=self.is_relu or config.additive_bias)
+        self.query = nn.Linear(hidden, 1, bias=self.is_relu)
+        if config.normal_additive_query and not self.is_relu:
             nn.init.normal_(self.query.weight)
         self.scale = config.scale or 1.0
 
     def forward(self, values: Float[Tensor, "batch unit dim"]) -> Float[Tensor, "batch unit"]:
         """A score for each unit."""
-        scores: Tensor = self.query(self.hidden(values).tanh())
-        return scores[..., 0] / self.scale
-
-
-class ReluScores(nn.Module):
-    """(c · ReLU(W h + b) + d) / λ: the additive attention of the dynamics study."""
-
-    def __init__(self, config: ModelConfig, dim: int) -> None:
-        super().__init__()
-        hidden = config.attention_dim or max(dim // 2, 1)
-        self.hidden = nn.Linear(dim, hidden)
-        self.query = nn.Linear(hidden, 1)
-        self.scale = config.scale or 1.0
-
-    def forward(self, values: Float[Tensor, "batch unit dim"]) -> Float[Tensor, "batch unit"]:
-        """A score for each unit."""
-        scores: Tensor = self.query(self.hidden(values).relu())
+        hidden: Tensor = self.hidden(values)
+        scores: Tensor = self.query(hidden.relu() if self.is_relu else hidden.tanh())
         return scores[..., 0] / self.scale
 
 
@@ -241,10 +227,8 @@ class Level(nn.Module):
         self.join = config.join
         self.dim = encoded + input_dim if config.join == "concat" else encoded
         match config.attention:
-            case "additive":
+            case "additive" | "additive-relu":
                 self.attention: nn.Module = AdditiveScores(config, self.dim)
-            case "additive-relu":
-                self.attention = ReluScores(config, self.dim)
             case "uniform":
                 self.attention = UniformScores()
             case _ if config.instance_query:

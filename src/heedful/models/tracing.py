@@ -242,22 +242,9 @@ def lat(stack: LayerStack) -> Trace:
     return trace(stack.layers, stack.pooling)
 
 
-def rollout(stack: LayerStack, start: Float[Tensor, "batch token"] | None = None) -> Trace:
+def rollout(stack: LayerStack) -> Trace:
     """Attention rollout to a target: heads averaged, half kept by the residual stream."""
-    begun = stack.pooling if start is None else start
-    return trace(stack.layers, begun, residual=0.5, heads="averaged")
-
-
-def one_row(mask: Bool[Tensor, "batch token"], position: int) -> Float[Tensor, "batch token"]:
-    """The start of a trace from one position of every text, counted from the end if negative."""
-    lengths = mask.sum(-1)
-    place = lengths + position if position < 0 else torch.full_like(lengths, position)
-    if bool(((place < 0) | (place >= lengths)).any()):
-        raise InputError(
-            f"a trace cannot start from position {position}: one text has only "
-            f"{int(lengths.min())} tokens."
-        )
-    return torch.zeros(mask.shape, device=mask.device).scatter_(1, place[:, None], 1.0)
+    return trace(stack.layers, stack.pooling, residual=0.5, heads="averaged")
 
 
 def evenly(mask: Bool[Tensor, "batch token"]) -> Float[Tensor, "batch token"]:

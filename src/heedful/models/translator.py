@@ -295,7 +295,7 @@ class Translator(nn.Module):
         return replace(reading, logits=self.logits(hidden)[:, 0])
 
     def answer(self, reading: Reading, edit: Edit) -> Float[Tensor, "batch edit class"]:
-        """Logits under the edited attention; see `likelihoods.likelihood` for one word's alone."""
+        """Logits under the edited attention."""
         return self.logits(self.hidden(reading, self.edited(reading, edit)))
 
     def edited(self, reading: Reading, edit: Edit) -> Float[Tensor, "batch head edit unit"]:

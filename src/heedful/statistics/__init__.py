@@ -5,7 +5,6 @@ What is computed on tensors, `agreement` and `divergence`, is imported by its ow
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import (
-    Moments,
     bootstrap,
     bootstraps,
     mean,
@@ -20,18 +19,11 @@ from heedful.statistics.intervals import (
 )
 from heedful.statistics.prediction import new_draw
 from heedful.statistics.resampling import resampling_weights
-from heedful.statistics.scores import (
-    Scores,
-    classification_scores,
-    score_differences,
-    score_estimates,
-)
+from heedful.statistics.scores import classification_scores, score_differences, score_estimates
 from heedful.statistics.seeds import deviation, over_seeds, widened
 
 __all__ = [
     "Estimate",
-    "Moments",
-    "Scores",
     "bootstrap",
     "bootstraps",
     "classification_scores",

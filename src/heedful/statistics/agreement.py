@@ -57,20 +57,6 @@ def top_units(
     return torch.zeros_like(mask).scatter_(1, order, chosen) & mask
 
 
-def top_overlap(
-    first: Float[Tensor, "batch unit"],
-    second: Float[Tensor, "batch unit"],
-    mask: Bool[Tensor, "batch unit"],
-    k: int,
-) -> Float64[Tensor, "batch"]:
-    """Share of the k top units of one importance that are among the k top units of the other.
-
-    |A ∩ B| / min(k, n): the overlap, not Jaccard's |A ∩ B| / |A ∪ B|.
-    """
-    common = top_units(first, mask, k) & top_units(second, mask, k)
-    return _undefined(common.sum(-1) / mask.sum(-1).clamp(max=k).double(), mask, first, second)
-
-
 def average_precision(
     importance: Float[Tensor, "batch unit"],
     evidence: Bool[Tensor, "batch unit"],

@@ -2,7 +2,7 @@
 
 from heedful.training import objectives
 from heedful.training.config import TrainConfig
-from heedful.training.evaluation import Metrics, evaluate
+from heedful.training.evaluation import evaluate
 from heedful.training.fine_tuning import FINE_TUNING
 from heedful.training.loop import History, Moment, Observer
 from heedful.training.single import fit
@@ -10,7 +10,6 @@ from heedful.training.single import fit
 __all__ = [
     "FINE_TUNING",
     "History",
-    "Metrics",
     "Moment",
     "Observer",
     "TrainConfig",

@@ -4,7 +4,7 @@ from heedful.models.huggingface.attending import attending
 from heedful.models.huggingface.classifier import PretrainedClassifier
 from heedful.models.huggingface.modules import classifier_of
 from heedful.models.huggingface.opening import is_transformer, open_classifier
-from heedful.models.huggingface.pieces import RULE, FastTokeniser, Pieces, Tokeniser
+from heedful.models.huggingface.pieces import RULE, FastTokeniser, Pieces
 from heedful.models.huggingface.spans import unit_spans
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "FastTokeniser",
     "Pieces",
     "PretrainedClassifier",
-    "Tokeniser",
     "attending",
     "classifier_of",
     "is_transformer",
