@@ -1,13 +1,13 @@
 """Made-up files of real corpora, in the places where readers look for them."""
 
 import gzip
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from heedful.corpora import (
-    sst,
-)
+from heedful.corpora.entries import CATALOGUE
 
 
 def put(root: Path, name: str, text: str) -> Path:
@@ -26,8 +26,17 @@ TREES = {
 TREE_COUNTS = {"train": (0, 1, 1, 1, 0), "dev": (1, 0, 0, 0, 0), "test": (0, 0, 0, 0, 1)}
 
 
+def holding(monkeypatch: pytest.MonkeyPatch, name: str, counts: Mapping[str, Any]) -> None:
+    """Lets the published files of a corpus hold so much."""
+    known: Any = CATALOGUE[name].counts
+    for key in list(known):
+        monkeypatch.delitem(known, key)
+    for key, count in counts.items():
+        monkeypatch.setitem(known, key, count)
+
+
 def sst_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for split, trees in TREES.items():
         put(root, f"sst/{split}.txt.gz", trees)
-    monkeypatch.setattr(sst, "COUNTS", TREE_COUNTS)
+    holding(monkeypatch, "sst", TREE_COUNTS)
     return root

@@ -11,17 +11,15 @@ import pytest
 from heedful.corpora import (
     eraser,
     imdb,
-    lexicon,
     load_corpus,
     load_lexicon,
     load_parallel,
     messages,
     newsgroups,
-    parallel_corpora,
     zhang,
 )
 from heedful.errors import InputError
-from tests.corpus_files import TREES, put, sst_root
+from tests.corpus_files import TREES, holding, put, sst_root
 
 
 def test_sst_trees_give_tokens_with_word_labels(
@@ -70,7 +68,7 @@ def test_imdb_by_sign_and_stars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     for split in ("train", "test"):
         put(tmp_path, f"imdb/{split}.tsv.gz", lines)
-    monkeypatch.setattr(imdb, "COUNTS", {"train": (10,) * 8, "test": (10,) * 8})
+    holding(monkeypatch, "imdb", {"train": (10,) * 8, "test": (10,) * 8})
     corpus = load_corpus("imdb", tmp_path)
     assert corpus.counts("train") == {"negative": 36, "positive": 36}
     assert corpus.counts("dev") == {"negative": 4, "positive": 4}
@@ -88,7 +86,7 @@ def test_imdb_of_diao(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "imdb_diao/data1.json", json.dumps(reviews[:120]))
     second = "".join(json.dumps(review) + "\n" for review in reviews[120:])
     put(tmp_path, "imdb_diao/data2.json", second)
-    monkeypatch.setattr(imdb, "DIAO_COUNT", 200)
+    holding(monkeypatch, "imdb_diao", {"reviews": 200})
     corpus = load_corpus("imdb_diao", tmp_path)
     assert {split: len(d) for split, d in corpus.splits.items()} == {
         "train": 160, "dev": 20, "test": 20,
@@ -107,8 +105,7 @@ def ag_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     put(root, "ag_news/train_subset.csv.gz", rows)
     put(root, "ag_news_csv/test.csv", rows)
     monkeypatch.setattr(zhang, "AG_SUBSET_COUNTS", (20, 20, 20, 20))
-    published = zhang.PUBLISHED["ag_news"]._replace(train=400, test=80)
-    monkeypatch.setitem(zhang.PUBLISHED, "ag_news", published)
+    holding(monkeypatch, "ag_news", {"train": 400, "test": 80})
     return root
 
 
@@ -135,8 +132,7 @@ def test_ag_news_classes_escapes_and_subset(
 
 
 def test_large_csv_folders_and_cut_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    published = zhang.PUBLISHED["yelp_full"]._replace(train=50, test=10)
-    monkeypatch.setitem(zhang.PUBLISHED, "yelp_full", published)
+    holding(monkeypatch, "yelp_full", {"train": 50, "test": 10})
     rows = "".join(f'"{1 + n % 5}","One. Two. {n}"\n' for n in range(50))
     put(tmp_path, "yelp_full/train.csv.gz", rows)
     put(tmp_path, "yelp_review_full_csv/test.csv", "".join(rows.splitlines(keepends=True)[:10]))
@@ -185,7 +181,7 @@ def test_newsgroups_by_full_or_short_name(tmp_path: Path, monkeypatch: pytest.Mo
     lines = "".join(json.dumps(post) + "\n" for post in posts)
     for split in ("train", "test"):
         put(tmp_path, f"20newsgroups/bydate_{split}.jsonl.gz", lines)
-    monkeypatch.setattr(newsgroups, "COUNTS", {"train": 400, "test": 400})
+    holding(monkeypatch, "20newsgroups", {"train": 400, "test": 400})
     corpus = load_corpus("20newsgroups:rec.sport.hockey,baseball", tmp_path)
     assert corpus.classes == ("rec.sport.hockey", "rec.sport.baseball")
     assert corpus.counts("test") == {"rec.sport.hockey": 20, "rec.sport.baseball": 20}
@@ -200,18 +196,18 @@ def test_newsgroups_by_full_or_short_name(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_sms_and_amazon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "sms_spam/SMSSpamCollection.tsv", "ham\thi\tthere\nspam\twin\n" * 20)
-    monkeypatch.setattr(messages, "SMS_COUNTS", {"ham": 20, "spam": 20})
+    holding(monkeypatch, "sms", {"ham": 20, "spam": 20})
     corpus = load_corpus("sms", tmp_path)
     assert corpus.counts("test") == {"ham": 3, "spam": 3}
     assert sum(map(len, corpus.splits.values())) == 40
     lines = "".join(
         f"{domain}\t{sign}\t{stars}.0\tA title\tSome text.\n"
-        for domain in messages.AMAZON_DOMAINS
+        for domain in messages.AMAZON.counts
         for sign, stars in (("positive", 5), ("positive", 4), ("negative", 1), ("negative", 2))
         for _ in range(10)
     )
     put(tmp_path, "amazon_mds/reviews.tsv.gz", lines)
-    monkeypatch.setattr(messages, "AMAZON_COUNT", 20)
+    holding(monkeypatch, "amazon", dict.fromkeys(messages.AMAZON.counts, 20))
     assert load_corpus("amazon", tmp_path).counts("test") == {"negative": 12, "positive": 12}
     starred = load_corpus("amazon:stars", tmp_path)
     assert starred.classes == ("1", "2", "4", "5")
@@ -228,7 +224,7 @@ def eraser_archive(root: Path, end: int) -> None:
     for part in ("train", "val", "test"):
         record = {"annotation_id": "a.txt", "classification": "NEG", "evidences": [[span]]}
         files[f"movies/{part}.jsonl"] = json.dumps(record) + "\n"
-    path = root / eraser.FILES[0]
+    path = root / eraser.ENTRY.files[0]
     path.parent.mkdir(exist_ok=True)
     with tarfile.open(path, "w:gz") as archive:
         for name, text in files.items():
@@ -238,7 +234,8 @@ def eraser_archive(root: Path, end: int) -> None:
 
 
 def test_eraser_rationales_are_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eraser, "COUNTS", {p: {"NEG": 1, "POS": 0} for p in eraser.COUNTS})
+    one = {"NEG": 1, "POS": 0}
+    holding(monkeypatch, "eraser_movies", dict.fromkeys(("train", "val", "test"), one))
     eraser_archive(tmp_path, end=4)
     corpus = load_corpus("eraser_movies", tmp_path)
     assert corpus.tokeniser == "whitespace"
@@ -252,7 +249,7 @@ def test_eraser_rationales_are_evidence(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_parallel_text_is_line_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_corpora, "COUNTS", {"train": ("train", 2)})
+    holding(monkeypatch, "multi30k", {"train": ("train", 2)})
     put(tmp_path, "multi30k/train.en.gz", "a dog\na cat\n")
     put(tmp_path, "multi30k/train.de.gz", "ein Hund\neine Katze\n")
     pairs = load_parallel("multi30k", tmp_path)
@@ -265,7 +262,7 @@ def test_parallel_text_is_line_aligned(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_lexicons_of_two_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "warriner/warriner_valence.csv", "good,7.5\rBad,2.5\rAIDS,1\raids,4")
-    monkeypatch.setattr(lexicon, "COUNT", 4)
+    holding(monkeypatch, "warriner", {"words": 4})
     expected = {"good": 7.5, "bad": 2.5, "AIDS": 1.0, "aids": 4.0}
     assert load_lexicon("warriner", tmp_path) == expected
     tabs = put(tmp_path, "mine.tsv", "word\tvalence\r\ngood\t1\r\n")

@@ -11,21 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from heedful.corpora.documents import Corpus, Document
+from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.recipes import PLAIN, CorpusRecipe, arrange
 from heedful.corpora.root import expect, find
 from heedful.corpora.tokens import tokenise
 from heedful.errors import InputError
 
-SOURCE = "www.eraserbenchmark.com, movies (DeYoung et al. 2020; Zaidan et al. 2007)"
-FILES = ("eraser_movies/movies.tar.gz",)
-CLASSES = ("negative", "positive")
+ENTRY = CATALOGUE["eraser_movies"]
 RULE = "whitespace"
 """The token rule: the release comes in tokens, and its rationales count them."""
-COUNTS: dict[str, dict[str, int]] = {
-    "train": {"NEG": 800, "POS": 800},
-    "val": {"NEG": 100, "POS": 100},
-    "test": {"NEG": 100, "POS": 99},
-}
 _SPLITS = {"train": "train", "val": "dev", "test": "test"}
 
 
@@ -39,7 +33,9 @@ def _members(path: Path) -> dict[str, str]:
                 if file is not None:
                     texts[member.name] = file.read().decode("utf-8")
     except (tarfile.TarError, EOFError, OSError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is damaged ({error}); fetch it again from {SOURCE}.") from error
+        raise InputError(
+            f"{path} is damaged ({error}); fetch it again from {ENTRY.source}."
+        ) from error
     return texts
 
 
@@ -72,13 +68,13 @@ def read_eraser(
     name: str = "eraser_movies",
 ) -> Corpus:
     """Film reviews with rationales as evidence; tokens and sentences are those of the release."""
-    path = find(root, FILES[0], SOURCE)
+    path = find(root, ENTRY.files[0], ENTRY.source)
     members = _members(path)
     splits = {}
     for part, split in _SPLITS.items():
         lines = members.get(f"movies/{part}.jsonl", "").splitlines()
         records = [json.loads(line) for line in lines]
-        expect(path, Counter(record["classification"] for record in records), COUNTS[part])
+        expect(path, Counter(record["classification"] for record in records), ENTRY.counts[part])
         splits[split] = [
             _document(
                 record,
@@ -89,4 +85,5 @@ def read_eraser(
             for record in records
         ]
     arranged, notes = arrange(splits, recipe, seed)
-    return Corpus(name=name, classes=CLASSES, splits=arranged, notes=dict(+notes), tokeniser=RULE)
+    classes = ENTRY.names[task]
+    return Corpus(name=name, classes=classes, splits=arranged, notes=dict(+notes), tokeniser=RULE)

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from heedful.corpora.documents import Corpus
+from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
 from heedful.corpora.root import expect, fields_of, find, locate, text_of
 from heedful.errors import InputError
 
-SOURCE = "ai.stanford.edu/~amaas/data/sentiment (Maas et al. 2011), one review a line"
-FILES = ("imdb/train.tsv.gz", "imdb/test.tsv.gz")
-STARS = ("1", "2", "3", "4", "7", "8", "9", "10")
-TASKS: Mapping[str, tuple[str, ...]] = {"2": ("negative", "positive"), "stars": STARS}
-COUNTS: dict[str, tuple[int, ...]] = {
-    "train": (5100, 2284, 2420, 2696, 2496, 3009, 2263, 4732),
-    "test": (5022, 2302, 2541, 2635, 2307, 2850, 2344, 4999),
-}
-STANDS_FOR = "IMDB, 10 classes (Diao et al. 2014)"
-
-DIAO_SOURCE = "the JMARS release of Diao et al. 2014 (github.com/nihalb/JMARS names a copy)"
-DIAO_FILES = ("imdb_diao/data.json",)
-DIAO_COUNT = 135_669
+ENTRY, DIAO = CATALOGUE["imdb"], CATALOGUE["imdb_diao"]
+STARS = ENTRY.names["stars"]
 
 
 def read_imdb(
@@ -34,12 +23,12 @@ def read_imdb(
 ) -> Corpus:
     """IMDB by sign or by stars (8 classes); `<br />` is read as a line break."""
     rows: dict[str, list[Row]] = {}
-    for file in FILES:
+    for file in ENTRY.files:
         split = Path(file).name.split(".")[0]
-        path = find(root, file, SOURCE)
+        path = find(root, file, ENTRY.source)
         reviews = list(fields_of(path, 4))
         found = Counter(f"reviews of {stars} stars" for _, stars, _, _ in reviews)
-        expected = zip(STARS, COUNTS[split], strict=True)
+        expected = zip(STARS, ENTRY.counts[split], strict=True)
         expect(path, found, {f"reviews of {stars} stars": count for stars, count in expected})
         rows[split] = [
             Row(
@@ -49,8 +38,8 @@ def read_imdb(
             )
             for sign, stars, id, text in reviews
         ]
-    stand_in_for = STANDS_FOR if task == "stars" else None
-    return build(name, TASKS[task], rows, recipe, seed, stand_in_for=stand_in_for)
+    stand_in_for = ENTRY.stand_in_for if task == "stars" else None
+    return build(name, ENTRY.names[task], rows, recipe, seed, stand_in_for=stand_in_for)
 
 
 def read_imdb_diao(
@@ -62,11 +51,11 @@ def read_imdb_diao(
     of objects with `rating` (1 to 10) and `review` (or `text`); other keys are ignored.
     """
     parts = [f"imdb_diao/data{number}.json" for number in range(1, 100)]
-    files = [part for part in parts if locate(root, part)] or list(DIAO_FILES)
+    files = [part for part in parts if locate(root, part)] or list(DIAO.files)
     rows = []
     path = root
     for file in files:
-        path = find(root, file, DIAO_SOURCE)
+        path = find(root, file, DIAO.source)
         for number, record in enumerate(_records(path)):
             try:
                 rating, text = int(record["rating"]), record.get("review", record.get("text"))
@@ -78,7 +67,7 @@ def read_imdb_diao(
                     "10 and a `review`."
                 )
             rows.append(Row(f"{path.name.split('.')[0]}-{number}", text, rating - 1))
-    expect(path.parent, {"reviews": len(rows)}, {"reviews": DIAO_COUNT})
+    expect(path.parent, {"reviews": len(rows)}, DIAO.counts)
     classes = [str(rating) for rating in range(1, 11)]
     # 80/10/10: a tenth to test, then a ninth of the rest to dev.
     tenths = replace(recipe, test_share=0.1, dev_share=1 / 9)

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.root import expect, find, root_of
 from heedful.corpora.tables import decode
 from heedful.errors import InputError
 
-SOURCE = "the norms of Warriner, Kuperman & Brysbaert 2013 (word, mean valence)"
-FILES = ("warriner/warriner_valence.csv",)
-COUNT = 13_915
+WARRINER = CATALOGUE["warriner"]
 
 
 def read_lexicon(path: str | Path) -> dict[str, float]:
@@ -60,9 +59,9 @@ def load_lexicon(name: str = "warriner", data_root: str | Path | None = None) ->
     """The lexicon of the data root by name, or any two-column file by its path."""
     if name != "warriner":
         return read_lexicon(name)
-    path = find(root_of(data_root), FILES[0], SOURCE)
+    path = find(root_of(data_root), WARRINER.files[0], WARRINER.source)
     lexicon = read_lexicon(path)
-    expect(path, {"words": len(lexicon)}, {"words": COUNT})
+    expect(path, {"words": len(lexicon)}, WARRINER.counts)
     return lexicon
 
 

@@ -8,20 +8,13 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from heedful.corpora.documents import Corpus
+from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
 from heedful.corpora.root import expect, find, lines_of
 from heedful.errors import InputError, unknown
 
-SOURCE = "qwone.com/~jason/20Newsgroups (bydate), one post a line as label, id, text"
-FILES = ("20newsgroups/bydate_train.jsonl.gz", "20newsgroups/bydate_test.jsonl.gz")
-COUNTS: dict[str, int] = {"train": 11_314, "test": 7_532}
-GROUPS = (
-    "alt.atheism", "comp.graphics", "comp.os.ms-windows.misc", "comp.sys.ibm.pc.hardware",
-    "comp.sys.mac.hardware", "comp.windows.x", "misc.forsale", "rec.autos", "rec.motorcycles",
-    "rec.sport.baseball", "rec.sport.hockey", "sci.crypt", "sci.electronics", "sci.med",
-    "sci.space", "soc.religion.christian", "talk.politics.guns", "talk.politics.mideast",
-    "talk.politics.misc", "talk.religion.misc",
-)  # fmt: skip
+ENTRY = CATALOGUE["20newsgroups"]
+GROUPS = ENTRY.names[""]
 REMOVABLE = ("headers", "footers", "quotes")
 
 # A quoted line: ">", "|" or ":" at the start, perhaps after the initials of who is quoted.
@@ -99,14 +92,14 @@ def read_newsgroups(
     label_of = {group: label for label, group in enumerate(groups)}
     rows: dict[str, list[Row]] = {}
     empty = 0
-    for file in FILES:
+    for file in ENTRY.files:
         split = "train" if "train" in file else "test"
-        path = find(root, file, SOURCE)
+        path = find(root, file, ENTRY.source)
         try:
             posts = [json.loads(line) for line in lines_of(path)]
         except ValueError as error:
             raise InputError(f"{path} is not JSON Lines ({error}); fetch it again.") from error
-        expect(path, {"posts": len(posts)}, {"posts": COUNTS[split]})
+        expect(path, {"posts": len(posts)}, {"posts": ENTRY.counts[split]})
         rows[split] = [
             Row(
                 f"{split}-{post['label']}-{post['id']}",

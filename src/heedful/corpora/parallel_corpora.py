@@ -5,33 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.parallel import Pair, Parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.root import expect, find, lines_of, root_of
 from heedful.corpora.splits import keyed_split
 from heedful.errors import InputError, unknown
 
-SOURCE = "github.com/multi30k/dataset, data/task1/raw (Elliott et al. 2016, 2017)"
-IWSLT = "the IWSLT 2014 German-English evaluation campaign, split as in the fairseq recipe"
-NEWS = "the News Commentary corpus of OPUS (opus.nlpl.eu), plain text, one sentence a line"
-COUNTS: dict[str, tuple[str, int]] = {
-    "train": ("train", 29_000),
-    "dev": ("val", 1_014),
-    "test": ("test_2016_flickr", 1_000),
-    "test_2017_flickr": ("test_2017_flickr", 1_000),
-    "test_2017_mscoco": ("test_2017_mscoco", 461),
-}
-"""The file of each split and how many pairs it has."""
-FILES = tuple(f"multi30k/{file}.{lang}.gz" for file, _ in COUNTS.values() for lang in ("en", "de"))
-IWSLT_FILES = tuple(
-    f"iwslt14/{split}.{lang}" for split in ("train", "valid", "test") for lang in ("de", "en")
-)
-NEWS_FILES = tuple(
-    f"news-commentary/{pair}.{lang}"
-    for pair in ("en-nl", "en-pt", "it-pt")
-    for lang in pair.split("-")
-)
-"""Of the pairs of languages of the dynamics study; others are read by the same rule."""
+MULTI30K, IWSLT, NEWS = (CATALOGUE[name] for name in ("multi30k", "iwslt14", "news-commentary"))
 
 
 def load_parallel(
@@ -60,10 +41,10 @@ def load_parallel(
 
 def _multi30k(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[Pair]]:
     splits = {}
-    for split, (file, count) in COUNTS.items():
+    for split, (file, count) in MULTI30K.counts.items():
         sides = []
         for language in languages:
-            path = find(root, f"multi30k/{file}.{language}.gz", SOURCE)
+            path = find(root, f"multi30k/{file}.{language}.gz", MULTI30K.source)
             sentences = [line.strip() for line in lines_of(path)]
             expect(path, {"sentences": len(sentences)}, {"sentences": count})
             sides.append(sentences)
@@ -77,7 +58,7 @@ def _iwslt14(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[Pa
         # The published counts hold one empty pair each, from the end of the files
         # (docs/studies/dynamics.md, "Errata").
         split: _without_empty(
-            *(find(root, f"iwslt14/{file}.{language}", IWSLT) for language in languages)
+            *(find(root, f"iwslt14/{file}.{language}", IWSLT.source) for language in languages)
         )
         for split, file in files.items()
     }
@@ -85,7 +66,9 @@ def _iwslt14(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[Pa
 
 def _news_commentary(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[Pair]]:
     name = "-".join(languages)
-    files = [find(root, f"news-commentary/{name}.{language}", NEWS) for language in languages]
+    files = [
+        find(root, f"news-commentary/{name}.{language}", NEWS.source) for language in languages
+    ]
     pairs = [pair for pair in _without_empty(*files) if not all(map(_is_numerical, pair))]
     # Ninety in a hundred train; the rest is what everything is measured on, as published.
     ids = [f"{name}/{number}" for number in range(len(pairs))]

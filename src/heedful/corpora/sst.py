@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from heedful.corpora.documents import Corpus, Document
+from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.recipes import PLAIN, CorpusRecipe, arrange
 from heedful.corpora.root import expect, find, lines_of
 from heedful.corpora.tokens import tokenise
 from heedful.errors import InputError
 
-SOURCE = "nlp.stanford.edu/sentiment (trees in PTB form; Socher et al. 2013)"
-FILES = ("sst/train.txt.gz", "sst/dev.txt.gz", "sst/test.txt.gz")
-TASKS: Mapping[str, tuple[str, ...]] = {
-    "2": ("negative", "positive"),
-    "5": ("very negative", "negative", "neutral", "positive", "very positive"),
-}
-COUNTS: dict[str, tuple[int, ...]] = {
-    "train": (1092, 2218, 1624, 2322, 1288),
-    "dev": (139, 289, 229, 279, 165),
-    "test": (279, 633, 389, 510, 399),
-}
+ENTRY = CATALOGUE["sst"]
 _LEAF = re.compile(r"\((\d) ([^()\s]+)\)")
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")"}
 
@@ -63,14 +53,14 @@ def read_sst(
     # The plain reading has nothing to cut: the treebank comes in tokens.
     rule = "whitespace" if recipe.tokeniser == "words" else recipe.tokeniser
     given: dict[str, list[Document]] = {}
-    for file in FILES:
+    for file in ENTRY.files:
         split = Path(file).name.split(".")[0]
-        path = find(root, file, SOURCE)
+        path = find(root, file, ENTRY.source)
         trees = lines_of(path)
         if any(not re.match(r"\([0-4] ", tree) for tree in trees):
             raise InputError(f"{path}: expected one labelled tree in each line.")
         found = Counter(f"sentences of root label {tree[1]}" for tree in trees)
-        expected = {f"sentences of root label {k}": n for k, n in enumerate(COUNTS[split])}
+        expected = {f"sentences of root label {k}": n for k, n in enumerate(ENTRY.counts[split])}
         expect(path, found, expected)
         labels = [int(tree[1]) for tree in trees]
         if task == "2":
@@ -81,4 +71,5 @@ def read_sst(
             if label >= 0
         ]
     splits, notes = arrange(given, recipe, seed)
-    return Corpus(name=name, classes=TASKS[task], splits=splits, notes=dict(+notes), tokeniser=rule)
+    classes = ENTRY.names[task]
+    return Corpus(name=name, classes=classes, splits=splits, notes=dict(+notes), tokeniser=rule)

@@ -18,10 +18,11 @@ import numpy as np
 from jaxtyping import Int
 
 from heedful.corpora.documents import Corpus, Document
+from heedful.corpora.entries import CATALOGUE
 from heedful.errors import InputError, unknown
 from heedful.runs.randomness import numpy_generator
 
-TASKS = ("data1", "data2", "three", "ratio-1-1", "ratio-1-2", "ratio-1-5", "ratio-2-1", "ratio-5-2")
+TASKS = CATALOGUE["synthetic"].tasks
 """The sets of the polarity study; any other ratio may be asked for as well."""
 NEUTRAL_WORDS, CLASS_WORDS = 10, 2
 """Words of each kind in an instance."""

@@ -16,51 +16,18 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from heedful.corpora.documents import Corpus
+from heedful.corpora.entries import CATALOGUE, Entry
 from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
 from heedful.corpora.root import expect, find, locate
 from heedful.corpora.splits import key
 from heedful.errors import InputError, unknown
 
-SOURCE = "the archives of Zhang, Zhao & LeCun 2015 (github.com/zhangxiangxiao/Crepe links them)"
-STARS = ("1", "2", "3", "4", "5")
-
-
-class Published(NamedTuple):
-    """One of the corpora as published."""
-
-    folder: str
-    classes: tuple[str, ...]
-    train: int
-    test: int
-    other_test: int | None = None
-    """Another size of the test file that is about."""
-
-
-PUBLISHED: dict[str, Published] = {
-    "ag_news": Published(
-        "ag_news_csv", ("World", "Sports", "Business", "Sci/Tech"), 120_000, 7_600
-    ),
-    "yelp_full": Published("yelp_review_full_csv", STARS, 650_000, 50_000),
-    "amazon_full": Published("amazon_review_full_csv", STARS, 3_000_000, 650_000),
-    "yahoo_answers": Published(
-        "yahoo_answers_csv",
-        (
-            "Society & Culture", "Science & Mathematics", "Health", "Education & Reference",
-            "Computers & Internet", "Sports", "Business & Finance", "Entertainment & Music",
-            "Family & Relationships", "Politics & Government",
-        ),
-        1_400_000,
-        60_000,
-        # The paper's text and the erasure study count 5,000 a class, the archive has 6,000.
-        50_000,
-    ),
-}  # fmt: skip
-AG_SUBSET = "ag_news/train_subset.csv.gz"
+FAMILIES = ("ag_news", "yelp_full", "amazon_full", "yahoo_answers")
+AG_SUBSET = "train_subset.csv"
+"""A part of AG News's training file that may stand in its place, and the rows of its classes."""
 AG_SUBSET_COUNTS = (7_099, 7_093, 7_062, 7_010)
-AG_SOURCE = f"{SOURCE}; a training subset may stand in its place as {AG_SUBSET}"
 _LOST_AMPERSAND = re.compile(r"\s?(?<!&)#(\d+);")
 
 
@@ -84,17 +51,16 @@ def _records(path: Path) -> Iterator[list[str]]:
         csv.field_size_limit(limit)
 
 
-def _file(root: Path, family: str, split: str) -> Path:
-    """Where the split's CSV is: in the archive's folder or in the short one."""
-    short = f"{family}/{split}.csv"
-    if locate(root, short):
-        return find(root, short, SOURCE)
-    return find(root, f"{PUBLISHED[family].folder}/{split}.csv", SOURCE)
+def _file(root: Path, entry: Entry, split: str) -> Path:
+    """Where the split's CSV is: in the short folder, or in that of the archive."""
+    file = next(name for name in entry.files if name.endswith(f"/{split}.csv"))
+    names = (f"{entry.name}/{split}.csv", file, *entry.alternatives[file])
+    return find(root, next((name for name in names if locate(root, name)), file), entry.source)
 
 
 def _rows(
     path: Path,
-    family: str,
+    entry: Entry,
     split: str,
     counts: Mapping[int, int],
     kept: Mapping[int, int],
@@ -123,7 +89,7 @@ def _rows(
         if limit is None
         else heapq.nsmallest(limit, stream(), key=lambda row: key(seed, row.id))
     )
-    other = PUBLISHED[family].other_test
+    other = entry.counts.get("other_test")
     if split == "test" and found.total() == other:
         counts = dict.fromkeys(counts, other // len(counts))
     expect(
@@ -149,8 +115,8 @@ def ag_classes(task: str) -> dict[int, int]:
 
 
 def read_zhang(
-    root: Path,
     family: str,
+    root: Path,
     task: str = "",
     recipe: CorpusRecipe = PLAIN,
     seed: int = 0,
@@ -163,22 +129,19 @@ def read_zhang(
     `limit` keeps that many documents of each split, drawn by the seed. AG News is read from its
     training subset where the full file is not there, and the notes say so.
     """
-    published = PUBLISHED[family]
-    numbers = range(1, len(published.classes) + 1)
+    entry = CATALOGUE[family]
+    names = entry.names[""]
+    numbers = range(1, len(names) + 1)
     kept = ag_classes(task) if family == "ag_news" else {number: number - 1 for number in numbers}
     rows: dict[str, list[Row]] = {}
     notes = {}
-    for split, size in (("train", published.train), ("test", published.test)):
-        counts = {number: size // len(published.classes) for number in numbers}
-        full = (f"{family}/{split}.csv", f"{published.folder}/{split}.csv")
-        if family == "ag_news" and split == "train" and not any(locate(root, f) for f in full):
-            path = find(root, AG_SUBSET, AG_SOURCE)
+    for split in ("train", "test"):
+        path, size = _file(root, entry, split), entry.counts[split] // len(names)
+        counts = dict.fromkeys(numbers, size)
+        if path.name.startswith(AG_SUBSET):
             counts = dict(zip(numbers, AG_SUBSET_COUNTS, strict=True))
-            notes["training rows of the official set that are not here"] = sum(
-                size // len(published.classes) - counts[number] for number in kept
-            )
-        else:
-            path = _file(root, family, split)
-        rows[split] = _rows(path, family, split, counts, kept, recipe.with_title, limit, seed)
-    classes = [published.classes[number - 1] for number in kept]
+            missing = sum(size - counts[number] for number in kept)
+            notes["training rows of the official set that are not here"] = missing
+        rows[split] = _rows(path, entry, split, counts, kept, recipe.with_title, limit, seed)
+    classes = [names[number - 1] for number in kept]
     return build(name or family, classes, rows, recipe, seed, notes, stand_in_for)
