@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from heedful.corpora.batches import Batch
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.recurrent import lstm
+from heedful.models.transformer import TransformerClassifier
 
 ENCODERS = ("none", "affine", "affine-tanh", "lstm", "bilstm")
 FREE = ("scale", "normal_query", "normal_additive_query", "start", "embedding_start", "head_start")
@@ -380,7 +382,24 @@ def _through(rows: Tensor, count: int) -> Tensor:
     return (rows + first[:, None, None]).flatten()
 
 
-def refuse_unlike(models: Sequence[AttentionClassifier], free: Sequence[str]) -> None:
+def each_loss(
+    logits: Float[Tensor, "model *row class"], right: Int[Tensor, "model *row"]
+) -> Float[Tensor, "model *row"]:
+    """Cross-entropy of each model's own answers: its gradient reaches its own weights alone."""
+    flat = logits.reshape(-1, logits.shape[-1])
+    return functional.cross_entropy(flat, right.reshape(-1), reduction="none").view(right.shape)
+
+
+def mean_losses(
+    logits: Float[Tensor, "model *row class"], right: Int[Tensor, "model *row"]
+) -> Float[Tensor, "model"]:
+    """The mean of each model's own losses."""
+    return each_loss(logits, right).flatten(1).mean(1)
+
+
+def refuse_unlike(
+    models: Sequence[AttentionClassifier | TransformerClassifier], free: Sequence[str]
+) -> None:
     """Raises unless the models differ in the free settings only."""
     first, ours = models[0], asdict(models[0].config)
     for model in models[1:]:

@@ -8,7 +8,6 @@ that fifteen models take as many launches as a third of one does alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.errors import InputError
+from heedful.models.classifier_stack import refuse_unlike
 from heedful.models.transformer import EPSILON, TransformerClassifier, sinusoids
 
 FREE = ("loss", "dropout_epochs", "positions")
@@ -93,7 +93,7 @@ class TransformerStack:
         if not models:
             raise InputError("a stack needs at least one model.")
         self.models, self.config = tuple(models), models[0].config
-        self._check()
+        refuse_unlike(models, FREE)
         named = dict(models[0].named_parameters())
         self.places: dict[str, tuple[int, torch.Size]] = {}
         end = 0
@@ -251,15 +251,6 @@ class TransformerStack:
             name: view.view(len(weights), *shape)
             for (name, shape), view in zip(self.shapes.items(), views[:-1], strict=True)
         }
-
-    def _check(self) -> None:
-        first, ours = self.models[0], asdict(self.config)
-        for model in self.models[1:]:
-            theirs = asdict(model.config)
-            unlike = [name for name in ours if theirs[name] != ours[name] and name not in FREE]
-            if unlike or model.vocabulary != first.vocabulary or model.classes != first.classes:
-                what = unlike[0] if unlike else "vocabulary or classes"
-                raise InputError(f"stacked models must have the same {what}.")
 
 
 def _joined(shapes: dict[str, torch.Size]) -> dict[str, torch.Size]:

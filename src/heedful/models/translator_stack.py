@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from heedful.corpora.tasks import Sequences
 from heedful.errors import InputError
@@ -186,12 +185,3 @@ def looked_up(
     """Rows of each model's own table, for tables of few symbols."""
     found: Tensor = _LookedUp.apply(table, ids)  # type: ignore[no-untyped-call]
     return found
-
-
-def losses(logits: Tensor, target: Int[Tensor, "model batch step"]) -> Float[Tensor, "model"]:
-    """Each model's mean negative log likelihood: its gradient reaches its own weights alone."""
-    words = logits.shape[-1]
-    found = functional.cross_entropy(
-        logits.reshape(-1, words), target.reshape(-1), reduction="none"
-    )
-    return found.view(len(logits), -1).mean(1)

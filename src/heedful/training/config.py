@@ -12,7 +12,9 @@ from heedful.models.recipe import settings_without
 from heedful.runs.randomness import numpy_generator
 
 OPTIMISERS = ("adam", "amsgrad", "adamw", "adagrad", "sgd")
-SELECTIONS = ("accuracy", "macro_f1", "f1", "loss", "ccc")
+DECISIONS = ("accuracy", "macro_f1", "f1", "loss")
+"""Metrics of a classifier."""
+SELECTIONS = (*DECISIONS, "ccc")
 DECAYED = ("all", "all but attention", "encoder", "additive map", "matrices")
 PRECISIONS = ("float32", "bfloat16")
 LATER = ("warm_up", "linear_decay", "precision")
@@ -131,9 +133,9 @@ class TrainConfig:
         return settings_without(self, LATER)
 
 
-def refuse_unstacked(config: TrainConfig) -> None:
-    """Raises for what only a model that trains alone can have."""
-    alone = ("halve_on_plateau", "balanced", *LATER)
+def refuse_unstacked(config: TrainConfig, *more: str) -> None:
+    """Raises for what only a model that trains alone can have, and for other settings named."""
+    alone = ("halve_on_plateau", "balanced", *LATER, *more)
     fields = TrainConfig.__dataclass_fields__
     changed = [name for name in alone if getattr(config, name) != fields[name].default]
     if changed:

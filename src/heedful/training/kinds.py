@@ -22,6 +22,7 @@ from heedful.models.verbs import evaluating
 from heedful.models.windows import NarrativeTransformer
 from heedful.statistics.concordance import ccc
 from heedful.training import fine_tuning, objectives
+from heedful.training.config import DECISIONS
 from heedful.training.evaluation import Metrics, evaluate
 
 Trained: TypeAlias = (
@@ -106,21 +107,20 @@ def evaluate_narratives(
     return Agreement(float(np.mean(wrong**2)), float(np.mean(np.nan_to_num(agreement))))
 
 
-_DECISIONS = ("accuracy", "macro_f1", "f1", "loss")
 CLASSIFYING = Kind(
     batches,
     objectives.loss,
     evaluate,
-    _DECISIONS,
+    DECISIONS,
     lambda model, penalties: objectives.check(model.config, penalties),
 )
-TRANSFORMING = Kind(batches, own_loss, evaluate, _DECISIONS, no_penalties)
+TRANSFORMING = Kind(batches, own_loss, evaluate, DECISIONS, no_penalties)
 FOLLOWING = Kind(narrative_batches, own_loss, evaluate_narratives, ("ccc", "loss"), no_penalties)
 TUNING = Kind(
     batches,
     fine_tuning.loss,
     evaluate,
-    _DECISIONS,
+    DECISIONS,
     fine_tuning.check,
     fine_tuning.described,
 )

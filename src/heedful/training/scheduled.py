@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional
 
 from heedful.corpora.batches import mixed_groups, moved
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.classifier_stack import ClassifierStack
+from heedful.models.classifier_stack import ClassifierStack, mean_losses
 from heedful.training.config import Schedule, TrainConfig, refuse_unstacked
 from heedful.training.loop import History, Observer, train
 from heedful.training.optimisers import clip_each, optimiser_for
@@ -107,7 +106,7 @@ class ScheduledTask:
         """The gradient of every model's own loss."""
         own = self.documents.batch(*batch)
         with reduced_precision(self.device):
-            losses = _losses(self.model.passed(own.ids, own.mask).logits, own.labels)
+            losses = mean_losses(self.model.passed(own.ids, own.mask).logits, own.labels)
             losses.sum().backward()  # type: ignore[no-untyped-call]
         clip_each(self.model.parameters(), self.config)
         return losses.detach().double()
@@ -115,14 +114,6 @@ class ScheduledTask:
     def evaluate(self) -> list[Any]:
         """Nothing: observers look at dev themselves."""
         return []
-
-
-def _losses(
-    logits: Float[Tensor, "model batch class"], labels: Int[Tensor, "model batch"]
-) -> Float[Tensor, "model"]:
-    """Each model's own loss: its gradient reaches its own parameters alone."""
-    each = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-    return each.view(labels.shape).mean(1)
 
 
 def _check(

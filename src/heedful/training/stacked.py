@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional
 
 from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.classifier_stack import ClassifierStack, StackPass
+from heedful.models.classifier_stack import ClassifierStack, StackPass, each_loss
 from heedful.models.recipe import Penalties
 from heedful.training import objectives
 from heedful.training.config import TrainConfig, refuse_unstacked
@@ -66,10 +65,7 @@ def train_stacked(
 
 def each_cross_entropy(passed: StackPass, batch: Batch) -> Float[Tensor, "model row"]:
     """Each model's loss on each document: its gradient reaches its own parameters alone."""
-    count, rows, classes = passed.logits.shape
-    targets = batch.labels.expand(count, -1).reshape(-1)
-    logits = passed.logits.reshape(-1, classes)
-    return functional.cross_entropy(logits, targets, reduction="none").view(count, rows)
+    return each_loss(passed.logits, batch.labels.expand(len(passed.logits), -1))
 
 
 class Seen(NamedTuple):

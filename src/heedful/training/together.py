@@ -18,10 +18,10 @@ from torch import Tensor
 
 from heedful.corpora.batches import collate, groups, moved
 from heedful.corpora.encoded import EncodedCorpus
-from heedful.errors import InputError, unknown
+from heedful.errors import unknown
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_stack import Drops, StackBatch, TransformerStack
-from heedful.training.config import TrainConfig
+from heedful.training.config import DECISIONS, TrainConfig, refuse_unstacked
 from heedful.training.evaluation import Metrics, metrics_of
 from heedful.training.loop import History, train
 from heedful.training.optimisers import clip_each, optimiser_for
@@ -177,19 +177,6 @@ def _check(
     seeds: Sequence[int],
 ) -> None:
     refuse_unfit(models, corpus, seeds)
-    selections = ("accuracy", "macro_f1", "f1", "loss")
-    if config.select not in selections:
-        raise unknown("metric to select this model by", config.select, selections)
-    refused = {
-        "balanced": config.balanced,
-        "halve_on_plateau": config.halve_on_plateau,
-        "max_batch_tokens": config.max_batch_tokens,
-        "evaluate_at": config.evaluate_at,
-        "decay": config.decay != "all",
-        "warm_up": config.warm_up,
-        "linear_decay": config.linear_decay,
-        "precision": config.precision != "float32",
-    }
-    for name, is_set in refused.items():
-        if is_set:
-            raise InputError(f"{name} cannot be used for models trained together; use fit.")
+    if config.select not in DECISIONS:
+        raise unknown("metric to select this model by", config.select, DECISIONS)
+    refuse_unstacked(config, "max_batch_tokens", "evaluate_at", "decay")

@@ -20,7 +20,8 @@ from torch import Tensor
 
 from heedful.corpora.tasks import Copying, Sequences
 from heedful.errors import InputError
-from heedful.models.translator_stack import SeedsPass, TranslatorStack, losses
+from heedful.models.classifier_stack import mean_losses
+from heedful.models.translator_stack import SeedsPass, TranslatorStack
 from heedful.training.optimisers import descend
 from heedful.training.precision import reduced_precision
 
@@ -176,7 +177,7 @@ class _Stepper:
     def _update(self) -> None:
         sequences = self._sample(self.now, self.config.batch_size)
         logits = self.stack.forward(sequences).logits
-        descend(self.optimiser, losses(logits, sequences.target))
+        descend(self.optimiser, mean_losses(logits, sequences.target))
 
     def _sample(self, keys: Tensor, batch: int) -> Sequences:
         drawn = self.task.sample(keys, batch, self.orders)
@@ -191,7 +192,7 @@ class _Stepper:
         with torch.no_grad():
             found = self.stack.forward(sequences)
             right = (found.logits.argmax(-1) == sequences.target).double().mean((1, 2))
-            return right, losses(found.logits, sequences.target).double(), _on_time(found)
+            return right, mean_losses(found.logits, sequences.target).double(), _on_time(found)
 
 
 def _on_time(found: SeedsPass) -> Float[Tensor, "model 3"]:
