@@ -17,6 +17,16 @@ from heedful.runs.steps import Form
 
 T = TypeVar("T")
 
+ARRAYS = {
+    "steps": (np.int64, np.int64),
+    "attention": (np.float32, np.float32),
+    "probe": (np.float32, np.float32),
+    "correct": (np.uint8, np.bool_),
+    "lengths": (np.int32, np.int64),
+    "item": (np.int32, np.int64),
+    "is_special": (np.uint8, np.bool_),
+}
+"""The arrays of a trajectory: how they lie on disk, and how they are used."""
 ACCURACY = "accuracy"
 """The performance that every trajectory has: the share of rows that are answered rightly."""
 
@@ -81,17 +91,11 @@ def save_trajectory(path: Path, trajectory: Trajectory) -> None:
     """Writes a trajectory as one safetensors file; 8 bytes per unit and checkpoint."""
     from safetensors.numpy import save_file
 
-    arrays: dict[str, np.ndarray] = {
-        "steps": trajectory.steps.astype(np.int64),
-        "attention": trajectory.attention.astype(np.float32),
-        "probe": trajectory.probe.astype(np.float32),
-        "correct": trajectory.correct.astype(np.uint8),
-        "lengths": trajectory.lengths.astype(np.int32),
-        "item": trajectory.item.astype(np.int32),
-        "is_special": trajectory.is_special.astype(np.uint8),
-    }
     scores = {name: [float(v) for v in values] for name, values in trajectory.scores.items()}
-    arrays = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+    arrays = {
+        name: np.ascontiguousarray(getattr(trajectory, name).astype(kept, copy=False))
+        for name, (kept, _) in ARRAYS.items()
+    }
     save_file(arrays, str(path), {"scores": json.dumps(scores)})
 
 
@@ -105,16 +109,8 @@ def load_trajectory(path: Path) -> Trajectory:
             scores = json.loads((file.metadata() or {}).get("scores", "{}"))
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path} holds no trajectory ({error}); compute it again.") from error
-    return Trajectory(
-        steps=arrays["steps"],
-        attention=arrays["attention"],
-        probe=arrays["probe"],
-        correct=arrays["correct"].astype(bool),
-        lengths=arrays["lengths"].astype(np.int64),
-        item=arrays["item"].astype(np.int64),
-        is_special=arrays["is_special"].astype(bool),
-        scores={name: np.array(values) for name, values in scores.items()},
-    )
+    found = {name: arrays[name].astype(used, copy=False) for name, (_, used) in ARRAYS.items()}
+    return Trajectory(**found, scores={name: np.array(values) for name, values in scores.items()})
 
 
 def joined(parts: Mapping[int, Trajectory]) -> Trajectory:

@@ -89,40 +89,21 @@ def render_translator(found: Mapping[str, Any], record: Mapping[str, Any]) -> st
     )
 
 
-def _numbers(found: Mapping[str, Any], finding: Finding) -> list[dict[str, str]]:
-    """The numbers of the first screen, each with what it says."""
+def _numbers(found: Mapping[str, Any], finding: Finding) -> dict[str, str]:
+    """The numbers of the first screen; the template says what each means."""
 
     def estimate(name: str) -> Estimate:
         return Estimate.from_json(found[name])
 
     best = next(iter(baselines(finding)), CHANCE)
-    beyond = finding.get(BEYOND, best) or estimate("beyond chance")
-    return [
-        {
-            "name": "BLEU",
-            "value": str(estimate("bleu")),
-            "meaning": "Overlap of the translations' n-grams with the references', 0 to 100 "
-            "(sacrebleu, beam 5), on the dev pairs, which also chose the kept weights.",
-        },
-        {
-            "name": "token accuracy",
-            "value": percent(estimate("token accuracy")),
-            "meaning": "Next pieces told rightly while the reference is being written, "
-            "on the same dev pairs.",
-        },
-        {
-            "name": "most frequent piece",
-            "value": percent(estimate("most frequent share")),
-            "meaning": f"What always writing “{_shown(found['most frequent'])}” would get right: a "
-            "model no better than this learnt nothing.",
-        },
-        {
-            "name": f"aligned beyond {best}",
-            "value": in_points(beyond),
-            "meaning": "How much more often the most attended source piece is aligned than the "
-            f"best baseline's, which needs no model (alignment: {found['alignment']}).",
-        },
-    ]
+    return {
+        "bleu": str(estimate("bleu")),
+        "accuracy": percent(estimate("token accuracy")),
+        "usual": percent(estimate("most frequent share")),
+        "usual_piece": _shown(found["most frequent"]),
+        "baseline": best,
+        "beyond": in_points(finding.get(BEYOND, best) or estimate("beyond chance")),
+    }
 
 
 def draw_learning(curves: Sequence[Mapping[str, Any]], usual: float) -> str:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import Z, bootstrap
-from heedful.statistics.weighted import Weighted, rank_correlation
+from heedful.statistics.weighted import Values, Weighted, Weights, rank_correlation
 
 
 def spearman(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:
@@ -71,9 +71,7 @@ def correlated(sums: Float64[np.ndarray, "instance product"]) -> Weighted:
     size = round(np.sqrt(sums.shape[1]))
     is_partial = size == 4
 
-    def statistic(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    def statistic(weights: Weights) -> Values:
         moments = (weights @ sums).reshape(-1, size, size)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = moments[:, 0, 1:] / moments[:, 0, :1]
@@ -115,9 +113,7 @@ def _weighted(
     """Covariance over the spread of x (a slope) or of both (a correlation); nan without spread."""
     x, y = x - x.mean(), y - y.mean()
 
-    def statistic(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    def statistic(weights: Weights) -> Values:
         with np.errstate(divide="ignore", invalid="ignore"):
             share = weights / weights.sum(1, keepdims=True)
             mean_x, mean_y = share @ x, share @ y

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
 from heedful.runs.randomness import numpy_generator
-from heedful.statistics.weighted import Weighted
+from heedful.statistics.weighted import Values, Weighted, Weights
 
 Points = Float64[np.ndarray, "point"]
 INTERCEPT, LINEAR, SQUARE = "intercept", "x", "x²"
@@ -249,9 +249,7 @@ def resampled(
     products = (whole[:, :, None] * whole[:, None, :]).reshape(len(target), -1)
     terms, place = len(given), 1 + list(columns).index(name)
 
-    def statistic(
-        weights: Float64[np.ndarray, "replicate point"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    def statistic(weights: Weights) -> Values:
         moments = (weights @ products).reshape(-1, terms + 1, terms + 1)
         total = weights.sum(1)
         left, right = moments[:, :terms, :terms], moments[:, :terms, terms]

@@ -8,6 +8,7 @@ from jaxtyping import Float64, Int, Shaped
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps, proportion
+from heedful.statistics.weighted import Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +99,7 @@ def _estimates(
     signed = [(sign, predicted[:, known]) for sign, predicted in signed]
     labels = ["accuracy", "macro_f1", *(f"f1:{name}" for name in classes)]
 
-    def table(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate score"]:
+    def table(weights: Weights) -> Float64[np.ndarray, "replicate score"]:
         total = np.zeros((len(weights), len(labels)))
         for sign, predicted in signed:
             scores = classification_scores(predicted, gold, len(classes), weights)

@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float64
 from numpy.typing import ArrayLike
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap
-from heedful.statistics.weighted import quantile_of, ratio_of, weight_below
-
-Weights = Float64[np.ndarray, "replicate instance"]
-Values = Float[np.ndarray, "replicate"]
+from heedful.statistics.weighted import Values, Weights, quantile_of, ratio_of, weight_below
 
 
 def auc(first: ArrayLike, second: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:

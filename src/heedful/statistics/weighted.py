@@ -8,7 +8,9 @@ import numpy as np
 from jaxtyping import Float, Float64
 from numpy.typing import ArrayLike
 
-Weighted = Callable[[Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate"]]
+Weights = Float64[np.ndarray, "replicate instance"]
+Values = Float[np.ndarray, "replicate"]
+Weighted = Callable[[Weights], Values]
 """A statistic row by row over weights; row of ones: the statistic of the data itself."""
 
 
@@ -22,9 +24,7 @@ def quantile_of(values: ArrayLike, q: float) -> Weighted:
     order = np.argsort(given, kind="stable")
     ordered, last = given[order], len(given) - 1
 
-    def statistic(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    def statistic(weights: Weights) -> Values:
         if last < 0:
             return np.full(len(weights), np.nan)
         reached = np.cumsum(weights[:, order], axis=1)
@@ -40,9 +40,7 @@ def ratio_of(above: ArrayLike, below: ArrayLike) -> Weighted:
     """The sum of one column over that of another; undefined where the latter is 0."""
     top, bottom = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
 
-    def statistic(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    def statistic(weights: Weights) -> Values:
         under = weights @ bottom
         empty = np.full(len(under), np.nan)
         return np.asarray(np.divide(weights @ top, under, out=empty, where=under != 0))
@@ -50,11 +48,7 @@ def ratio_of(above: ArrayLike, below: ArrayLike) -> Weighted:
     return statistic
 
 
-def weight_below(
-    values: ArrayLike,
-) -> Callable[
-    [Float64[np.ndarray, "replicate instance"]], Float64[np.ndarray, "replicate instance"]
-]:
+def weight_below(values: ArrayLike) -> Callable[[Weights], Weights]:
     """The weight that lies below each value, what is tied with it (itself too) counting half.
 
     With equal weights that is the value's rank, ties at their mean, less a half.
@@ -65,9 +59,7 @@ def weight_below(
     starts = np.searchsorted(ordered, given, side="left")
     stops = np.searchsorted(ordered, given, side="right")
 
-    def below(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate instance"]:
+    def below(weights: Weights) -> Weights:
         reached = np.zeros((len(weights), len(given) + 1))
         np.cumsum(weights[:, order], axis=1, out=reached[:, 1:])
         return np.asarray((reached[:, starts] + reached[:, stops]) / 2)
@@ -79,9 +71,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike) -> Weighted:
     """Spearman's correlation, ranked anew in every resample; undefined without spread."""
     ranked = [weight_below(values) for values in (x, y)]
 
-    def statistic(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    def statistic(weights: Weights) -> Values:
         with np.errstate(divide="ignore", invalid="ignore"):
             share = weights / weights.sum(1, keepdims=True)
             one, two = (below(share) - 0.5 for below in ranked)  # the mean rank is the middle

@@ -1,9 +1,11 @@
-"""The studies' exact models by name: recipe, sizes and training, one row each."""
+"""The studies' exact models by name: recipe, sizes and training; settings are in `presets.toml`."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from heedful.training.config import TrainConfig
@@ -23,50 +25,46 @@ class Preset:
     """Where the study's page describes it."""
 
 
+_READ = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+
+def _preset(study: str, recipe: str, model: dict[str, Any], **train: Any) -> Preset:
+    """A model of a study: what its models share, and what this one has beside."""
+    shared = _READ[study]
+    words = {n: tuple(v) if isinstance(v, list) else v for n, v in shared["words"].items()}
+    training = TrainConfig(**shared["train"] | train)
+    return Preset(recipe, shared.get("model", {}) | model, training, words, shared["where"])
+
+
 ERASURE_ENCODERS = {"rnn": "bigru", "conv": "conv", "noenc": "none"}
-ERASURE_CORPORA = {
-    # corpus: HAN word, sentence and head dropout; FLAN word and head dropout; rate; token bound
-    "yahoo": (0.4445, 0.2202, 0.3749, 0.4445, 0.4457, 4e-4, 15_000),
-    "imdb": (0.4445, 0.2202, 0.2457, 0.4445, 0.3457, 4e-4, 20_000),
-    "amazon": (0.6, 0.2, 0.4, 0.6, 0.4, 2e-4, 135_000),
-    "yelp": (0.7, 0.1, 0.7, 0.7, 0.7, 1e-4, 90_000),
-}
+ERASURE_CORPORA: dict[str, dict[str, Any]] = _READ["erasure"]["corpora"]
 
 
 def _erasure(corpus: str, family: str, encoder: str) -> Preset:
     """One of the 24 models of the erasure study (docs/studies/erasure.md, "Models")."""
-    word, sentence, head, flat, flat_head, rate, bound = ERASURE_CORPORA[corpus]
+    chosen = ERASURE_CORPORA[corpus]
+    word, sentence, head = chosen["han"]
+    flat, flat_head = chosen["flan"]
     is_han = family == "han"
-    width = 200 if encoder == "noenc" else 100
     is_long = corpus in ("yahoo", "imdb") and encoder != "noenc"
     clamps = corpus in ("amazon", "yelp") and encoder != "conv"
-    return Preset(
+    return _preset(
+        "erasure",
         ("han:" if is_han else "") + f"{ERASURE_ENCODERS[encoder]}+additive",
         {
-            "embedding_dim": 200,
-            "width": 100,
-            "attention_dim": width,
+            "attention_dim": 200 if encoder == "noenc" else 100,
             "dropout": sentence if is_han else flat,
             "word_dropout": word if is_han else None,
-            "window_dropout": 0.3,
             "head_dropout": head if is_han else flat_head,
-            "head_dropout_on": "logits",
-            "start": "orthogonal",
             # Yelp's HANrnn and HANnoenc alone cut word vectors to length 1.
             "embedding_norm": 1.0 if (corpus, is_han) == ("yelp", True) and clamps else None,
         },
-        TrainConfig(
-            epochs=15 if is_long else 60,
-            batch_size=64,
-            max_batch_tokens=bound,
-            learning_rate=rate,
-            clip_norm=0.0 if clamps else 10.0,
-            clip_value=50.0 if clamps else 0.0,
-            halve_on_plateau=True,
-            patience=10 if encoder == "noenc" else 5,
-        ),
-        {"min_count": 5},
-        'docs/studies/erasure.md, "Models"',
+        epochs=15 if is_long else 60,
+        max_batch_tokens=chosen["bound"],
+        learning_rate=chosen["rate"],
+        clip_norm=0.0 if clamps else 10.0,
+        clip_value=50.0 if clamps else 0.0,
+        patience=10 if encoder == "noenc" else 5,
     )
 
 
@@ -87,34 +85,13 @@ def _polarity(name: str, scale: str, one_logit: bool) -> Preset:
     See docs/studies/polarity.md, "Models".
     """
     encoder, attention, decay = POLARITY_MODELS[name]
-    return Preset(
+    return _preset(
+        "polarity",
         f"{encoder}+{attention}@{scale}",
-        {
-            "embedding_dim": 100,
-            "width": 100,
-            "attention_dim": 100,
-            "normal_additive_query": True,
-            "one_logit": one_logit,
-            "head_bias": False,
-            "dropout": 0.5,
-            "head_dropout": 0.5,
-            "start": "orthogonal cells",
-            "embedding_start": 0.1,
-        },
-        TrainConfig(
-            epochs=40,
-            batch_size=100,
-            optimiser="adagrad",
-            learning_rate=0.02,
-            rate_decay=1e-3,
-            # Never given in the paper; 1e-3 is what the released configuration says.
-            weight_decay=1e-3 if decay else 0.0,
-            decay=decay or "all",
-            clip_norm=0.0,
-            patience=0,
-        ),
-        {"min_count": 1, "words_of": ("train", "dev", "test")},
-        'docs/studies/polarity.md, "Models"',
+        {"one_logit": one_logit},
+        # Never given in the paper; 1e-3 is what the released configuration says.
+        weight_decay=1e-3 if decay else 0.0,
+        decay=decay or "all",
     )
 
 
@@ -139,19 +116,7 @@ PRESETS |= {
     for encoder in ERASURE_ENCODERS
 }
 
-FAITHFUL_TRAIN = TrainConfig(
-    epochs=8,
-    batch_size=32,
-    optimiser="amsgrad",
-    learning_rate=1e-3,
-    weight_decay=1e-5,
-    decay="all but attention",
-    clip_norm=5.0,
-    patience=0,
-    select="f1",
-)
-"""The training of every model of the faithful study (docs/studies/faithful.md, "Training")."""
-FAITHFUL_MODEL: dict[str, Any] = {"one_logit": True, "marks": True, "normal_query": True}
+FAITHFUL_MODEL: dict[str, Any] = _READ["faithful"]["model"]
 FAITHFUL_ATTENTIONS = {"+": "additive", "-dot": "scaled-dot"}
 FAITHFUL_VARIANTS = {
     # Strengths to start from; the study chooses them on dev.
@@ -161,31 +126,16 @@ FAITHFUL_VARIANTS = {
     "tying": "+tying:10",
     "mlm": "+mlm:1",
 }
-
 PRESETS |= {
-    f"faithful/{variant}{mark}": Preset(
-        f"bilstm+{attention}{ending}",
-        {"embedding_dim": 300, "width": 300} | FAITHFUL_MODEL,
-        FAITHFUL_TRAIN,
-        {"min_count": 2},
-        'docs/studies/faithful.md, "Models"',
+    f"faithful/{variant}{mark}": _preset(
+        "faithful", f"bilstm+{attention}{ending}", {"embedding_dim": 300, "width": 300}
     )
     for variant, ending in FAITHFUL_VARIANTS.items()
     for mark, attention in FAITHFUL_ATTENTIONS.items()
 }
+FAITHFUL_TRAIN = PRESETS["faithful/base+"].train
+"""The training of every model of the faithful study (docs/studies/faithful.md, "Training")."""
 
-TRACING_TRAIN = TrainConfig(
-    epochs=200,
-    batch_size=500,
-    learning_rate=1e-4,
-    weight_decay=1e-4,
-    clip_norm=0.0,
-    patience=0,
-)
-"""Adam with L2 over whole epochs, the best dev accuracy kept (docs/studies/tracing.md,
-"Training")."""
-TRACING_WORDS: dict[str, Any] = {"min_count": 1, "words_of": ("train", "dev", "test")}
-"""Vectors are inputs, so words of dev and test have theirs."""
 TRACING_VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
     "/first-epoch-dropout": {"dropout_epochs": 1},
@@ -195,11 +145,11 @@ TRACING_VARIANTS: dict[str, dict[str, Any]] = {
 }
 """What the code did by mistake, what the paper says instead, and what neither tried."""
 PRESETS |= {
-    f"tracing/sst{ending}": Preset(
-        "transformer", changed, TRACING_TRAIN, TRACING_WORDS, 'docs/studies/tracing.md, "Models"'
-    )
+    f"tracing/sst{ending}": _preset("tracing", "transformer", changed)
     for ending, changed in TRACING_VARIANTS.items()
 }
+TRACING_TRAIN = PRESETS["tracing/sst"].train
+"""Of texts and of narratives (docs/studies/tracing.md, "Training")."""
 PRESETS["tracing/send"] = Preset(
     "narratives",
     {},
@@ -208,26 +158,11 @@ PRESETS["tracing/send"] = Preset(
     'docs/studies/tracing.md, "Training"',
 )
 
-DYNAMICS_MODEL: dict[str, Any] = {
-    "embedding_dim": 300,
-    "width": 512,
-    "attention_dim": 256,
-    "one_logit": True,
-}
-"""1,274,882 parameters beside the word vectors, which start random (docs/studies/dynamics.md,
-"Classifier", "Errata")."""
-DYNAMICS_TRAIN = TrainConfig(clip_norm=0.0, patience=0)
-"""Adam at 1e-3 and nothing else; the study counts 4,000 steps by a Schedule."""
 PRESETS |= {
-    f"dynamics/{name}": Preset(
-        f"bilstm+{attention}",
-        DYNAMICS_MODEL,
-        DYNAMICS_TRAIN,
-        {"min_count": 3},
-        'docs/studies/dynamics.md, "Classifier"',
-    )
+    f"dynamics/{name}": _preset("dynamics", f"bilstm+{attention}", {})
     for name, attention in {"attention": "additive-relu", "uniform": "uniform"}.items()
 }
+DYNAMICS_TRAIN = PRESETS["dynamics/attention"].train
 
 
 def nearest(name: str) -> str:
