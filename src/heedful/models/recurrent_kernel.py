@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
-from torch import Tensor
 
-from heedful.models.recurrent_walk import Walk
+from heedful.models.recurrent_walk import Walk, launched
 
 WIDEST = 64
 """Largest state: four square tiles of this width fill a multiprocessor's registers."""
@@ -125,34 +124,12 @@ def _walk_back(  # type: ignore[no-untyped-def]
     tl.store(of_start + whole + begin, of_cell, mask=inside)
 
 
-def _forward(
-    gates: Tensor, hidden: Tensor, start: Tensor, states: Tensor, cells: Tensor, opened: Tensor
-) -> None:
-    models, batch, units, dim = states.shape
-    _walk[_grid(models, batch)](
-        gates, hidden, start, states, cells, opened, batch, units, **_tiles(dim)
-    )
-
-
-def _back(
-    of_states: Tensor, of_last: Tensor, hidden: Tensor, start: Tensor, cells: Tensor,
-    opened: Tensor, of_gates: Tensor, of_start: Tensor,
-) -> None:  # fmt: skip
-    models, batch, units, dim = cells.shape
-    _walk_back[_grid(models, batch)](
-        of_states, of_last, hidden, start, cells, opened, of_gates, of_start, batch, units,
-        **_tiles(dim),
-    )  # fmt: skip
-
-
-def _grid(models: int, batch: int) -> tuple[int, int]:
-    return models, triton.cdiv(batch, ROWS)
-
-
-def _tiles(dim: int) -> dict[str, int]:
+def _tiles(dim: int, batch: int) -> dict[str, int]:
     wide = max(triton.next_power_of_2(dim), 16)
     return {"DIM": dim, "WIDE": wide, "BLOCK": ROWS, "num_warps": WARPS}
 
 
-NARROW = Walk(_forward, _back, lambda dim: dim <= WIDEST, TOLERANCE)
+NARROW = Walk(
+    launched(_walk, _tiles), launched(_walk_back, _tiles), lambda dim: dim <= WIDEST, TOLERANCE
+)
 """Of states of any width up to WIDEST."""

@@ -24,6 +24,10 @@ CHECKED = (2, 33, 7), (2, 9, 3)
 the smaller block of a few, which is compiled by itself."""
 
 
+CELLS = 4
+"""The place of the cells [model batch unit dim] among the tensors of a kernel, either way."""
+
+
 @dataclass(frozen=True)
 class Walk:
     """A pair of kernels, called as `recurrent.in_steps` is."""
@@ -47,6 +51,20 @@ class Walk:
         """States over time and the last cell, from the gates' inputs and first state and cell."""
         states, last = _Walk.apply(self, gates, hidden, start)  # type: ignore[no-untyped-call]
         return states, last
+
+
+def launched(kernel: Any, sizes: Callable[[int, int], dict[str, Any]]) -> Callable[..., None]:
+    """A Triton kernel as a function of its tensors: one program a model and block of its texts.
+
+    `sizes` are those of its tiles, from the width of the states and the number of texts.
+    """
+
+    def launch(*tensors: Tensor) -> None:
+        models, batch, units, dim = tensors[CELLS].shape
+        tiles = sizes(dim, batch)
+        kernel[models, -(-batch // tiles["BLOCK"])](*tensors, batch, units, **tiles)
+
+    return launch
 
 
 class _Walk(torch.autograd.Function):

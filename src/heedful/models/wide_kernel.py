@@ -10,15 +10,15 @@ neither the card nor the number of models changes a number.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import triton
 import triton.language as tl
-from torch import Tensor
 
 from heedful.models.recurrent_kernel import WIDEST as NARROWEST
 from heedful.models.recurrent_kernel import tanh
-from heedful.models.recurrent_walk import Walk
+from heedful.models.recurrent_walk import Walk, launched
 
 WIDEST = 512
 TILE = 32
@@ -165,27 +165,6 @@ def _walk_back(  # type: ignore[no-untyped-def]
         tl.store(of_start + text[:, None] * DIM + own[None, :], carried, mask=inside)
 
 
-def _forward(
-    gates: Tensor, hidden: Tensor, start: Tensor, states: Tensor, cells: Tensor, opened: Tensor
-) -> None:
-    models, batch, units, dim = states.shape
-    tiles = sizes(dim, batch, DEEP[0])
-    grid = models, triton.cdiv(batch, tiles["BLOCK"])
-    _walk[grid](gates, hidden, start, states, cells, opened, batch, units, **tiles)
-
-
-def _back(
-    of_states: Tensor, of_last: Tensor, hidden: Tensor, start: Tensor, cells: Tensor,
-    opened: Tensor, of_gates: Tensor, of_start: Tensor,
-) -> None:  # fmt: skip
-    models, batch, units, dim = cells.shape
-    tiles = sizes(dim, batch, DEEP[1])
-    grid = models, triton.cdiv(batch, tiles["BLOCK"])
-    _walk_back[grid](
-        of_states, of_last, hidden, start, cells, opened, of_gates, of_start, batch, units, **tiles
-    )
-
-
 def sizes(dim: int, batch: int, deep: int) -> dict[str, Any]:
     """Sizes of tiles for states of this width and this many texts."""
     block = min(ROWS, max(triton.next_power_of_2(batch), 16))
@@ -199,4 +178,9 @@ def fits(dim: int) -> bool:
     return NARROWEST < dim <= WIDEST and dim % TILE == 0
 
 
-WIDE = Walk(_forward, _back, fits, TOLERANCE)
+WIDE = Walk(
+    launched(_walk, partial(sizes, deep=DEEP[0])),
+    launched(_walk_back, partial(sizes, deep=DEEP[1])),
+    fits,
+    TOLERANCE,
+)
