@@ -17,6 +17,7 @@ import torch
 
 from heedful.corpora.pairs import of_task
 from heedful.corpora.tasks import Copying
+from heedful.models.classifier_stack import mean_losses
 from heedful.models.translator import (
     Translator,
     TranslatorConfig,
@@ -24,7 +25,7 @@ from heedful.models.translator import (
     code_copying_config,
     copying_config,
 )
-from heedful.models.translator_stack import TranslatorStack, losses
+from heedful.models.translator_stack import TranslatorStack
 from heedful.studies.dynamics.seeds import SeedsConfig, fit_seeds
 from heedful.training.optimisers import descend
 from heedful.training.precision import reduced_precision
@@ -47,7 +48,7 @@ def fit_alone(
     with reduced_precision(device):
         for step in range(config.steps):
             pairs = of_task(task.sample(keys[step], config.batch_size, orders))
-            descend(optimiser, losses(model(pairs).logits[None], pairs.target[None]))
+            descend(optimiser, mean_losses(model(pairs).logits[None], pairs.target[None]))
 
 
 def measured(
