@@ -7,8 +7,10 @@ behind `nn.MultiheadAttention`, which are computed here step by step.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -23,6 +25,8 @@ Scores = Float[Tensor, "batch head query key"]
 Change = Callable[[int, Scores], Float[Tensor, "batch head query key"]]
 """From the number of a call and its scores to the weights that are used."""
 SOFTMAXES = (torch.softmax, functional.softmax, Tensor.softmax)
+MULTIHEAD = inspect.signature(functional.multi_head_attention_forward)
+"""What the function behind `nn.MultiheadAttention` is given."""
 
 
 class Softmaxes(TorchFunctionMode):
@@ -54,7 +58,9 @@ class Softmaxes(TorchFunctionMode):
         if func is functional.scaled_dot_product_attention and args[0].dim() == 4:
             return self._fused(*args, **kwargs)
         if func is functional.multi_head_attention_forward:
-            return self._multihead(_Multihead(*args, **kwargs))
+            given = MULTIHEAD.bind(*args, **kwargs)
+            given.apply_defaults()
+            return self._multihead(SimpleNamespace(**given.arguments))
         return func(*args, **kwargs)
 
     def _fused(
@@ -72,10 +78,10 @@ class Softmaxes(TorchFunctionMode):
         call = call_of(self.number(), nn.Identity(), query, key, value, attn_mask, True, given)
         return call.mixed(self.change(call.number, call.scores())).transpose(1, 2)
 
-    def _multihead(self, given: _Multihead) -> tuple[Tensor, Tensor | None]:
+    def _multihead(self, given: Any) -> tuple[Tensor, Tensor | None]:
         """`nn.MultiheadAttention`: projections, our attention, projection."""
-        query, key, value = given.projected()
-        mask = given.mask(query)
+        query, key, value = _projected(given)
+        mask = _mask(given, query)
         dropout = given.dropout_p if given.training else 0.0
         arguments = {"dropout": dropout, "is_causal": False}
         call = call_of(self.number(), nn.Identity(), query, key, value, mask, True, arguments)
@@ -86,68 +92,40 @@ class Softmaxes(TorchFunctionMode):
         return output, averaged if given.need_weights else None
 
 
-class _Multihead(NamedTuple):
-    """The arguments of `torch.nn.functional.multi_head_attention_forward`, in its order."""
+def _projected(given: Any) -> list[Float[Tensor, "batch head position dim"]]:
+    """Queries, keys and values by head."""
+    strange = (given.bias_k, given.bias_v, given.static_k, given.static_v)
+    if given.query.dim() != 3 or given.add_zero_attn or any(one is not None for one in strange):
+        raise UnsupportedModel(
+            "This MultiheadAttention adds keys of its own (bias_k, add_zero_attn) or reads one "
+            "text without a batch axis; neither is supported."
+        )
+    packed = (given.q_proj_weight, given.k_proj_weight, given.v_proj_weight)
+    weights = packed if given.in_proj_weight is None else given.in_proj_weight.chunk(3)
+    biases = (None,) * 3 if given.in_proj_bias is None else given.in_proj_bias.chunk(3)
+    inputs = (given.query, given.key, given.value)
+    found = []
+    for source, weight, bias in zip(inputs, weights, biases, strict=True):
+        assert weight is not None
+        made = functional.linear(source, weight, bias)  # [position batch dim]
+        length, texts, _ = made.shape
+        found.append(made.view(length, texts, given.num_heads, -1).permute(1, 2, 0, 3))
+    return found
 
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    embed_dim_to_check: int
-    num_heads: int
-    in_proj_weight: Tensor | None
-    in_proj_bias: Tensor | None
-    bias_k: Tensor | None
-    bias_v: Tensor | None
-    add_zero_attn: bool
-    dropout_p: float
-    out_proj_weight: Tensor
-    out_proj_bias: Tensor | None
-    training: bool = True
-    key_padding_mask: Tensor | None = None
-    need_weights: bool = True
-    attn_mask: Tensor | None = None
-    use_separate_proj_weight: bool = False
-    q_proj_weight: Tensor | None = None
-    k_proj_weight: Tensor | None = None
-    v_proj_weight: Tensor | None = None
-    static_k: Tensor | None = None
-    static_v: Tensor | None = None
-    average_attn_weights: bool = True
-    is_causal: bool = False
 
-    def projected(self) -> list[Float[Tensor, "batch head position dim"]]:
-        """Queries, keys and values by head."""
-        strange = (self.bias_k, self.bias_v, self.static_k, self.static_v)
-        if self.query.dim() != 3 or self.add_zero_attn or any(one is not None for one in strange):
-            raise UnsupportedModel(
-                "This MultiheadAttention adds keys of its own (bias_k, add_zero_attn) or reads one "
-                "text without a batch axis; neither is supported."
-            )
-        packed = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        weights = packed if self.in_proj_weight is None else self.in_proj_weight.chunk(3)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        inputs = (self.query, self.key, self.value)
-        found = []
-        for source, weight, bias in zip(inputs, weights, biases, strict=True):
-            assert weight is not None
-            made = functional.linear(source, weight, bias)  # [position batch dim]
-            length, texts, _ = made.shape
-            found.append(made.view(length, texts, self.num_heads, -1).permute(1, 2, 0, 3))
-        return found
-
-    def mask(self, query: Tensor) -> Float[Tensor, "batch head|1 query|1 key"] | None:
-        """Both masks as one number added to the scores."""
-        added: Tensor | None = None
-        if self.attn_mask is not None:
-            added = _as_numbers(self.attn_mask, query)
-            texts, heads = query.shape[:2]
-            added = added.view(-1, *added.shape[-2:]) if added.dim() > 2 else added[None]
-            shape = (texts, heads) if len(added) == texts * heads else (len(added), 1)
-            added = added.view(*shape, *added.shape[-2:])
-        if self.key_padding_mask is not None:
-            padding = _as_numbers(self.key_padding_mask, query)[:, None, None]
-            added = padding if added is None else added + padding
-        return added
+def _mask(given: Any, query: Tensor) -> Float[Tensor, "batch head|1 query|1 key"] | None:
+    """Both masks as one number added to the scores."""
+    added: Tensor | None = None
+    if given.attn_mask is not None:
+        added = _as_numbers(given.attn_mask, query)
+        texts, heads = query.shape[:2]
+        added = added.view(-1, *added.shape[-2:]) if added.dim() > 2 else added[None]
+        shape = (texts, heads) if len(added) == texts * heads else (len(added), 1)
+        added = added.view(*shape, *added.shape[-2:])
+    if given.key_padding_mask is not None:
+        padding = _as_numbers(given.key_padding_mask, query)[:, None, None]
+        added = padding if added is None else added + padding
+    return added
 
 
 def _as_numbers(mask: Tensor, like: Tensor) -> Tensor:
