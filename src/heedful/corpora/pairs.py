@@ -35,8 +35,6 @@ class Pairs:
     target_lengths: Int[Tensor, "sentence"]
     """Likewise."""
     names: tuple[str, ...]
-    pieces: tuple[str, ...] | None = None
-    """How the ids are written, where that is known."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -58,12 +56,9 @@ class Pairs:
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The source positions of each pair as text."""
+        """The source positions of each pair as text: their ids."""
         rows = zip(self.source.tolist(), self.source_lengths.tolist(), strict=True)
-        named = self.pieces
-        return tuple(
-            tuple(str(i) if named is None else named[i] for i in ids[:n]) for ids, n in rows
-        )
+        return tuple(tuple(map(str, ids[:n])) for ids, n in rows)
 
     def to(self, device: torch.device | str) -> Pairs:
         """The same pairs on another device; the lengths stay on the CPU."""
@@ -198,9 +193,7 @@ class EncodedPairs:
         return fingerprint(found)
 
 
-def collate_pairs(
-    split: PairSplit, rows: Sequence[int], pieces: tuple[str, ...] | None = None
-) -> Pairs:
+def collate_pairs(split: PairSplit, rows: Sequence[int]) -> Pairs:
     """The named pairs of a split as one padded batch, in the order given."""
     numbers = np.asarray(rows, dtype=np.int64)
     sources, targets = split.source, split.target
@@ -211,15 +204,11 @@ def collate_pairs(
         source_lengths=torch.from_numpy(sources.lengths_of(numbers) + 2),
         target_lengths=torch.from_numpy(targets.lengths_of(numbers) + 1),
         names=tuple(split.names[row] for row in rows),
-        pieces=pieces,
     )
 
 
 def pair_batches(
-    split: PairSplit,
-    batch_size: int,
-    generator: np.random.Generator | None = None,
-    pieces: tuple[str, ...] | None = None,
+    split: PairSplit, batch_size: int, generator: np.random.Generator | None = None
 ) -> Iterator[tuple[Int[np.ndarray, "sentence"], Pairs]]:
     """All pairs once with their row numbers: in random order, or sorted by length without one."""
     if not len(split):
@@ -230,7 +219,7 @@ def pair_batches(
         order = generator.permutation(len(split))
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        yield rows, collate_pairs(split, rows.tolist(), pieces)
+        yield rows, collate_pairs(split, rows.tolist())
 
 
 def _padded(

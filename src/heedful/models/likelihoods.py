@@ -138,7 +138,7 @@ def _rows(pairs: Pairs, rows: slice) -> Pairs:
     """Some of the pairs, still padded to the width of all."""
     return Pairs(
         pairs.source[rows], pairs.before[rows], pairs.target[rows],
-        pairs.source_lengths[rows], pairs.target_lengths[rows], pairs.names[rows], pairs.pieces,
+        pairs.source_lengths[rows], pairs.target_lengths[rows], pairs.names[rows],
     )  # fmt: skip
 
 

@@ -170,14 +170,10 @@ def quadratic(
     return least_squares(_design(x, beside), y, weights, is_robust)
 
 
-def curve(
-    fit: Fit, x: ArrayLike, at: ArrayLike, beside: Mapping[str, float] | None = None
-) -> tuple[Points, Points, Points]:
-    """A quadratic fit over x drawn at new points: mean and 95 % band, other regressors held."""
+def curve(fit: Fit, x: ArrayLike, at: ArrayLike) -> tuple[Points, Points, Points]:
+    """A quadratic fit over x drawn at new points: mean and 95 % band."""
     points = np.asarray(at, dtype=np.float64)
-    held = [np.full(len(points), value) for value in (beside or {}).values()]
-    design = np.column_stack([np.ones(len(points)), Polynomials.of(x).at(points), *held])
-    return fit.band(design)
+    return fit.band(np.column_stack([np.ones(len(points)), Polynomials.of(x).at(points)]))
 
 
 def vertex(fit: Fit, x: ArrayLike) -> float:
