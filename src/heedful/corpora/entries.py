@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from heedful.corpora.recipes import RECIPES, CorpusRecipe
+from heedful.runs.data_files import data_beside
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,7 @@ class Entry:
         return RECIPES.get(self.name, {})
 
 
-def _fixed(value: Any) -> Any:
-    """The value with tuples in place of lists."""
-    if isinstance(value, dict):
-        return {name: _fixed(inner) for name, inner in value.items()}
-    return tuple(value) if isinstance(value, list) else value
-
-
 CATALOGUE: dict[str, Entry] = {
-    name: Entry(name, **_fixed(facts))
-    for name, facts in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
+    name: Entry(name, **facts) for name, facts in data_beside(__file__).items()
 }
 """All named corpora, in the order of `heedful corpora`."""

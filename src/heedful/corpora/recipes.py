@@ -6,12 +6,10 @@ Draws are by (seed, id), so the published seeds give the published sizes but not
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from heedful.corpora.documents import SPLITS, Corpus, Document
 from heedful.corpora.splits import draw, keyed_split
 from heedful.corpora.texts import document_of
 from heedful.corpora.vocabulary import END, SPECIALS, START, UNKNOWN
+from heedful.runs.data_files import data_beside
 
 
 class Row(NamedTuple):
@@ -68,17 +67,12 @@ class CorpusRecipe:
 PLAIN = CorpusRecipe()
 
 
-def _recipe(fields: Mapping[str, Any]) -> CorpusRecipe:
-    """The recipe of a table of `recipes.toml`; its lists are pairs of numbers."""
-    return CorpusRecipe(**{n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()})
-
-
 def _recipes() -> dict[str, dict[str, CorpusRecipe]]:
-    found = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    found = data_beside(__file__)
     shared = found.pop("shared") | {"": {}}
     return {
         corpus: {
-            name: _recipe(shared[fields.pop("like", "")] | fields)
+            name: CorpusRecipe(**shared[fields.pop("like", "")] | fields)
             for name, fields in variants.items()
         }
         for corpus, variants in found.items()

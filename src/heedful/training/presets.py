@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
+from heedful.runs.data_files import data_beside
 from heedful.training.config import TrainConfig
 
 
@@ -25,15 +24,14 @@ class Preset:
     """Where the study's page describes it."""
 
 
-_READ = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_READ = data_beside(__file__)
 
 
 def _preset(study: str, recipe: str, model: dict[str, Any], **train: Any) -> Preset:
     """A model of a study: what its models share, and what this one has beside."""
     shared = _READ[study]
-    words = {n: tuple(v) if isinstance(v, list) else v for n, v in shared["words"].items()}
-    training = TrainConfig(**shared["train"] | train)
-    return Preset(recipe, shared.get("model", {}) | model, training, words, shared["where"])
+    sizes, training = shared.get("model", {}) | model, TrainConfig(**shared["train"] | train)
+    return Preset(recipe, sizes, training, shared["words"], shared["where"])
 
 
 ERASURE_ENCODERS = {"rnn": "bigru", "conv": "conv", "noenc": "none"}
