@@ -8,7 +8,7 @@ from heedful.corpora.pairs import Pairs, collate_pairs
 from heedful.errors import InputError
 from heedful.models import curve, decide, erase, identity, ranked, read, uniform
 from heedful.models.edits import Permute, Replace
-from heedful.models.likelihoods import attended, probe, saliency
+from heedful.models.likelihoods import attended, saliency
 from heedful.models.translator import (
     Translator,
     TranslatorConfig,
@@ -146,7 +146,7 @@ def test_a_curve_is_the_model_run_with_units_removed() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_probe_is_all_attention_on_one_position(name: str) -> None:
     model, given = translator(name), pairs()
-    found, reading = probe(model, given), read(model, given)
+    found, reading = attended(model, given).probe, read(model, given)
     sentence, step = given.target_mask.nonzero(as_tuple=True)
     for unit in range(given.source.shape[1]):
         one_hot = torch.zeros_like(reading.attention)
@@ -167,7 +167,6 @@ def test_the_probe_is_all_attention_on_one_position(name: str) -> None:
 def test_attention_probe_and_accuracy_come_from_one_pass() -> None:
     model, given = translator("published"), pairs()
     found, plain = attended(model, given), model(given)
-    torch.testing.assert_close(found.probe, probe(model, given))
     torch.testing.assert_close(found.attention, plain.attention.mean(1))
     mask = given.target_mask
     assert torch.equal(found.is_right[mask], (plain.logits.argmax(-1) == given.target)[mask])

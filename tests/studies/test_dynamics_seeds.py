@@ -13,7 +13,7 @@ from heedful.corpora.pairs import of_task
 from heedful.corpora.tasks import Copying, Keyword
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.errors import InputError
-from heedful.models.likelihoods import probe
+from heedful.models.likelihoods import attended
 from heedful.models.translator import (
     TranslatorConfig,
     build_translator,
@@ -73,7 +73,7 @@ def test_the_probe_of_a_stack_is_the_probe_of_each_model(name: str) -> None:
     drawn = TASK.sample(TASK.keys((0, 1), 0), 5, TASK.orders((0, 1)))
     found = TranslatorStack(models).probe(drawn)
     for row, model in enumerate(models):
-        torch.testing.assert_close(found[row], probe(model, of_task(drawn, row)))
+        torch.testing.assert_close(found[row], attended(model, of_task(drawn, row)).probe)
 
 
 def test_evaluations_are_before_the_step_they_are_named_by() -> None:

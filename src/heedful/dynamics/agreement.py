@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64, Int, Shaped
+from jaxtyping import Bool, Float, Float64, Int
 
 from heedful.statistics.agreement import kendall_tau_b
 
 Vector = Float[np.ndarray, "*checkpoint flat"]
-Rows = Shaped[np.ndarray, "*checkpoint row"]
 
 UNITS_AT_ONCE = 2**21
 """Padded units whose rank correlation is computed together."""

@@ -51,21 +51,13 @@ def attended(model: Translator, pairs: Pairs) -> TeacherForced:
         )
 
 
-def probe(model: Translator, pairs: Pairs) -> Float[Tensor, "sentence step unit"]:
-    """The log-odds of y_t with all attention on source position l, for all t and l."""
-    with evaluating(model):
-        values, start = model.encode(model.embedding(pairs.source), pairs)
-        states, _ = model.decode(pairs.before, start)
-        base, message = model.said(states, values)
-        return _probe(model, pairs, base, message.sum(1))
-
-
 def _probe(
     model: Translator,
     pairs: Pairs,
     base: Float[Tensor, "sentence step hidden"],
     message: Float[Tensor, "sentence unit hidden"],
 ) -> Float[Tensor, "sentence step unit"]:
+    """The log-odds of y_t with all attention on source position l, for all t and l."""
     asked = pairs.target_mask[:, :, None] & pairs.source_mask[:, None]
     found = base.new_full(asked.shape, -torch.inf)
     sentence, step, unit = asked.nonzero(as_tuple=True)

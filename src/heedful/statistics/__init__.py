@@ -17,10 +17,9 @@ from heedful.statistics.intervals import (
     quantile,
     sign_test,
 )
-from heedful.statistics.prediction import new_draw
 from heedful.statistics.resampling import resampling_weights
 from heedful.statistics.scores import classification_scores, score_differences, score_estimates
-from heedful.statistics.seeds import deviation, over_seeds, widened
+from heedful.statistics.seeds import deviation, new_draw, over_seeds, widened
 
 __all__ = [
     "Estimate",

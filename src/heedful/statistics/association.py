@@ -42,11 +42,6 @@ def spearman_of_few(x: ArrayLike, y: ArrayLike) -> Estimate:
     return Estimate(r, low, high, n, "fisher z")
 
 
-def pearson(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:
-    """Pearson's correlation with a percentile interval."""
-    return _weighted(*_defined(x, y, names), seed, is_slope=False)
-
-
 def correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike | None = None) -> Weighted:
     """Pearson's correlation as a function of resampling weights, for `draws`.
 
@@ -90,8 +85,19 @@ def correlated(sums: Float64[np.ndarray, "instance product"]) -> Weighted:
 
 
 def slope(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Estimate:
-    """The least-squares slope of y on x with a percentile interval."""
-    return _weighted(*_defined(x, y, names), seed, is_slope=True)
+    """The least-squares slope of y on x with a percentile interval; nan without spread."""
+    first, second, kept = _defined(x, y, names)
+    first, second = first - first.mean(), second - second.mean()
+
+    def statistic(weights: Weights) -> Values:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = weights / weights.sum(1, keepdims=True)
+            mean_x, mean_y = share @ first, share @ second
+            together = share @ (first * second) - mean_x * mean_y
+            spread = share @ first**2 - mean_x**2
+            return np.where(spread > 1e-15, together / spread, np.nan)
+
+    return bootstrap(statistic, kept, seed)
 
 
 def _defined(
@@ -101,26 +107,3 @@ def _defined(
     known = ~(np.isnan(first) | np.isnan(second))
     kept = [name for name, is_known in zip(names, known, strict=True) if is_known]
     return first[known], second[known], kept
-
-
-def _weighted(
-    x: Float64[np.ndarray, "instance"],
-    y: Float64[np.ndarray, "instance"],
-    names: list[str],
-    seed: int,
-    is_slope: bool,
-) -> Estimate:
-    """Covariance over the spread of x (a slope) or of both (a correlation); nan without spread."""
-    x, y = x - x.mean(), y - y.mean()
-
-    def statistic(weights: Weights) -> Values:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = weights / weights.sum(1, keepdims=True)
-            mean_x, mean_y = share @ x, share @ y
-            together = share @ (x * y) - mean_x * mean_y
-            spread_x = share @ x**2 - mean_x**2
-            spread_y = share @ y**2 - mean_y**2
-            below = spread_x if is_slope else np.sqrt(spread_x * spread_y)
-            return np.where(below > 1e-15, together / below, np.nan)
-
-    return bootstrap(statistic, names, seed)

@@ -1,10 +1,10 @@
-"""One number per training: how far new seeds would differ."""
+"""One number per training: how far new seeds would differ, and where one more would lie."""
 
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtri
+from scipy.special import chdtri, stdtrit
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import NAN, TAILS, constant, student
@@ -74,3 +74,19 @@ def extent(values: ArrayLike) -> Estimate:
     given = np.asarray(values, dtype=np.float64)
     least, most = float(np.nanmin(given)), float(np.nanmax(given))
     return Estimate(most, least, most, len(given), "range of seeds")
+
+
+def new_draw(values: ArrayLike) -> Estimate:
+    """The mean of a few draws, with the interval in which one more lies with a chance of 95 %.
+
+    mean ± t s √(1 + 1/n), for normal draws; fewer than two, or draws without spread, have none.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    defined = given[~np.isnan(given)]
+    n, undefined = len(defined), len(given) - len(defined)
+    value = float(defined.mean()) if n else NAN
+    spread = float(defined.std(ddof=1)) if n > 1 else 0.0
+    if not spread > 0:
+        return Estimate(value, NAN, NAN, n, "none", undefined)
+    half = float(stdtrit(n - 1, 0.975)) * spread * float(np.sqrt(1 + 1 / n))
+    return Estimate(value, value - half, value + half, n, "prediction", undefined)
