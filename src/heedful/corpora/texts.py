@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from heedful.corpora.documents import Document
@@ -21,11 +20,6 @@ def document_of(id: str, text: str, label: int = -1, tokeniser: str = "words") -
         label=label,
         sentence=sentence_numbers(text, spans),
     )
-
-
-def documents_of(texts: Sequence[str], tokeniser: str = "words") -> list[Document]:
-    """Texts without labels as documents, named by their place."""
-    return [document_of(str(place), text, -1, tokeniser) for place, text in enumerate(texts)]
 
 
 def pair_of(

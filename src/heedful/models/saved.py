@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias, overload
@@ -108,28 +106,11 @@ def save_model(model: Saved, folder: Path) -> None:
     config |= {"model": asdict(model.config)}
     write_json(folder / CONFIG, config)
     write_json(folder / WORDS, list(model.vocabulary.words))
-    save_weights(model, folder)
-
-
-def save_weights(model: nn.Module, folder: Path) -> None:
-    """Writes the weights of any model to a folder."""
-    weights = {n: value.detach().cpu().contiguous() for n, value in model.state_dict().items()}
+    weights = {
+        name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()
+    }
     with writing(folder / WEIGHTS) as path:
         save_file(weights, path)
-
-
-@contextmanager
-def reading_model(folder: Path, kind: str = "model") -> Iterator[None]:
-    """Says in a sentence that what a folder holds cannot be read."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f"{folder} is not a {kind} heedful can read ({reason}); train it again."
-        ) from error
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
@@ -141,7 +122,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
         )
     stored = read_json(folder / CONFIG)
     words = read_json(folder / WORDS)
-    with reading_model(folder):
+    try:
         if stored["format"] != FORMAT:
             raise InputError(
                 f"{folder} has model format {stored['format']}, this heedful reads {FORMAT}; "
@@ -149,6 +130,13 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
             )
         model = _made(stored, Vocabulary(tuple(words)))
         model.load_state_dict(load_file(folder / WEIGHTS, device=str(device)))
+    except InputError:
+        raise
+    except (KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{folder} is not a model heedful can read ({reason}); train it again."
+        ) from error
     return model.to(device).eval()
 
 

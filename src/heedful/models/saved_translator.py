@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 
 from heedful.corpora.pairs import PairSide, PairSplit, pair_batches
 from heedful.corpora.pieces import PieceTokeniser
 from heedful.errors import InputError
 from heedful.models.decoding import beam_search, greedy
-from heedful.models.saved import CONFIG, WEIGHTS, reading_model, save_weights
+from heedful.models.saved import CONFIG, WEIGHTS
 from heedful.models.translator import Translator, TranslatorConfig
 from heedful.runs.atomic import read_json, write_json, writing
 
@@ -62,7 +63,9 @@ def save_translator(saved: SavedTranslator, folder: Path) -> None:
     write_json(folder / CONFIG, config)
     with writing(folder / PIECES_FILE) as path:
         path.write_bytes(saved.pieces.model)
-    save_weights(saved.model, folder)
+    weights = {n: w.detach().cpu().contiguous() for n, w in saved.model.state_dict().items()}
+    with writing(folder / WEIGHTS) as path:
+        save_file(weights, path)
 
 
 def load_translator(folder: Path, device: torch.device | str = "cpu") -> SavedTranslator:
@@ -70,7 +73,7 @@ def load_translator(folder: Path, device: torch.device | str = "cpu") -> SavedTr
     if not (folder / WEIGHTS).is_file() or not (folder / PIECES_FILE).is_file():
         raise InputError(f"{folder} holds no translator ({WEIGHTS} or {PIECES_FILE} is missing).")
     stored = read_json(folder / CONFIG)
-    with reading_model(folder, "translator"):
+    try:
         if stored["kind"] != "translator" or stored["format"] != FORMAT:
             raise InputError(
                 f"{folder} holds a {stored['kind']} of format {stored['format']}, expected a "
@@ -78,5 +81,12 @@ def load_translator(folder: Path, device: torch.device | str = "cpu") -> SavedTr
             )
         model = Translator(TranslatorConfig(**stored["model"]))
         model.load_state_dict(load_file(folder / WEIGHTS))
+    except InputError:
+        raise
+    except (KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{folder} is not a translator heedful can read ({reason}); train it again."
+        ) from error
     pieces = PieceTokeniser((folder / PIECES_FILE).read_bytes())
     return SavedTranslator(model.to(device).eval(), pieces)

@@ -14,7 +14,6 @@ from heedful.errors import InputError
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.recipe import Penalties
 from heedful.models.saved import weights_digest
-from heedful.training import objectives
 from heedful.training.config import TrainConfig
 
 FINE_TUNING = TrainConfig(
@@ -77,4 +76,6 @@ def tying(
     (BERT) word vectors are several times shorter than states, so that their distance would mostly
     be the difference in length.
     """
-    return objectives.distance((last - first)[batch.mask].float(), over)
+    difference: Tensor = (last - first)[batch.mask].float()
+    mean = difference.square().mean()
+    return mean * difference.shape[-1] if over == "sum" else mean

@@ -126,11 +126,7 @@ def tying(
     sensible values; the literal formula sums over dimensions (docs/studies/faithful.md,
     "Remedies"): `over="sum"`.
     """
-    return distance((passed.word_states - inputs)[mask], over)
-
-
-def distance(difference: Float[Tensor, "token dim"], over: str) -> Float[Tensor, ""]:
-    """The mean square over tokens, and over dimensions or summed over them."""
+    difference: Tensor = (passed.word_states - inputs)[mask]
     mean = difference.square().mean()
     return mean * difference.shape[-1] if over == "sum" else mean
 
