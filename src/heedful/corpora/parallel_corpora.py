@@ -12,7 +12,9 @@ from heedful.corpora.root import expect, find, lines_of, root_of
 from heedful.corpora.splits import keyed_split
 from heedful.errors import InputError, unknown
 
-MULTI30K, IWSLT, NEWS = (CATALOGUE[name] for name in ("multi30k", "iwslt14", "news-commentary"))
+MULTI30K = CATALOGUE["multi30k"]
+IWSLT, NEWS = (CATALOGUE[name].source for name in ("iwslt14", "news-commentary"))
+"""Where the files come from."""
 
 
 def load_parallel(
@@ -58,7 +60,7 @@ def _iwslt14(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[Pa
         # The published counts hold one empty pair each, from the end of the files
         # (docs/studies/dynamics.md, "Errata").
         split: _without_empty(
-            *(find(root, f"iwslt14/{file}.{language}", IWSLT.source) for language in languages)
+            *(find(root, f"iwslt14/{file}.{language}", IWSLT) for language in languages)
         )
         for split, file in files.items()
     }
@@ -66,9 +68,7 @@ def _iwslt14(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[Pa
 
 def _news_commentary(root: Path, languages: tuple[str, str]) -> Mapping[str, Sequence[Pair]]:
     name = "-".join(languages)
-    files = [
-        find(root, f"news-commentary/{name}.{language}", NEWS.source) for language in languages
-    ]
+    files = [find(root, f"news-commentary/{name}.{language}", NEWS) for language in languages]
     pairs = [pair for pair in _without_empty(*files) if not all(map(_is_numerical, pair))]
     # Ninety in a hundred train; the rest is what everything is measured on, as published.
     ids = [f"{name}/{number}" for number in range(len(pairs))]

@@ -24,6 +24,7 @@ from heedful.corpora.root import expect, find, locate
 from heedful.corpora.splits import key
 from heedful.errors import InputError, unknown
 
+SOURCE = CATALOGUE["yelp_full"].source
 FAMILIES = ("ag_news", "yelp_full", "amazon_full", "yahoo_answers")
 AG_SUBSET = "train_subset.csv"
 """A part of AG News's training file that may stand in its place, and the rows of its classes."""

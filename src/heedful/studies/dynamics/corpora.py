@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.corpora import EncodedCorpus, load_corpus, planted
-from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.recipes import with_marks
 from heedful.corpora.root import root_of
+from heedful.corpora.zhang import SOURCE as ZHANG
 from heedful.errors import InputError
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
@@ -106,7 +106,5 @@ def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
         vectors = Path(VECTORS)
     found = stages.prepared(plan, corpus, vectors, min_count=3)
     return (
-        replace(found, absent=translation.lacking(plan, YELP, CATALOGUE["yelp_full"].source))
-        if corpus == "yelp"
-        else found
+        replace(found, absent=translation.lacking(plan, YELP, ZHANG)) if corpus == "yelp" else found
     )

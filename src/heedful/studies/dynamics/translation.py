@@ -95,11 +95,11 @@ def lacking(plan: Plan, files: Sequence[str], source: str) -> str:
 
 def _absent(plan: Plan, corpus: str) -> str:
     if corpus == "iwslt14":
-        return lacking(plan, ["iwslt14/train.de"], IWSLT.source)
+        return lacking(plan, ["iwslt14/train.de"], IWSLT)
     name, languages = READ.get(corpus, ("", ("", "")))
     if name != "news-commentary":
         return ""
-    return lacking(plan, [f"{name}/{'-'.join(languages)}.{languages[0]}"], NEWS.source)
+    return lacking(plan, [f"{name}/{'-'.join(languages)}.{languages[0]}"], NEWS)
 
 
 def text(plan: Plan, corpus: str) -> Step[EncodedPairs]:
