@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from heedful.importance import methods_of
 from heedful.jobs.advice import advised
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
+from heedful.jobs.priors import settle
 from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import DocumentSource, source_of
 from heedful.jobs.train import train
@@ -33,6 +34,7 @@ from heedful.models.huggingface import RULE, PretrainedClassifier
 from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
+from heedful.statistics.estimates import Estimate
 from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, writing
 from heedful.training.presets import PRESETS, nearest
 
@@ -144,6 +146,11 @@ def audit(
         )
     model = decider_of(model, str(target), site=site).to(target)
     encoded = read_by(model, corpus)
+    accuracy = {}
+    if isinstance(model, PretrainedClassifier) and model.asking and len(encoded.splits[split]):
+        settled = settle(model, encoded, split, model.asking.prior, seed, documents)
+        encoded, accuracy = settled
+        _tell_priors(accuracy, model.asking.prior, show)
     methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
@@ -165,7 +172,7 @@ def audit(
         } | _reading_of(model)
         trained = _trained_in(folder.path, run)
         examined = Examination(model, encoded, split, chosen, audits, methods, seed, target)
-        return _Job(examined, folder, inputs, trained).result(show)
+        return _Job(examined, folder, inputs, trained, accuracy).result(show)
 
 
 @dataclass(frozen=True)
@@ -177,6 +184,8 @@ class _Job:
     inputs: dict[str, Any]
     trained: Path | None
     """The run that the model was trained in."""
+    priors: dict[str, Estimate]
+    """Accuracy of a language model under each correction for the prior."""
 
     def result(self, show: bool) -> Audited:
         """The findings, from the folder when they are there already."""
@@ -245,6 +254,7 @@ class _Job:
                 "notes": dict(examined.corpus.notes),
                 "titles": titles(),
             }
+            | ({"priors": self.priors} if self.priors else {})
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
             | _reading_of(examined.model)
             | ({"words": RULE} if isinstance(examined.model, PretrainedClassifier) else {})
@@ -265,6 +275,15 @@ class _Job:
         self._keep("words", table, words.summarise(table, model.classes))
 
 
+def _tell_priors(accuracy: Mapping[str, Estimate], prior: str, show: bool) -> None:
+    """Says how well a language model decides under each correction."""
+    for name, share in accuracy.items() if show else ():
+        used = ", which is audited" if name == prior else ""
+        low, high = 100 * share.low, 100 * share.high
+        print(f"accuracy, prior {name}{used}: {100 * share.value:.1f} % [{low:.1f}, {high:.1f}] "
+              f"of {share.n}", file=sys.stderr)  # fmt: skip
+
+
 def _tell(encoded: EncodedCorpus, split: str) -> None:
     """Says what was done to documents: cut, empty, with words that the model does not know."""
     for name, count in encoded.notes.items():
@@ -276,7 +295,8 @@ def _reading_of(model: Decider) -> dict[str, Any]:
     """How the model reads, where that can be chosen."""
     if not isinstance(model, PretrainedClassifier):
         return {}
-    return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces}
+    asked = {"asked": model.asking.to_json()} if model.asking else {}
+    return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces} | asked
 
 
 def _recipe(name: str | Path) -> str:

@@ -83,6 +83,10 @@ class PretrainedClassifier(nn.Module):
             raise unknown("policy for long texts", long, LONG)
         self.model, self.subwords, self.classes = model, subwords, tuple(classes)
         self.max_pieces, self.long, self.recipe = max_pieces, long, recipe
+        self.asking: Any = None
+        """How a language model is asked; none for a classifier."""
+        self.said: tuple[str, ...] = ()
+        """What a user should know of how the model was opened."""
         self.tokeniser = "words"
         """The rule that cuts words, which pieces are grouped into."""
         probe = [self.inputs_of(framed(self.batch(texts), subwords)) for texts in PROBES]
