@@ -34,8 +34,8 @@ from heedful.models.huggingface import RULE, PretrainedClassifier
 from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
-from heedful.statistics.estimates import Estimate
 from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, writing
+from heedful.statistics.estimates import Estimate
 from heedful.training.presets import PRESETS, nearest
 
 MOST_DOCUMENTS = 2_000
