@@ -15,7 +15,7 @@ import torch
 
 from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
-from heedful.audits.concentration import OUTSIDE, SOME, outside_in_words
+from heedful.audits.concentration import FIRST, OUTSIDE, SOME, outside_in_words
 from heedful.audits.lexicon import FILES as LEXICON_FILES
 from heedful.audits.registry import titles
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
@@ -58,8 +58,9 @@ class Audited:
     def outside(self) -> str:
         """What is said of attention that lies on no word; nothing where all of it does."""
         found = self.findings.get("concentration")
-        share = found.get(OUTSIDE) if found else None
-        return outside_in_words(share) if share is not None and share.value >= SOME else ""
+        share, first = (found.get(name) if found else None for name in (OUTSIDE, FIRST))
+        is_some = share is not None and share.value >= SOME
+        return outside_in_words(share, first) if share is not None and is_some else ""
 
     def to_json(self) -> dict[str, Any]:
         """The audit as plain data, without the charts' data."""

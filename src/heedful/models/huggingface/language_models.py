@@ -126,7 +126,7 @@ def asked(
             "first token of a text; its tokenizer does not put it there."
         )
     reader = PretrainedClassifier(
-        LabelChoice(model, subwords.labels).to(model.device),
+        LabelChoice(model, subwords.labels).to(model.device).eval(),
         subwords,
         tuple(asking.labels),
         site=site,

@@ -17,7 +17,7 @@ from heedful.models.huggingface.pieces import FastTokeniser, Frame, Pieces
 SLOT = "{text}"
 PROBE = "word"
 """A text that shows which pieces the template has by itself."""
-FREE = ("N/A", "", "[MASK]")
+FREE = ("N/A", "[MASK]", "...")
 """Texts without content, whose answers show what the prompt alone leads to."""
 
 
@@ -33,8 +33,7 @@ class Prompt:
     @property
     def lead(self) -> str:
         """What stands between the prompt and a label: a space, unless the prompt ends in one."""
-        end = (self.before + self.after)[-1:]
-        return "" if not end or end.isspace() else " "
+        return "" if self.after[-1:].isspace() else " "
 
     def around(self, text: str) -> str:
         """The whole prompt for one text."""
