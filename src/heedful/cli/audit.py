@@ -41,7 +41,7 @@ def audit(
     prompt: options.PromptFile = None,
     labels: options.Labels = None,
     chat: options.Chat = False,
-    prior: options.Prior = "dev",
+    prior: options.Prior = "auto",
     config: options.Config = None,
     vectors: options.Vectors = None,
     data_root: options.DataRoot = None,

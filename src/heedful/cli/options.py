@@ -66,7 +66,8 @@ Prior = Annotated[
     typer.Option(
         "--prior",
         help="What a language model's prompt alone makes likely: none leaves it, empty subtracts "
-        "it as seen on texts without content, dev fits it on labelled documents.",
+        "it as seen on texts without content, dev fits it on labelled documents, auto is dev where "
+        "there are enough of these.",
     ),
 ]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of the labels.")]
@@ -115,7 +116,7 @@ class Options:
     prompt: str | None = None
     labels: str | None = None
     is_chat: bool = False
-    prior: str = "dev"
+    prior: str = "auto"
 
     def asking(self) -> Asking | None:
         """How a language model is asked; none where nothing was said of it."""

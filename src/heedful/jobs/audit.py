@@ -150,8 +150,8 @@ def audit(
     accuracy = {}
     if isinstance(model, PretrainedClassifier) and model.asking and len(encoded.splits[split]):
         settled = settle(model, encoded, split, model.asking.prior, seed, documents)
-        encoded, accuracy = settled
-        _tell_priors(accuracy, model.asking.prior, show)
+        encoded, accuracy = settled.corpus, settled.accuracy
+        _tell_priors(accuracy, settled.prior, show)
     methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")

@@ -2,7 +2,8 @@
 
 A language model may say "positive" to nearly everything. `none` takes its answers as they are;
 `empty` subtracts what it says to texts without content; `dev` adds one number to each label, fitted
-to the labels of dev documents (maximum likelihood), which are then not audited.
+to the labels of dev documents (maximum likelihood), which are then not audited; `auto` is `dev`
+where there are enough of these, else `none`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from heedful.models.huggingface.prompts import FREE
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import proportion
 
-PRIORS = ("none", "empty", "dev")
+PRIORS = ("auto", "none", "empty", "dev")
 MOST_DEV = 200
 """Documents that the numbers of `dev` are fitted to, where the data has no dev split."""
 FEWEST_DEV = 20
@@ -39,6 +40,8 @@ class Settled(NamedTuple):
     corpus: EncodedCorpus
     accuracy: dict[str, Estimate]
     """Of the audited documents that have labels, by correction."""
+    prior: str
+    """The correction in force."""
 
 
 def settle(
@@ -46,15 +49,15 @@ def settle(
 ) -> Settled:
     """The model corrected as `prior` says, and what it decides under each correction.
 
-    Where there are too few labelled dev documents, a quarter of the audited split stands in for
-    them, drawn by key and taken out of it.
+    Where there are too few labelled dev documents and some are asked for, a quarter of the audited
+    split stands in for them, drawn by key and taken out of it.
     """
     if prior not in PRIORS:
         raise unknown("correction for the prior", prior, PRIORS)
     choice = model.model
     assert isinstance(choice, LabelChoice)
     choice.offset.zero_()
-    corpus, dev = _set_apart(corpus, split, seed)
+    corpus, dev = _set_apart(corpus, split, seed, prior in ("auto", "dev"))
     offsets = {"none": np.zeros(len(model.classes)), "empty": -said_to_nothing(model)}
     if dev is not None:
         offsets["dev"] = fitted(_logits(model, dev), dev.labels)
@@ -63,6 +66,8 @@ def settle(
             f"The correction dev needs {FEWEST_DEV} labelled documents beside the audited ones; "
             "give labels, more documents, or --prior none."
         )
+    if prior == "auto":
+        prior = "none" if dev is None else "dev"
     documents = corpus.splits[split]
     audited = subset(documents, sampled(documents, most, seed))
     labelled = subset(audited, np.flatnonzero(audited.labels >= 0))
@@ -73,7 +78,7 @@ def settle(
             hits = int(((logits + offset).argmax(1) == labelled.labels).sum())
             accuracy[name] = proportion(hits, len(labelled))
     choice.offset.copy_(torch.from_numpy(offsets[prior]))
-    return Settled(corpus, accuracy)
+    return Settled(corpus, accuracy, prior)
 
 
 def said_to_nothing(model: PretrainedClassifier) -> Float64[np.ndarray, "class"]:
@@ -108,9 +113,9 @@ def fitted(
 
 
 def _set_apart(
-    corpus: EncodedCorpus, split: str, seed: int
+    corpus: EncodedCorpus, split: str, seed: int, takes_audited: bool
 ) -> tuple[EncodedCorpus, Encoded | None]:
-    """The corpus without its dev documents, and these; none where there are too few."""
+    """The corpus without documents to fit on, and these; none where there are too few."""
     dev = corpus.splits.get("dev") if split != "dev" else None
     if dev is not None:
         labelled = np.flatnonzero(dev.labels >= 0)
@@ -119,7 +124,7 @@ def _set_apart(
     documents = corpus.splits[split]
     labelled = np.flatnonzero(documents.labels >= 0)
     taken = drawn(documents, labelled, min(MOST_DEV, len(documents) // 4), seed + 1)
-    if len(taken) < FEWEST_DEV:
+    if not takes_audited or len(taken) < FEWEST_DEV:
         return corpus, None
     kept = np.setdiff1d(np.arange(len(documents)), taken)
     notes = dict(corpus.notes) | {f"{split}: set apart to correct the prior": len(taken)}

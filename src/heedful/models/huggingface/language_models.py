@@ -33,7 +33,7 @@ class Asking:
     """The words that the model chooses among, by what the data calls the class."""
     is_chat: bool = False
     """Whether the template is said by a user, in the model's chat form."""
-    prior: str = "dev"
+    prior: str = "auto"
     """What is done about answers that the prompt alone makes likely; see `priors`."""
 
     def to_json(self) -> dict[str, Any]:
