@@ -32,8 +32,8 @@ def rows(
     """
     share, units = entropy(reading.attention, reading.mask), reading.units
     effective = torch.special.entr(reading.attention).sum(-1).exp()
-    outside = {"outside": reading.outside, "first": reading.first}
-    outside = {name: share.cpu().numpy() for name, share in outside.items() if share is not None}
+    shares = {"outside": reading.outside, "first": reading.first}
+    outside = {name: share.cpu().numpy() for name, share in shares.items() if share is not None}
     return frame(
         reading.names,
         units=units.cpu().numpy(),

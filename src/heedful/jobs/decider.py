@@ -85,7 +85,7 @@ def load(
     >>> model.classes
     ('negative', 'positive')
     """
-    reading = {"site": site, "long": long, "max_pieces": max_pieces,
+    reading: dict[str, Any] = {"site": site, "long": long, "max_pieces": max_pieces,
                "device": device_of(device), "allows_remote_code": allows_remote_code}  # fmt: skip
     if is_language_model(path):
         if asking is None:

@@ -78,7 +78,7 @@ def open_language_model(
     with in_sentences(name), quietly():
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        model = AutoModelForCausalLM.from_pretrained(
+        model: Any = AutoModelForCausalLM.from_pretrained(
             weights.folder, weights_only=True, dtype="auto", **given
         )
         tokenizer = AutoTokenizer.from_pretrained(weights.folder, **given)
