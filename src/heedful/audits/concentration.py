@@ -18,7 +18,7 @@ from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import means
 
 COLUMNS = ("entropy", "largest weight", "effective units", "effective share of units")
-OUTSIDE = "share on special tokens"
+OUTSIDE, FIRST = "share on special tokens", "share on the first token"
 SOME = 0.005
 """Below this share, special tokens are not worth a sentence."""
 
@@ -32,7 +32,8 @@ def rows(
     """
     share, units = entropy(reading.attention, reading.mask), reading.units
     effective = torch.special.entr(reading.attention).sum(-1).exp()
-    outside = {} if reading.outside is None else {"outside": reading.outside.cpu().numpy()}
+    shares = {"outside": reading.outside, "first": reading.first}
+    outside = {name: share.cpu().numpy() for name, share in shares.items() if share is not None}
     return frame(
         reading.names,
         units=units.cpu().numpy(),
@@ -43,11 +44,13 @@ def rows(
     )
 
 
-def outside_in_words(share: Estimate) -> str:
+def outside_in_words(share: Estimate, first: Estimate | None = None) -> str:
     """What special tokens hold, for people who expect all attention to be on words."""
+    start = f" (the first token alone holds {percent(first)})" if first is not None else ""
     return (
-        f"Of the audited row {percent(share)} lies on special tokens, which are no words: what is "
-        "called attention here is the rest, made to sum to one."
+        f"Of the audited row {percent(share)} lies on special tokens and the words of a prompt"
+        f"{start}, which are no words of the text: what is called attention here is the rest, "
+        "made to sum to one."
     )
 
 
@@ -61,9 +64,10 @@ def summarise(rows: pd.DataFrame) -> Finding:
     share = table[:, 2] / rows["units"].to_numpy(dtype=np.float64)
     table = np.concatenate([table, share[:, None]], 1)
     columns: tuple[str, ...] = COLUMNS
-    if "outside" in rows:
-        table = np.concatenate([table, rows[["outside"]].to_numpy(dtype=np.float64)], 1)
-        columns += (OUTSIDE,)
+    for column, name in (("outside", OUTSIDE), ("first", FIRST)):
+        if column in rows:
+            table = np.concatenate([table, rows[[column]].to_numpy(dtype=np.float64)], 1)
+            columns += (name,)
     found = dict(zip(columns, means(table, list(rows["instance"])), strict=True))
     answer = (
         f"On average attention is spread as if over {found['effective units'].value:.1f} units, "
@@ -71,7 +75,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         f"{percent(found['largest weight'])} of all attention."
     )
     if OUTSIDE in found and found[OUTSIDE].value >= SOME:
-        answer += f" {outside_in_words(found[OUTSIDE])}"
+        answer += f" {outside_in_words(found[OUTSIDE], found.get(FIRST))}"
     return AUDIT.finding(
         answer=answer,
         measures=tuple(Measure(name, estimate) for name, estimate in found.items()),

@@ -17,8 +17,9 @@ def audit(
     model: Annotated[
         str,
         typer.Argument(
-            help="A run folder, a folder or hf:NAME of a transformers classifier, or a recipe or "
-            "preset, which is trained first."
+            help="A run folder, a folder or hf:NAME of a transformers classifier, lm:FOLDER of a "
+            "language model (with --prompt and --labels), or a recipe or preset, which is trained "
+            "first."
         ),
     ] = "bilstm+additive",
     corpus: options.CorpusName = None,
@@ -37,6 +38,10 @@ def audit(
     site: options.Site = "pooled",
     long: options.Long = "beginning",
     trust_remote_code: options.RemoteCode = False,
+    prompt: options.PromptFile = None,
+    labels: options.Labels = None,
+    chat: options.Chat = False,
+    prior: options.Prior = "auto",
     config: options.Config = None,
     vectors: options.Vectors = None,
     data_root: options.DataRoot = None,
@@ -53,7 +58,8 @@ def audit(
     asked = Options(
         corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
         data_root=data_root, seed=seed, out=out, quick=quick, device=device, site=site, long=long,
-        trust_remote_code=trust_remote_code,
+        trust_remote_code=trust_remote_code, prompt=prompt, labels=labels, is_chat=chat,
+        prior=prior,
     )  # fmt: skip
     subject = subject_of(model, asked)
     result = heedful.audit(

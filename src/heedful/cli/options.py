@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.jobs.decider import Decider
     from heedful.jobs.settings import Settings
     from heedful.jobs.sources import DocumentSource
+    from heedful.models.huggingface.language_models import Asking
 
 QUICK = {"train": {"epochs": 4, "learning_rate": 4e-3}}
 QUICK_TUNING = {"train": {"epochs": 1}, "words": {"max_tokens": 64}}
@@ -44,6 +45,30 @@ Long = Annotated[
 ]
 RemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Run the code that a model brings with it.")
+]
+PromptFile = Annotated[
+    str | None,
+    typer.Option("--prompt", help="Of a language model: a template with {text}, or its file."),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        help="Of a language model: the words it chooses among, positive,negative; or by what the "
+        "data calls them, 1=positive,0=negative.",
+    ),
+]
+Chat = Annotated[
+    bool, typer.Option("--chat", help="Put the prompt into the language model's chat form.")
+]
+Prior = Annotated[
+    str,
+    typer.Option(
+        "--prior",
+        help="What a language model's prompt alone makes likely: none leaves it, empty subtracts "
+        "it as seen on texts without content, dev fits it on labelled documents, auto is dev where "
+        "there are enough of these.",
+    ),
 ]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of the labels.")]
 SplitColumn = Annotated[
@@ -88,6 +113,22 @@ class Options:
     site: str = "pooled"
     long: str = "beginning"
     trust_remote_code: bool = False
+    prompt: str | None = None
+    labels: str | None = None
+    is_chat: bool = False
+    prior: str = "auto"
+
+    def asking(self) -> Asking | None:
+        """How a language model is asked; none where nothing was said of it."""
+        from heedful.models.huggingface.language_models import Asking
+
+        if self.prompt is None and self.labels is None:
+            return None
+        if self.prompt is None or self.labels is None:
+            raise InputError("A language model needs both --prompt and --labels.")
+        named = [part.partition("=") for part in parts(self.labels)]
+        words = {name.strip(): (word or name).strip() for name, _, word in named}
+        return Asking(self.prompt, words, self.is_chat, self.prior)
 
     def source(self) -> DocumentSource:
         """Where the documents come from; planted ones where none are named."""
@@ -108,7 +149,7 @@ class Options:
         """The trained model of that name, as the options say it should be read."""
         from heedful.jobs.decider import decider_of
 
-        reading = {"site": self.site, "long": self.long}
+        reading = {"site": self.site, "long": self.long, "asking": self.asking()}
         return decider_of(name, self.device, allows_remote_code=self.trust_remote_code, **reading)
 
 

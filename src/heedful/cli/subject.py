@@ -56,8 +56,10 @@ def to_train(name: str, title: str, options: Options) -> Subject:
 def trained(name: str, options: Options) -> Subject:
     """A trained model: that of a run, or one of `transformers` from elsewhere."""
     from heedful.models.huggingface import is_transformer
+    from heedful.models.huggingface.language_models import is_language_model
 
-    return _pretrained(name, options) if is_transformer(name) else _of_run(Path(name), options)
+    is_elsewhere = is_transformer(name) or is_language_model(name)
+    return _pretrained(name, options) if is_elsewhere else _of_run(Path(name), options)
 
 
 def _pretrained(name: str, options: Options) -> Subject:
@@ -67,7 +69,8 @@ def _pretrained(name: str, options: Options) -> Subject:
 
     model = options.decider(name)
     assert isinstance(model, PretrainedClassifier)
-    title = Path(model.recipe.removeprefix("hf:")).name
+    say(model.said)
+    title = Path(model.recipe.partition(":")[2] or model.recipe).name
     title += "" if model.site.name == "pooled" else f"-{model.site.name}"
     documents, read = _others(model, options)
     if options.data is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import torch
 
 from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
-from heedful.audits.concentration import OUTSIDE, SOME, outside_in_words
+from heedful.audits.concentration import FIRST, OUTSIDE, SOME, outside_in_words
 from heedful.audits.lexicon import FILES as LEXICON_FILES
 from heedful.audits.registry import titles
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
@@ -25,6 +25,7 @@ from heedful.importance import methods_of
 from heedful.jobs.advice import advised
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
+from heedful.jobs.priors import settle
 from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import DocumentSource, source_of
 from heedful.jobs.train import train
@@ -34,6 +35,7 @@ from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
 from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, writing
+from heedful.statistics.estimates import Estimate
 from heedful.training.presets import PRESETS, nearest
 
 MOST_DOCUMENTS = 2_000
@@ -56,8 +58,9 @@ class Audited:
     def outside(self) -> str:
         """What is said of attention that lies on no word; nothing where all of it does."""
         found = self.findings.get("concentration")
-        share = found.get(OUTSIDE) if found else None
-        return outside_in_words(share) if share is not None and share.value >= SOME else ""
+        share, first = (found.get(name) if found else None for name in (OUTSIDE, FIRST))
+        is_some = share is not None and share.value >= SOME
+        return outside_in_words(share, first) if share is not None and is_some else ""
 
     def to_json(self) -> dict[str, Any]:
         """The audit as plain data, without the charts' data."""
@@ -144,6 +147,11 @@ def audit(
         )
     model = decider_of(model, str(target), site=site).to(target)
     encoded = read_by(model, corpus)
+    accuracy = {}
+    if isinstance(model, PretrainedClassifier) and model.asking and len(encoded.splits[split]):
+        settled = settle(model, encoded, split, model.asking.prior, seed, documents)
+        encoded, accuracy = settled.corpus, settled.accuracy
+        _tell_priors(accuracy, settled.prior, show)
     methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
@@ -165,7 +173,7 @@ def audit(
         } | _reading_of(model)
         trained = _trained_in(folder.path, run)
         examined = Examination(model, encoded, split, chosen, audits, methods, seed, target)
-        return _Job(examined, folder, inputs, trained).result(show)
+        return _Job(examined, folder, inputs, trained, accuracy).result(show)
 
 
 @dataclass(frozen=True)
@@ -177,6 +185,8 @@ class _Job:
     inputs: dict[str, Any]
     trained: Path | None
     """The run that the model was trained in."""
+    priors: dict[str, Estimate]
+    """Accuracy of a language model under each correction for the prior."""
 
     def result(self, show: bool) -> Audited:
         """The findings, from the folder when they are there already."""
@@ -245,6 +255,7 @@ class _Job:
                 "notes": dict(examined.corpus.notes),
                 "titles": titles(),
             }
+            | ({"priors": self.priors} if self.priors else {})
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
             | _reading_of(examined.model)
             | ({"words": RULE} if isinstance(examined.model, PretrainedClassifier) else {})
@@ -265,6 +276,15 @@ class _Job:
         self._keep("words", table, words.summarise(table, model.classes))
 
 
+def _tell_priors(accuracy: Mapping[str, Estimate], prior: str, show: bool) -> None:
+    """Says how well a language model decides under each correction."""
+    for name, share in accuracy.items() if show else ():
+        used = ", which is audited" if name == prior else ""
+        low, high = 100 * share.low, 100 * share.high
+        print(f"accuracy, prior {name}{used}: {100 * share.value:.1f} % [{low:.1f}, {high:.1f}] "
+              f"of {share.n}", file=sys.stderr)  # fmt: skip
+
+
 def _tell(encoded: EncodedCorpus, split: str) -> None:
     """Says what was done to documents: cut, empty, with words that the model does not know."""
     for name, count in encoded.notes.items():
@@ -276,7 +296,8 @@ def _reading_of(model: Decider) -> dict[str, Any]:
     """How the model reads, where that can be chosen."""
     if not isinstance(model, PretrainedClassifier):
         return {}
-    return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces}
+    asked = {"asked": model.asking.to_json()} if model.asking else {}
+    return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces} | asked
 
 
 def _recipe(name: str | Path) -> str:

@@ -16,6 +16,11 @@ from heedful.errors import InputError, UnsupportedModel
 from heedful.jobs.settings import WordSettings
 from heedful.models import Classifier, NarrativeTransformer, load_model
 from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
+from heedful.models.huggingface.language_models import (
+    Asking,
+    is_language_model,
+    open_language_model,
+)
 from heedful.models.saved_translator import PIECES_FILE
 from heedful.runs import RunFolder
 
@@ -62,8 +67,11 @@ def load(
     long: str = "beginning",
     max_pieces: int | None = None,
     allows_remote_code: bool = False,
+    asking: Asking | None = None,
 ) -> Decider | NarrativeTransformer:
     """The trained model of a run folder, of a folder that holds a model, or `hf:NAME` of the hub.
+
+    A language model (`lm:FOLDER`) is asked as `asking` says, and chooses among labels.
 
     `site` says which attention is read and edited; what is not `pooled` is for models of
     `transformers`, as are `long` (what is kept of a text that is longer than the model reads:
@@ -77,6 +85,17 @@ def load(
     >>> model.classes
     ('negative', 'positive')
     """
+    reading: dict[str, Any] = {"site": site, "long": long, "max_pieces": max_pieces,
+               "device": device_of(device), "allows_remote_code": allows_remote_code}  # fmt: skip
+    if is_language_model(path):
+        if asking is None:
+            raise InputError(
+                f"{path} is a language model: say what it is asked by --prompt (a template with "
+                "{text} in it, or a file) and --labels (as in positive,negative)."
+            )
+        return open_language_model(path, asking, **reading)
+    if asking is not None:
+        raise InputError(f"{path} decides by itself; a prompt is for a language model, lm:FOLDER.")
     folder, is_named = Path(path), str(path).startswith("hf:")
     if not is_named and not folder.exists():
         raise InputError(f"{folder} does not exist; expected a run or model folder, or hf:NAME.")
@@ -84,14 +103,7 @@ def load(
     if (folder / "run.json").exists():
         folder = RunFolder.open(folder).model
     if is_named or is_transformer(folder):
-        return open_classifier(
-            path if is_named else folder,
-            site=site,
-            device=device_of(device),
-            long=long,
-            max_pieces=max_pieces,
-            allows_remote_code=allows_remote_code,
-        )
+        return open_classifier(path if is_named else folder, **reading)
     if site != "pooled":
         raise InputError(
             f"This model has one attention, the one it pools by; --site {site} is for models of "
@@ -107,7 +119,7 @@ def decider_of(model: Decider | str | Path, device: str = "cpu", **reading: Any)
 
 def is_trained(name: str | Path) -> bool:
     """Whether this names a trained model: an existing path, or `hf:NAME`."""
-    return Path(name).exists() or is_transformer(name)
+    return Path(name).exists() or is_transformer(name) or is_language_model(name)
 
 
 def refuse_translator(run: str | Path) -> None:

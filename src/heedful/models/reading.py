@@ -46,6 +46,8 @@ class Reading:
     shared: Int[Tensor, "batch"] | None = None
     """Which row of `values` and `inputs` an instance uses, where several share one: the output
     words of a sentence in a translator. Without it each instance has its own."""
+    first: Float[Tensor, "batch"] | None = None
+    """The share of the audited row on the first token, where that is no word of the text."""
     state: Any = None
     """What the model needs to go on from the audited site; only the model looks inside."""
     explained: Int[Tensor, "batch"] | None = None

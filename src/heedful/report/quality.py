@@ -26,6 +26,8 @@ def quality_of(record: Mapping[str, Any], findings: Mapping[str, Finding]) -> di
         found[f"{split} accuracy"] = ends | {"n": accuracy.n}
     elif record.get("test"):
         found["test accuracy"] = {"value": record["test"]["accuracy"]}
+    for name, share in record.get("audited", {}).get("priors", {}).items():
+        found[f"accuracy, prior {name}"] = {k: share[k] for k in ("value", "low", "high", "n")}
     if record.get("best_dev") is not None:
         chosen = record["configuration"].get("train", {}).get("select", "accuracy")
         found[f"dev {chosen}"] = {"value": abs(record["best_dev"])}

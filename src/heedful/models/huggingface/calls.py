@@ -17,7 +17,7 @@ HIDDEN = -3e4
 """Scores below this are hidden keys: models mask by -65504 or far less, and no score is so low."""
 UNDERSTOOD = frozenset({"position_ids", "cache_position"})
 """Tensors that the library passes on to attention and that attention itself does not use."""
-CHANGING = ("softcap", "s_aux", "head_mask")
+CHANGING = ("s_aux", "head_mask")
 """Arguments that change the weights in a way that is not rebuilt here."""
 
 
@@ -41,6 +41,8 @@ class Call:
     is_fused: bool
     """Whether the model runs on fused kernels, so that its output should come from these."""
     module: nn.Module = field(repr=False)
+    cap: float | None = None
+    """Scores are bent so that none is larger: cap · tanh(score / cap)."""
 
     def scores(
         self, queries: slice | Tensor = slice(None)
@@ -52,6 +54,8 @@ class Call:
                 2, queries.view(-1, 1, 1, 1).expand(-1, query.shape[1], 1, query.shape[3])
             )
         scores = query @ self.key.transpose(2, 3) * self.scale
+        if self.cap is not None:
+            scores = self.cap * torch.tanh(scores / self.cap)
         for added in (self.bias, self.mask):
             if added is None:
                 continue
@@ -76,7 +80,7 @@ class Call:
 
     def output(self) -> Float[Tensor, "batch query head dim"]:
         """What the layer hands on by itself, from the kernels that the model runs on."""
-        if not self.is_fused:
+        if not self.is_fused or self.cap is not None:
             return self.mixed(self.weights())
         mask = self.mask
         if self.bias is not None:
@@ -132,6 +136,7 @@ def call_of(
         dropout=float(given.get("dropout") or 0.0),
         is_fused=is_fused,
         module=module,
+        cap=given.get("softcap"),
     )
 
 

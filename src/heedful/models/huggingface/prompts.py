@@ -1,0 +1,165 @@
+"""A prompt around the user's text: its template is no word of the text, the labels come after it.
+
+The prompt is cut into pieces as a whole, and a piece that touches the user's text belongs to the
+text; what stands before and after it is the same for every text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import InputError
+from heedful.models.huggingface.pieces import FastTokeniser, Frame, Pieces
+
+SLOT = "{text}"
+PROBE = "word"
+"""A text that shows which pieces the template has by itself."""
+FREE = ("N/A", "[MASK]", "...")
+"""Texts without content, whose answers show what the prompt alone leads to."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What stands before the text and after it, and whether special tokens are written out."""
+
+    before: str
+    after: str
+    is_chat: bool = False
+    """Written by the tokenizer's chat template, which has its own special tokens."""
+
+    @property
+    def lead(self) -> str:
+        """What stands between the prompt and a label: a space, unless the prompt ends in one."""
+        return "" if self.after[-1:].isspace() else " "
+
+    def around(self, text: str) -> str:
+        """The whole prompt for one text."""
+        return f"{self.before}{text}{self.after}"
+
+
+def template_of(given: str | Path) -> str:
+    """The template: the text itself where it has `{text}` in it, else that of the file."""
+    if SLOT in str(given):
+        return str(given)
+    file = Path(given)
+    if not file.is_file():
+        raise InputError(
+            f"Expected a prompt with {SLOT} in it, or a file that holds one, got {str(given)!r}."
+        )
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not UTF-8 text; save the prompt as UTF-8.") from error
+
+
+def prompt_of(template: str, tokenizer: Any, is_chat: bool = False) -> Prompt:
+    """The template with its slot found, in the model's chat form where that is asked for.
+
+    Spaces at its end are left to the labels, as models learn them: a word with its space is one
+    piece.
+
+    >>> prompt_of("Review: {text}\\nSentiment: ", None)
+    Prompt(before='Review: ', after='\\nSentiment:', is_chat=False)
+    """
+    if template.count(SLOT) != 1:
+        raise InputError(
+            f"The prompt must hold {SLOT} once, where the text goes; found it "
+            f"{template.count(SLOT)} times."
+        )
+    if is_chat:
+        if not getattr(tokenizer, "chat_template", None):
+            raise InputError(
+                "This model's tokenizer has no chat template; leave --chat out, or name a model "
+                "that was tuned to chat."
+            )
+        said = [{"role": "user", "content": template.strip()}]
+        template = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+    before, after = template.split(SLOT)
+    return Prompt(before, after.rstrip(" "), is_chat)
+
+
+class PromptTokeniser(FastTokeniser):
+    """A tokenizer that sees every text inside the prompt; template and labels are its frame."""
+
+    def __init__(
+        self, tokenizer: Any, prompt: Prompt, labels: Sequence[str], padding: int | None = None
+    ) -> None:
+        self.prompt = prompt
+        super().__init__(tokenizer, padding)
+        self.is_left_padded = True
+        self.has_types = False
+        self.pair = None
+        self.cut_across = 0
+        """Texts so far of which a piece also holds something of the template."""
+        before, _, after = self._cut(PROBE)
+        self.labels = tuple(self._label(name) for name in labels)
+        _refuse_same(labels, self.labels)
+        behind = tuple(piece for label in self.labels for piece in label[:-1])
+        self.first = before[:1]
+        self.single = Frame(before, (), (*after, *behind), _kinds(len(before), after + behind))
+
+    @property
+    def has_first_token(self) -> bool:
+        """Whether the prompt begins with the token that the model was trained to begin with."""
+        start = self.tokenizer.bos_token_id
+        return start is None or self.first == (start,)
+
+    def pieces(self, texts: Sequence[str]) -> list[Pieces]:
+        """The pieces of each text as they stand in its prompt."""
+        found = []
+        for text in texts:
+            before, pieces, after = self._cut(text)
+            behind = self.single.after[: len(after)]
+            self.cut_across += (before, after) != (self.single.before, behind)
+            found.append(pieces)
+        return found
+
+    def _cut(self, text: str) -> tuple[tuple[int, ...], Pieces, tuple[int, ...]]:
+        """The pieces before the text, of the text, and after it."""
+        start = len(self.prompt.before)
+        stop = start + len(text)
+        ids, spans = self._whole(self.prompt.around(text))
+        begin = next((n for n, (_, last) in enumerate(spans) if last > start), len(ids))
+        end = next((n for n, span in enumerate(spans) if n >= begin and span[0] >= stop), len(ids))
+        inside = [(max(a, start) - start, min(b, stop) - start) for a, b in spans[begin:end]]
+        return tuple(ids[:begin]), Pieces(list(ids[begin:end]), inside), tuple(ids[end:])
+
+    def _whole(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """A prompt as pieces, with the special tokens that belong at its beginning."""
+        found = self.tokenizer(
+            text, add_special_tokens=not self.prompt.is_chat, return_offsets_mapping=True,
+            verbose=False,
+        )  # fmt: skip
+        ids, spans = list(found["input_ids"]), list(found["offset_mapping"])
+        while len(ids) > 1 and spans[-1][0] == spans[-1][1]:  # an end of the text: more follows
+            ids, spans = ids[:-1], spans[:-1]
+        return ids, spans
+
+    def _label(self, name: str) -> tuple[int, ...]:
+        """The pieces of a label behind the prompt."""
+        if not name.strip():
+            raise InputError("A label is empty; name the words that the model chooses among.")
+        prompt = self.prompt.around(PROBE)
+        before, _ = self._whole(prompt)
+        whole, _ = self._whole(f"{prompt}{self.prompt.lead}{name}")
+        if whole[: len(before)] != before or len(whole) == len(before):
+            raise InputError(
+                f"The label {name!r} melts into the end of the prompt when it is cut into pieces; "
+                "end the prompt with a colon or a new line."
+            )
+        return tuple(whole[len(before) :])
+
+
+def _refuse_same(names: Sequence[str], ids: Sequence[tuple[int, ...]]) -> None:
+    if len(set(ids)) < len(ids):
+        raise InputError(
+            f"Two of the labels {', '.join(names)} are the same to the model's tokenizer; choose "
+            "words that differ."
+        )
+
+
+def _kinds(before: int, after: tuple[int, ...]) -> Any:
+    return (0,) * before, 0, (), 0, (0,) * len(after)
