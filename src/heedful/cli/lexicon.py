@@ -31,6 +31,8 @@ def lexicon(
     text: options.TextColumn = None,
     label: options.LabelColumn = None,
     split: options.SplitColumn = None,
+    labels: options.Labels = None,
+    threshold: options.Threshold = None,
     out: options.Out = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -42,6 +44,7 @@ def lexicon(
 
     asked = Options(
         corpus=corpus, data=data, text=text, label=label, split=split,
+        labels=labels, threshold=threshold,
         data_root=data_root, seed=seed, out=out, device=device,
     )  # fmt: skip
     subject = trained(model, asked)

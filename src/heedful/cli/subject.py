@@ -88,7 +88,7 @@ def _of_run(run: Path, options: Options) -> Subject:
     own = source_of(run)
     if own is not None and options.data is not None and own.is_same_file(options.data):
         say([f"{options.data} is the file the run was trained on: auditing its test documents."])
-        options = replace(options, data=None)
+        options = replace(options, data=None, labels=None, threshold=None)
     if options.corpus is None and options.data is None:
         record = RunFolder.open(run).record
         if own is not None:
@@ -126,6 +126,8 @@ def _others(model: Decider, options: Options) -> tuple[Corpus | EncodedCorpus, s
         tokeniser=getattr(model, "tokeniser", "words"),
         second=options.text2,
         split=options.split,
+        labels=options.labels,
+        threshold=options.threshold,
     )
     say(found.said)
     return found.corpus, options.data.stem

@@ -34,6 +34,8 @@ def train(
     text2: options.SecondColumn = None,
     label: options.LabelColumn = None,
     split: options.SplitColumn = None,
+    labels: options.Labels = None,
+    threshold: options.Threshold = None,
     out: options.Out = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -70,7 +72,8 @@ def train(
     if run is not None:
         _refuse_beside_from(
             {"--corpus": corpus, "--data": data, "--text": text, "--text2": text2, "--label": label}
-            | {"--split": split, "--seed": seed, "--quick": quick, "--watch": watch}
+            | {"--split": split, "--labels": labels, "--threshold": threshold is not None}
+            | {"--seed": seed, "--quick": quick, "--watch": watch}
             | {"--deterministic": deterministic, "--data-root": data_root}
             | {"--trust-remote-code": trust_remote_code}
         )
@@ -92,6 +95,7 @@ def train(
         raise InputError(f"--text2 is for models of transformers; {recipe} reads one text.")
     asked = Options(
         corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
+        labels=labels, threshold=threshold,
         data_root=data_root, seed=seed, out=out, quick=quick,
     )  # fmt: skip
     subject = to_train(recipe, title, asked)

@@ -2,7 +2,7 @@
 
 from heedful.corpora.batches import Batch, batches, collate
 from heedful.corpora.catalogue import CATALOGUE, available, load_corpus, recipe_of
-from heedful.corpora.columns import match_labels
+from heedful.corpora.labels import match_labels
 from heedful.corpora.documents import SPLITS, Corpus, Document
 from heedful.corpora.encoded import (
     Encoded,

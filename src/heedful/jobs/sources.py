@@ -31,6 +31,10 @@ class DocumentSource:
     data_root: str | None = None
     second: str | None = None
     """Column of the second text, in a file of pairs."""
+    labels: str | None = None
+    """Other names of the file's labels, as `--labels` takes them."""
+    threshold: float | None = None
+    """Where ratings of the file are cut in two."""
 
     def __post_init__(self) -> None:
         if (self.corpus is None) == (self.data is None):
@@ -45,7 +49,10 @@ class DocumentSource:
         """The documents, and what was guessed on the way, in lines."""
         if self.data is not None:
             named = (self.text, self.label, self.split)
-            found = read_file(self.data, *named, seed=self.seed, second=self.second)
+            found = read_file(
+                self.data, *named, seed=self.seed, second=self.second, labels=self.labels,
+                threshold=self.threshold,
+            )  # fmt: skip
             return found.corpus, found.said
         name = str(self.corpus)
         if Path(name).is_dir():

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from heedful.corpora.columns import match_labels
+from heedful.corpora.labels import match_labels
 from heedful.errors import InputError
 from heedful.models.huggingface.classifier import PretrainedClassifier
 from heedful.models.huggingface.opening import (
