@@ -68,7 +68,7 @@ def audit(
         documents=documents,
         seed=seed,
         device=device,
-        is_deterministic=deterministic,
+        deterministic=deterministic,
         run=subject.run,
         source=subject.source,
         show=True,

@@ -124,7 +124,7 @@ class Options:
         from heedful.jobs.decider import decider_of
 
         reading = {"site": self.site, "long": self.long}
-        return decider_of(name, self.device, allows_remote_code=self.trust_remote_code, **reading)
+        return decider_of(name, self.device, trust_remote_code=self.trust_remote_code, **reading)
 
 
 def settings_named(config: Path | None, quick: bool, is_tuned: bool = False) -> Settings:

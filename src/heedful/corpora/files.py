@@ -273,8 +273,8 @@ def read_texts(
     Labels are optional; a missing one is counted and the document kept without. Labels are matched
     by `match_labels`, after `labels` and `threshold` as in `read_file`, and one that the model does
     not know is refused by name. Ratings that nobody named are no labels, and said. `second` names
-    the column of the second text, for models of pairs. Where a split column marks rows as test, only
-    these are read: the model may have been trained on the others.
+    the column of the second text, for models of pairs. Where a split column marks rows as test,
+    only these are read: the model may have been trained on the others.
     """
     path = Path(path)
     table = read_table(path)

@@ -22,7 +22,7 @@ from heedful.audits import substitution
 from heedful.audits.examination import Portion, examine
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
-from heedful.jobs.advice import Command, again, silence, untried
+from heedful.jobs.advice import Command, again, code_of, silence, untried
 from heedful.jobs.decider import Decider
 from heedful.statistics import Estimate, bootstraps, classification_scores
 from heedful.statistics.scores import mean_of_defined
@@ -168,7 +168,7 @@ class Remedy:
     def _following(self) -> Command:
         """The command to go on with: an audit, or a strength not yet tried where none helps."""
         if self.is_remedy:
-            return Command(f"heedful audit {quote(str(self.folder))}")
+            return Command(f"heedful audit {quote(str(self.folder))}{code_of(self.folder)}")
         strength = untried([one.strength for one in self.tried], **asdict(self.chosen))
         limit = None if self.limit == LIMIT else self.limit
         return again(self.folder, f"{self.objective}:{strength}", limit)
