@@ -25,7 +25,7 @@ def lexicon(
     method: Annotated[
         str | None, typer.Option("--method", help="Importance; trace or attention if none.")
     ] = None,
-    lemmas: Annotated[bool, typer.Option(help="Match inflected words by their lemma too.")] = True,
+    lemmas: options.Lemmas = None,
     corpus: options.CorpusName = None,
     data: options.DataFile = None,
     text: options.TextColumn = None,
@@ -37,6 +37,7 @@ def lexicon(
     seed: options.Seed = 0,
     device: options.Device = "auto",
     data_root: options.DataRoot = None,
+    trust_remote_code: options.RemoteCode = False,
     json: options.AsJson = False,
 ) -> None:
     """Lay what people feel about words beside the importance they get."""
@@ -45,7 +46,7 @@ def lexicon(
     asked = Options(
         corpus=corpus, data=data, text=text, label=label, split=split,
         labels=labels, threshold=threshold,
-        data_root=data_root, seed=seed, out=out, device=device,
+        data_root=data_root, seed=seed, out=out, device=device, trust_remote_code=trust_remote_code,
     )  # fmt: skip
     subject = trained(model, asked)
     found = rate(
@@ -55,7 +56,7 @@ def lexicon(
         subject.place,
         run=subject.run,
         method=method,
-        has_lemmas=lemmas,
+        lemmas=lemmas,
         data_root=data_root,
         seed=seed,
         device=device,

@@ -54,6 +54,12 @@ Threshold = Annotated[
     float | None,
     typer.Option("--threshold", help="Make two classes of ratings: below it, and from it on."),
 ]
+Lemmas = Annotated[
+    bool | None,
+    typer.Option(
+        "--lemmas/--no-lemmas", help="Match inflected words too; as the packages here allow."
+    ),
+]
 SplitColumn = Annotated[
     str | None, typer.Option("--split", help="Column that says train, dev or test.")
 ]
