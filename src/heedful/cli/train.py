@@ -118,7 +118,12 @@ def train(
     if json:
         return print_json({"folder": place, "test": test, "best_dev": record["best_dev"]})
     scored = f"dev {chosen} {abs(record['best_dev']):.3f}"
-    scored += f", test accuracy {test['accuracy']:.3f}" if test else ""
+    if test:
+        from heedful.statistics import proportion
+
+        n = len(subject.documents.splits["test"])
+        right = proportion(round(n * test["accuracy"]), n)
+        scored += f", test accuracy {right} of {n:,} documents"
     typer.echo(f"Trained {title} on {subject.documents.name}: {scored}")
     typer.echo(f"The run: {place}\nNext: heedful audit {quote(place)}{code_of(subject.place)}")
     return None

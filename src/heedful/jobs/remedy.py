@@ -151,7 +151,8 @@ def remedy(
         for entry in sorted((place / f"{objective}-{typed(chosen.strength)}").iterdir()):
             if not entry.name.startswith("."):
                 shutil.move(entry, out / entry.name)
-        result = Remedy(objective, base, tuple(tried), chosen, out, notes, float(limit), priced)
+        searched = (out, notes, float(limit), priced, str(run))
+        result = Remedy(objective, base, tuple(tried), chosen, *searched)
         write_json(out / RESULT, {"asked": asked} | result.to_json())
         shutil.rmtree(place)
     return result
