@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +16,9 @@ from heedful.corpora.vocabulary import UNKNOWN
 from heedful.errors import InputError, unknown
 from heedful.importance import alike, methods_of
 from heedful.importance import explain as importance_of
+from heedful.importance.inputs import occluded
 from heedful.jobs.decider import Decider, decider_of
-from heedful.models import Reading, read
+from heedful.models import Reading, read, without_each
 from heedful.models.huggingface import RULE, PretrainedClassifier, unit_spans
 from heedful.models.log_odds import log_odds
 from heedful.runs import plain, read_json
@@ -25,8 +26,13 @@ from heedful.statistics import Estimate
 
 SURE = 0.99
 """From this probability on what a word costs is told in log-odds: probabilities hardly move."""
-LOSSES = ("leave-one-out", "occlusion")
-"""Methods whose number is probability lost."""
+ROUNDED = 1e-9
+"""Below this a probability's slope in 64 bits is mostly rounding."""
+LOSSES: Mapping[str, Callable[[Decider, Reading], Float[Tensor, "batch unit class"]]] = {
+    "leave-one-out": without_each,
+    "occlusion": occluded,
+}
+"""Methods whose number is probability lost, and the logits without each unit."""
 SLOPES = (
     "gradient", "product", "centred", "input-gradient", "gradient-input", "attention-gradient",
 )  # fmt: skip
@@ -109,7 +115,7 @@ def explain(
         offered = methods_of(opened, costly=True, units=int(reading.units[0]))
         methods = list(best_first(dict.fromkeys(offered), recommended(model, opened).method))
     found = importance_of(opened, reading, methods, seed)
-    told = {name: _in_log_odds(name, values, reading) for name, values in found.items()}
+    told = {name: _in_log_odds(name, v, opened, reading) for name, v in found.items()}
     probabilities = reading.logits[0].softmax(-1).tolist()
     return Explanation(
         units=reading.texts[0],
@@ -156,23 +162,22 @@ def best_first(found: Mapping[str, Any], best: str) -> dict[str, Any]:
 
 
 def _in_log_odds(
-    name: str, values: Float[Tensor, "batch unit"], reading: Reading
+    name: str, values: Float[Tensor, "batch unit"], model: Decider, reading: Reading
 ) -> Float[Tensor, "batch unit"]:
-    """What a method says of one text, in log-odds where the model is next to sure.
+    """What a method says of one text, in log-odds log p/q where the model is next to sure.
 
-    A loss v of p becomes log p/q − log (p − v)/(q + v), a slope ∂p becomes ∂p / pq, q = 1 − p.
+    Losses are those of the log-odds, from the logits again; a slope ∂p becomes ∂p / pq.
     """
     odds = log_odds(reading.logits.double(), reading.target)[:, None]
     p, q = odds.sigmoid(), (-odds).sigmoid()
-    if not bool((torch.maximum(p, q) > SURE).all()):
+    if float(torch.minimum(p, q)) > 1 - SURE:
         return values
-    if name in SLOPES:
-        return values / (p * q)
-    if name not in LOSSES:
-        return values
-    smallest = torch.finfo(torch.float64).tiny
-    left, others = (p - values).clamp_min(smallest), (q + values).clamp_min(smallest)
-    return (odds - (left.log() - others.log())).masked_fill(~reading.mask, 0)
+    if name in LOSSES:
+        without = LOSSES[name](model, reading).double()
+        left = log_odds(without, reading.target[:, None].expand(without.shape[:2]))
+        return (odds - left).masked_fill(~reading.mask, 0)
+    is_slope = name in SLOPES and float(torch.minimum(p, q)) > ROUNDED
+    return values / (p * q) if is_slope else values
 
 
 def _batch(model: Decider, text: str, text2: str | None) -> Batch:
