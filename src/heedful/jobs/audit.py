@@ -157,7 +157,7 @@ def audit(
     if show:
         _tell(encoded, split)
     weights = weights_digest(model)
-    folder = _folder(Path(out), model, weights, encoded, seed, target)
+    folder = folder_of(Path(out), model, weights, encoded, seed, target)
     with folder.locked():
         chosen = sampled(encoded.splits[split], documents, seed)
         inputs = {
@@ -323,7 +323,7 @@ def _trained_in(run: Path, named: Path | None) -> Path | None:
     return next((folder for folder in folders if kinds[folder] == "train"), None)
 
 
-def _folder(
+def folder_of(
     out: Path,
     model: Decider,
     weights: str,

@@ -22,6 +22,7 @@ from heedful.corpora import Corpus, Encoded, EncodedCorpus, load_lexicon
 from heedful.corpora.lexicon import Match, has_lemmatiser, match, read_ratings
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.importance import METHODS, Importance, methods_of
+from heedful.jobs.audit import folder_of
 from heedful.jobs.decider import Decider, decider_of, device_of, read_by
 from heedful.models import (
     AttentionClassifier,
@@ -32,6 +33,7 @@ from heedful.models import (
     build,
 )
 from heedful.models.huggingface import PretrainedClassifier
+from heedful.models.saved import weights_digest
 from heedful.models.tracing import lat, layers_of
 from heedful.report import render
 from heedful.runs import RunFolder, write_json, writing
@@ -116,7 +118,15 @@ def rate(
     encoded = read_by(opened, corpus)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to read.")
-    folder = _folder(run, None if out is None else Path(out), opened, encoded, seed)
+    out = run if out is None else Path(out)
+    if out is None:
+        raise InputError("A model that is no run needs a folder for its page; name one by out.")
+    # The folder of an audit of the same documents, where there is one: both stand on one page.
+    is_own = run is not None and out.resolve() == run.resolve()
+    digest = weights_digest(opened)
+    folder = (
+        RunFolder.open(out) if is_own else folder_of(out, opened, digest, encoded, seed, target)
+    )
     texts = encoded.splits[split]
     with folder.locked():
         tokens = token_table(opened, texts, method, target)
@@ -279,15 +289,3 @@ def _untrained(model: Decider, seed: int) -> Classifier | None:
         fresh.set_vectors(model.vectors.table.detach().cpu().numpy())
         return fresh
     return build(model.config, *names, seed)
-
-
-def _folder(
-    run: Path | None, out: Path | None, model: Decider, encoded: EncodedCorpus, seed: int
-) -> RunFolder:
-    """The run itself where its own documents are read, else a folder of its own."""
-    if run is not None and (out is None or out.resolve() == run.resolve()):
-        return RunFolder.open(run)
-    if out is None:
-        raise InputError("A model that is no run needs a folder for its page; name one by out.")
-    settings = {"kind": "lexicon", "recipe": model.recipe, "corpus": encoded.name, "seed": seed}
-    return RunFolder.create(out, settings, seeds={"all": seed}, corpus=encoded.fingerprint)

@@ -61,7 +61,7 @@ def print_verdict(
         console.print(line)
     for advice in verdict["advice"]:
         # A command must stay in one line to be pasted.
-        console.print(Text(f" → {advice}"), soft_wrap="`heedful " in advice)
+        console.print(Text(f" → {advice}"), soft_wrap="`heedful" in advice)
     if verdict.get("ranking"):
         _print_ranking(console, verdict["ranking"], verdict["advice"])
     console.print(Text("The page: ").append(report, "bold"), soft_wrap=True)
