@@ -157,6 +157,10 @@ def test_every_advice_works_when_pasted(kind: str, monkeypatch: pytest.MonkeyPat
     method = commands[0].split()[commands[0].split().index("--method") + 1]
     assert explained.splitlines()[1].strip().startswith(method)
     check_gain(told[commands[3]], *commands[3].split()[2:])
+    for following in advised(told[commands[1]]):
+        pasted(following)
+    if is_own:
+        check_price(told[commands[1]])
     judged("cannot tell", monkeypatch)
     unsure = dict(walked(SUBJECTS[kind], folder, 1))
     if is_own:  # all of its test documents were audited
@@ -166,6 +170,69 @@ def test_every_advice_works_when_pasted(kind: str, monkeypatch: pytest.MonkeyPat
         (_, more) = unsure
         assert "--documents 0" in more
         assert read_json(folder / "run.json")["audited"]["documents"] == ROWS
+
+
+def check_price(said: str) -> None:
+    """Recomputes what a sweep says that the strength it keeps costs on dev."""
+    found = read_json(Path("runs/own-tying/remedy.json"))
+    kept = next(o for o in found["tried"] if o["strength"] == found["chosen"]["strength"])
+    cost = 100 * (found["base"]["f1"] - kept["f1"])
+    dev = len(read_file("reviews.csv").corpus.splits["dev"])
+    told = re.search(r"(costs|gains) ([\d.]+)( \[.*?\])? points of dev F1", said)
+    assert told is not None
+    assert told[1] == ("costs" if cost >= 0 else "gains")
+    assert float(told[2]) == pytest.approx(abs(cost), abs=0.06)
+    if kept["cost"]["low"] is None:
+        assert "its cost has no interval" in said
+        return
+    ends = re.fullmatch(r" \[([-\d.]+), ([-\d.]+); (\d+) documents\]", told[3])
+    assert ends is not None
+    assert float(ends[1]) <= float(told[2]) <= float(ends[2])
+    assert int(ends[3]) == dev
+
+
+def refused(command: str) -> str:
+    """The sentence that a command is refused with."""
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert isinstance(done.exception, heedful.InputError), done.output
+    return str(done.exception)
+
+
+def test_what_a_refusal_or_a_guess_suggests_works(place: Path) -> None:
+    table = pd.read_csv("reviews.csv")
+    is_good = table["label"] == "pos"
+    others = {
+        "spelt": {"label": is_good.map({True: "positive", False: "negative"})},
+        "rated": {"score": np.where(is_good, 1.75, -3.25)},
+        "numbered": {"spam": is_good.astype(int)},
+    }
+    for name, column in others.items():
+        table[["text"]].assign(**column).to_csv(f"{name}.csv", index=False)
+    save(place / "unnamed", "bert", ("LABEL_0", "LABEL_1"))
+    accuracies = set()
+    for name, subject, option in (
+        ("spelt", "unnamed", "--labels negative=LABEL_0,positive=LABEL_1"),
+        ("rated", "bert", "--threshold 0"),
+        ("numbered", "bert", "--label spam"),
+    ):
+        command = f"heedful audit {subject} --data {name}.csv --documents 8"
+        said = refused(command) if name == "spelt" else pasted(command)
+        assert f"{option}" in said
+        assert "Accuracy:" not in said
+        told = pasted(f"{command} {option}")
+        accuracies |= set(re.findall(r"Accuracy: (.*)", told))
+    assert len(accuracies) == 1  # the labels are the same ones, and so are the models
+    trained = "heedful train bilstm+additive --data rated.csv --config tiny.toml"
+    assert "make two classes of them by --threshold 0" in refused(trained)
+    said = pasted(f"{trained} --threshold 0")
+    (n,) = re.findall(r"test accuracy .* of (\d+) documents", said)
+    assert int(n) == len(read_file("rated.csv", threshold=0).corpus.splits["test"])
+    for verb in ("audit mean", "lexicon mean --lexicon ratings.csv", "train mean"):
+        command = f"heedful {verb} --data reviews.csv --out runs/code-{verb.split()[0]}"
+        assert "allow it with --trust-remote-code" in refused(command)
+    assert "--trust-remote-code" in refused("heedful explain 'good food' --model mean")
+    pasted("heedful lexicon mean --lexicon ratings.csv --data reviews.csv --trust-remote-code "
+           "--no-lemmas --out runs/code-lexicon")  # fmt: skip
 
 
 def check_numbers(said: str, folder: Path) -> None:

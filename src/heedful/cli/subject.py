@@ -137,7 +137,9 @@ def _others(model: Decider, options: Options) -> tuple[Corpus | EncodedCorpus, s
         threshold=options.threshold,
     )
     say(found.said)
-    return found.corpus, options.data.stem
+    # Other labels are other documents, and get a folder of their own.
+    cut = None if options.threshold is None else f"{options.threshold:g}"
+    return found.corpus, "-".join(filter(None, (options.data.stem, options.label, cut)))
 
 
 def documents_of(source: DocumentSource) -> Corpus | EncodedCorpus:
