@@ -30,7 +30,7 @@ CODE = " --trust-remote-code"
 
 
 @dataclass(frozen=True)
-class Subject:
+class Situation:
     """What was audited, as far as advice depends on it."""
 
     model: Decider
@@ -74,65 +74,69 @@ class Subject:
         return "" if is_own or self.source is None else f" {self.source.options()}"
 
 
-def advice(verdict: Verdict, subject: Subject) -> tuple[str, ...]:
+def advice(verdict: Verdict, situation: Situation) -> tuple[str, ...]:
     """What follows from a verdict for this model: what holds for all, and what can be done here."""
     if verdict.word == "yes":
         return verdict.advice
     if verdict.word == "cannot tell":
-        return (_more(subject),)
-    return (*verdict.advice, *filter(None, (_shown(verdict, subject), _trained(subject))))
+        return (_more(situation),)
+    return (*verdict.advice, *filter(None, (_shown(verdict, situation), _trained(situation))))
 
 
-def _more(subject: Subject) -> str:
+def _more(situation: Situation) -> str:
     """How more documents could be audited."""
     said = "Audit more documents, a few hundred are usually enough"
-    if subject.audited >= subject.of:
+    if situation.audited >= situation.of:
         return (
-            f"{said}: all {subject.of:,} that there are were audited, so name a larger file or "
+            f"{said}: all {situation.of:,} that there are were audited, so name a larger file or "
             "corpus, labelled or not, by --data or --corpus."
         )
-    if not subject.name or (subject.run is None and subject.source is None):
-        call = f"heedful.audit(model, corpus, {nearby(subject.folder)!r}, documents=0)"
-        return f"{said}: `{call}` takes all {subject.of:,}."
-    command = f"heedful audit {quote(subject.name)}{subject.documents}{subject.flags}"
-    command += f" --out {quote(nearby(subject.folder))} --documents 0"
-    return f"{said}: `{command}` takes all {subject.of:,}."
+    if not situation.name or (situation.run is None and situation.source is None):
+        call = f"heedful.audit(model, corpus, {nearby(situation.folder)!r}, documents=0)"
+        return f"{said}: `{call}` takes all {situation.of:,}."
+    command = f"heedful audit {quote(situation.name)}{situation.documents}{situation.flags}"
+    command += f" --out {quote(nearby(situation.folder))} --documents 0"
+    return f"{said}: `{command}` takes all {situation.of:,}."
 
 
-def _shown(verdict: Verdict, subject: Subject) -> str:
+def _shown(verdict: Verdict, situation: Situation) -> str:
     """How to see the better explanation on a text; nothing where none is recommended."""
     ranking = verdict.ranking
     best = next((place for place in ranking.places if place.place == 1), None) if ranking else None
     if ranking is None or best is None or f"`{best.method}`" not in ranking.recommendation:
         return ""
-    if not subject.name:
+    if not situation.name:
         call = f"heedful.explain(model, 'your text', {best.method!r})"
         return f"To see {best.method} on a text: `{call}` in Python."
-    code = CODE if brings_code(subject.model) else ""
-    second = " --text2 'second text'" if subject.source and subject.source.second else ""
+    code = CODE if brings_code(situation.model) else ""
+    second = " --text2 'second text'" if situation.source and situation.source.second else ""
     return (
         f"To see {best.method} on a text: `heedful explain 'your text'{second} --model "
-        f"{quote(nearby(subject.folder))} --method {best.method}{code}`."
+        f"{quote(nearby(situation.folder))} --method {best.method}{code}`."
     )
 
 
-def _trained(subject: Subject) -> str:
+def _trained(situation: Situation) -> str:
     """How to train a model whose attention can be believed; nothing where that is not offered."""
-    if subject.run is not None:
-        return advised(subject.run, subject.corpus, subject)
-    model = subject.model
-    if not subject.name or not isinstance(model, PretrainedClassifier) or subject.source is None:
+    if situation.run is not None:
+        return advised(situation.run, situation.corpus, situation)
+    model = situation.model
+    if (
+        not situation.name
+        or not isinstance(model, PretrainedClassifier)
+        or situation.source is None
+    ):
         return ""
-    if not ties(model) or not _is_labelled(subject.source):
+    if not ties(model) or not _is_labelled(situation.source):
         return ""
     code = CODE if brings_code(model) else ""
-    out = f"{nearby(subject.folder)}-tying-{TYING}"
-    command = f"heedful train {quote(subject.name)} {subject.source.options()}"
+    out = f"{nearby(situation.folder)}-tying-{TYING}"
+    command = f"heedful train {quote(situation.name)} {situation.source.options()}"
     command += f" --objective tying:{TYING} --out {quote(out)}{code}"
     return (
         f"Or fine-tune it under a penalty that keeps a state about its own word: `{command}`. "
         f"Whether its attention can then be believed, `heedful audit {quote(out)}{code}` tells, "
-        f"and `heedful compare {quote(nearby(subject.folder))} {quote(out)}` what it costs."
+        f"and `heedful compare {quote(nearby(situation.folder))} {quote(out)}` what it costs."
     )
 
 
@@ -196,7 +200,9 @@ def code_of(run: Path) -> str:
     return CODE if config.is_file() and "auto_map" in read_json(config) else ""
 
 
-def advised(run: Path, audited: EncodedCorpus | None = None, subject: Subject | None = None) -> str:
+def advised(
+    run: Path, audited: EncodedCorpus | None = None, situation: Situation | None = None
+) -> str:
     """The advice to train a run's model again, or why that cannot be done.
 
     Of `audited` dev documents count, if these are the run's own.
@@ -223,16 +229,16 @@ def advised(run: Path, audited: EncodedCorpus | None = None, subject: Subject | 
         f"Or train a model whose attention can be believed: `{command.text}`"
         f"{command.said and f' ({command.said})'} {tries}."
     )
-    elsewhere = subject is not None and subject.folder != run
-    if subject is None or (elsewhere and subject.source is None):
+    elsewhere = situation is not None and situation.folder != run
+    if situation is None or (elsewhere and situation.source is None):
         return f"{said} Then audit what it keeps as this one was, and compare both."
-    folder, out = subject.folder, kept
+    folder, out = situation.folder, kept
     place = ""
     if elsewhere:
         out = folder.with_name(f"{folder.name}-{kept.name.removeprefix(f'{run.name}-')}")
-        place = f"{subject.documents} --out {quote(str(out))}"
+        place = f"{situation.documents} --out {quote(str(out))}"
     return (
-        f"{said} Then `heedful audit {quote(str(kept))}{place}{subject.flags}` audits what it "
+        f"{said} Then `heedful audit {quote(str(kept))}{place}{situation.flags}` audits what it "
         f"keeps, and `heedful compare {quote(str(folder))} {quote(str(out))}` tells what it costs."
     )
 

@@ -22,7 +22,7 @@ from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
 from heedful.importance import methods_of
-from heedful.jobs.advice import Subject, advice
+from heedful.jobs.advice import Situation, advice
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
 from heedful.jobs.settings import Settings, settings_for
@@ -200,7 +200,7 @@ class _Job:
             name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
         }
         verdict = judge(findings, count)
-        verdict = replace(verdict, advice=advice(verdict, self._subject()))
+        verdict = replace(verdict, advice=advice(verdict, self._situation()))
         told = self.run.findings / "verdict.json"
         # Findings that were there already may be judged otherwise by a newer heedful, and a folder
         # that was moved is named otherwise.
@@ -217,12 +217,12 @@ class _Job:
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
 
-    def _subject(self) -> Subject:
+    def _situation(self) -> Situation:
         """What advice depends on."""
         examined = self.examined
         places = self.run.path, self.trained, self.source
         counts = len(examined.chosen), len(examined.documents)
-        return Subject(examined.model, *places, examined.corpus, *counts)
+        return Situation(examined.model, *places, examined.corpus, *counts)
 
     def _is_kept(self, mark: str, audits: Sequence[str]) -> bool:
         """Whether the folder holds all files of this very audit."""

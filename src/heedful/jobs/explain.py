@@ -144,15 +144,12 @@ def recommended(place: Decider | str | Path, model: Decider) -> Recommended:
         )
     best = min(named, key=lambda one: one["place"])
     beyond = Estimate.from_json(best["beyond_random"] or best["faithfulness"])
-    method = alike(model).get(best["method"], best["method"])
-    if beyond.side(0) != "above":
-        said = "no explanation is clearly better than a random order"
-        return Recommended(method, f"In the audit of {beyond.n:,} documents {said}.")
-    return Recommended(
-        method,
+    method, said = alike(model).get(best["method"], best["method"]), ranking["recommendation"]
+    told = (
         f"{method} is the best of {len(named)} explanations in the audit: {beyond} beyond a random "
-        f"order, {beyond.n:,} documents.",
+        f"order, {beyond.n:,} documents."
     )
+    return Recommended(method, told if f"`{method}`" in said else f"{told} {said}")
 
 
 def best_first(found: Mapping[str, Any], best: str) -> dict[str, Any]:
