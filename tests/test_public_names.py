@@ -35,3 +35,24 @@ def test_importing_heedful_imports_none_of_its_rooms() -> None:
         "assert not {'torch', 'numpy', 'pandas', 'typer'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_option_has_the_name_of_its_parameter() -> None:
+    from inspect import signature
+
+    from heedful.cli import audit, explain, lexicon, train
+    from heedful.jobs.lexicon import rate
+
+    documents = {"corpus", "data", "text", "label", "split", "labels", "threshold", "data_root"}
+    elsewhere = {
+        "audit": {"text2", "config", "quick"},
+        "explain": {"texts", "method", "every", "device"},
+        "lexicon": set(),
+        "train": {"text2", "config", "quick", "run", "objective", "limit"},
+    }  # what a file of settings, another function or the printing is for
+    commands = {"audit": audit.audit, "explain": explain.explain, "train": train.train}
+    functions = {name: getattr(heedful, name) for name in commands} | {"lexicon": rate}
+    for name, command in (commands | {"lexicon": lexicon.lexicon}).items():
+        own = set(signature(functions[name]).parameters)
+        typed = set(signature(command).parameters) - documents - elsewhere[name] - {"json"}
+        assert typed <= own | {"text", "data_root"}, (name, typed - own)

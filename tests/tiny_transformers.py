@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -151,3 +153,43 @@ def reader(kind: str, site: str = "pooled", **more: Any) -> Any:
 
 NO_TYPES = ("distilbert", "modernbert", "bart", "t5", "mpnet")
 TWO_STACKS = ("bart", "t5")
+
+OWN_CODE = """
+from torch import nn
+from transformers import BertModel, BertPreTrainedModel
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+
+class MeanPooledClassifier(BertPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.bert = BertModel(config, add_pooling_layer=False)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
+
+    def forward(self, input_ids=None, attention_mask=None, **kwargs):
+        passed = self.bert(input_ids, attention_mask=attention_mask, **kwargs)
+        mask = attention_mask[..., None].to(passed.last_hidden_state)
+        mean = (passed.last_hidden_state * mask).sum(1) / mask.sum(1)
+        logits = self.classifier(mean)
+        return SequenceClassifierOutput(logits=logits, hidden_states=passed.hidden_states)
+"""
+
+
+def save(folder: Path, kind: str, classes: Sequence[str], is_own_code: bool = False) -> Path:
+    """Writes a random classifier with its tokenizer; or one that pools by code of its own."""
+    named = {"id2label": dict(enumerate(classes)), "num_labels": len(classes)}
+    sizes = CONFIGS[kind]() | named | {"label2id": {name: n for n, name in enumerate(classes)}}
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_config(AutoConfig.for_model(kind, **sizes))
+    enlarged(model, factor=10).float().save_pretrained(folder)
+    tokenizer_of(kind).save_pretrained(folder)
+    if is_own_code:
+        (folder / "own.py").write_text(OWN_CODE)
+        config = json.loads((folder / "config.json").read_text())
+        config["auto_map"] = {"AutoModelForSequenceClassification": "own.MeanPooledClassifier"}
+        config["architectures"] = ["MeanPooledClassifier"]
+        (folder / "config.json").write_text(json.dumps(config))
+    return folder

@@ -100,7 +100,7 @@ def test_other_documents_make_a_run_of_their_own(flat: Path, tmp_path: Path) -> 
     lexicon = dict(planted(2, sizes={"train": 1}).lexicon or {})
     found = rate(flat, other, lexicon, tmp_path / "other", method="input-gradient", device="cpu")
     assert found.folder == tmp_path / "other"
-    assert json.loads((found.folder / "run.json").read_text())["configuration"]["kind"] == "lexicon"
+    assert json.loads((found.folder / "run.json").read_text())["configuration"]["kind"] == "audit"
     assert found.findings["lexicon"].get("b2", "input-gradient") is not None
     with pytest.raises(InputError, match="without sign"):
         rate(flat, other, lexicon, tmp_path / "third", method="gradient", device="cpu")

@@ -1,5 +1,6 @@
 """What a strength costs and buys, its intervals over dev documents, and the rule that keeps one."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -182,6 +183,7 @@ def test_a_choice_that_dev_settles_is_not_doubted() -> None:
     *table, legend, said, following = searched(CLEAR, CLEAR, DEAR).lines()
     assert legend.startswith("All in points of dev F1 (mean over classes).")
     assert said.endswith("No other one that costs at most 1.5 points buys more.")
+    assert re.search(r" \[-?[\d.]+, -?[\d.]+; \d+ documents\] points of dev F1", said)
     assert table[3].endswith(" 0.2 [0.0, 0.4]    20.0 [10.0, 30.0]   kept")
     assert "[" not in table[1]
     assert following == "Next: heedful audit kept"

@@ -28,6 +28,8 @@ def audit(
     text2: options.SecondColumn = None,
     label: options.LabelColumn = None,
     split: options.SplitColumn = None,
+    labels: options.Labels = None,
+    threshold: options.Threshold = None,
     out: options.Out = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -39,7 +41,6 @@ def audit(
     long: options.Long = "beginning",
     trust_remote_code: options.RemoteCode = False,
     prompt: options.PromptFile = None,
-    labels: options.Labels = None,
     chat: options.Chat = False,
     prior: options.Prior = "auto",
     config: options.Config = None,
@@ -57,8 +58,9 @@ def audit(
                 raise InputError(f"{model} is trained already; {name} is for training.")
     asked = Options(
         corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
+        labels=labels, threshold=threshold,
         data_root=data_root, seed=seed, out=out, quick=quick, device=device, site=site, long=long,
-        trust_remote_code=trust_remote_code, prompt=prompt, labels=labels, is_chat=chat,
+        trust_remote_code=trust_remote_code, prompt=prompt, is_chat=chat,
         prior=prior,
     )  # fmt: skip
     subject = subject_of(model, asked)
@@ -71,7 +73,7 @@ def audit(
         documents=documents,
         seed=seed,
         device=device,
-        is_deterministic=deterministic,
+        deterministic=deterministic,
         run=subject.run,
         source=subject.source,
         show=True,

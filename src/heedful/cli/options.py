@@ -50,14 +50,6 @@ PromptFile = Annotated[
     str | None,
     typer.Option("--prompt", help="Of a language model: a template with {text}, or its file."),
 ]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        "--labels",
-        help="Of a language model: the words it chooses among, positive,negative; or by what the "
-        "data calls them, 1=positive,0=negative.",
-    ),
-]
 Chat = Annotated[
     bool, typer.Option("--chat", help="Put the prompt into the language model's chat form.")
 ]
@@ -71,6 +63,24 @@ Prior = Annotated[
     ),
 ]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of the labels.")]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        help="Classes of other names: neg=LABEL_0,pos=LABEL_1. The words that a language model "
+        "chooses among: positive,negative, or 1=positive,0=negative.",
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option("--threshold", help="Make two classes of ratings: below it, and from it on."),
+]
+Lemmas = Annotated[
+    bool | None,
+    typer.Option(
+        "--lemmas/--no-lemmas", help="Match inflected words too; as the packages here allow."
+    ),
+]
 SplitColumn = Annotated[
     str | None, typer.Option("--split", help="Column that says train, dev or test.")
 ]
@@ -105,6 +115,8 @@ class Options:
     text2: str | None = None
     label: str | None = None
     split: str | None = None
+    labels: str | None = None
+    threshold: float | None = None
     data_root: Path | None = None
     seed: int = 0
     out: Path | None = None
@@ -114,7 +126,6 @@ class Options:
     long: str = "beginning"
     trust_remote_code: bool = False
     prompt: str | None = None
-    labels: str | None = None
     is_chat: bool = False
     prior: str = "auto"
 
@@ -122,13 +133,25 @@ class Options:
         """How a language model is asked; none where nothing was said of it."""
         from heedful.models.huggingface.language_models import Asking
 
-        if self.prompt is None and self.labels is None:
+        if self.prompt is None:
             return None
-        if self.prompt is None or self.labels is None:
+        if self.labels is None:
             raise InputError("A language model needs both --prompt and --labels.")
         named = [part.partition("=") for part in parts(self.labels)]
         words = {name.strip(): (word or name).strip() for name, _, word in named}
+        if self.data is not None:  # whose labels become these words when it is read
+            words = {word: word for word in words.values()}
         return Asking(self.prompt, words, self.is_chat, self.prior)
+
+    @property
+    def renamed(self) -> str | None:
+        """Labels of the data that have other names in the model."""
+        return self.labels if self.prompt is None or "=" in (self.labels or "") else None
+
+    def __post_init__(self) -> None:
+        is_for_file = self.labels is not None and self.prompt is None
+        if self.data is None and (is_for_file or self.threshold is not None):
+            raise InputError("--labels and --threshold are for files; name yours by --data.")
 
     def source(self) -> DocumentSource:
         """Where the documents come from; planted ones where none are named."""
@@ -143,14 +166,15 @@ class Options:
         )
         columns = self.text, self.label, self.split
         sizes = QUICK_SIZES if is_small else None
-        return DocumentSource(corpus, file, *columns, self.seed, sizes, root, self.text2)
+        said = self.renamed, self.threshold
+        return DocumentSource(corpus, file, *columns, self.seed, sizes, root, self.text2, *said)
 
     def decider(self, name: str | Path) -> Decider:
         """The trained model of that name, as the options say it should be read."""
         from heedful.jobs.decider import decider_of
 
         reading = {"site": self.site, "long": self.long, "asking": self.asking()}
-        return decider_of(name, self.device, allows_remote_code=self.trust_remote_code, **reading)
+        return decider_of(name, self.device, trust_remote_code=self.trust_remote_code, **reading)
 
 
 def settings_named(config: Path | None, quick: bool, is_tuned: bool = False) -> Settings:

@@ -2,10 +2,10 @@
 
 from heedful.corpora.batches import Batch, batches, collate
 from heedful.corpora.catalogue import available, load_corpus, recipe_of
-from heedful.corpora.columns import match_labels
 from heedful.corpora.documents import Corpus, Document
 from heedful.corpora.encoded import Encoded, EncodedCorpus, encode, with_rare_unknown
 from heedful.corpora.files import FileReading, read_file, read_texts
+from heedful.corpora.labels import match_labels
 from heedful.corpora.lexicon import load_lexicon
 from heedful.corpora.parallel_corpora import load_parallel
 from heedful.corpora.planted import planted

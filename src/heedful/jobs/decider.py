@@ -21,6 +21,7 @@ from heedful.models.huggingface.language_models import (
     is_language_model,
     open_language_model,
 )
+from heedful.models.saved import weights_digest
 from heedful.models.saved_translator import PIECES_FILE
 from heedful.runs import RunFolder
 
@@ -42,7 +43,7 @@ def device_of(name: str = "auto") -> torch.device:
 
 
 @contextmanager
-def deterministic(is_wanted: bool) -> Iterator[None]:
+def repeatable(is_wanted: bool) -> Iterator[None]:
     """Lends torch in a mode where a GPU gives the same bits every time, and gives it back.
 
     The CPU always does, with the same number of threads.
@@ -66,16 +67,16 @@ def load(
     site: str = "pooled",
     long: str = "beginning",
     max_pieces: int | None = None,
-    allows_remote_code: bool = False,
+    trust_remote_code: bool = False,
     asking: Asking | None = None,
 ) -> Decider | NarrativeTransformer:
     """The trained model of a run folder, of a folder that holds a model, or `hf:NAME` of the hub.
 
-    A language model (`lm:FOLDER`) is asked as `asking` says, and chooses among labels.
-
-    `site` says which attention is read and edited; what is not `pooled` is for models of
-    `transformers`, as are `long` (what is kept of a text that is longer than the model reads:
-    `beginning`, `end`, `both`, or `refuse`), `max_pieces` and `allows_remote_code`.
+    A language model (`lm:FOLDER`) is asked as `asking` says, and chooses among labels. The folder
+    of an audit stands for the model that was audited, as it was read there. `site` says which
+    attention is read and edited; what is not `pooled` is for models of `transformers`, as are
+    `long` (what is kept of a text that is longer than the model reads: `beginning`, `end`, `both`,
+    or `refuse`), `max_pieces` and `trust_remote_code`.
 
     >>> import heedful, tempfile
     >>> from heedful.models import example, save_model
@@ -85,15 +86,15 @@ def load(
     >>> model.classes
     ('negative', 'positive')
     """
-    reading: dict[str, Any] = {"site": site, "long": long, "max_pieces": max_pieces,
-               "device": device_of(device), "allows_remote_code": allows_remote_code}  # fmt: skip
+    reading: dict[str, Any] = {"site": site, "long": long, "max_pieces": max_pieces}
+    opening = {"device": device_of(device), "trust_remote_code": trust_remote_code}
     if is_language_model(path):
         if asking is None:
             raise InputError(
                 f"{path} is a language model: say what it is asked by --prompt (a template with "
                 "{text} in it, or a file) and --labels (as in positive,negative)."
             )
-        return open_language_model(path, asking, **reading)
+        return open_language_model(path, asking, **reading, **opening)
     if asking is not None:
         raise InputError(f"{path} decides by itself; a prompt is for a language model, lm:FOLDER.")
     folder, is_named = Path(path), str(path).startswith("hf:")
@@ -101,9 +102,23 @@ def load(
         raise InputError(f"{folder} does not exist; expected a run or model folder, or hf:NAME.")
     refuse_translator(folder)
     if (folder / "run.json").exists():
-        folder = RunFolder.open(folder).model
+        run = RunFolder.open(folder)
+        audited = run.record.get("audited") or {}
+        place = audited.get("run") or audited.get("model")
+        if place and not run.model.exists():
+            if site == "pooled":
+                reading["site"] = audited.get("site", site)
+            if long == "beginning":
+                reading["long"] = audited.get("long", long)
+            model = load(place, device, trust_remote_code=trust_remote_code, **reading)
+            if weights_digest(deciding(model)) != run.configuration.get("model"):
+                raise InputError(
+                    f"{place} has changed since {path} was audited; audit it again, or name it."
+                )
+            return model
+        folder = run.model
     if is_named or is_transformer(folder):
-        return open_classifier(path if is_named else folder, **reading)
+        return open_classifier(path if is_named else folder, **reading, **opening)
     if site != "pooled":
         raise InputError(
             f"This model has one attention, the one it pools by; --site {site} is for models of "

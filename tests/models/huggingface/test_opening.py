@@ -19,7 +19,8 @@ from heedful.jobs.decider import load, read_by
 from heedful.models import read
 from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
 from heedful.models.huggingface.opening import limit_of
-from tests.tiny_transformers import CONFIGS, LIMIT, TEXTS, tokenizer, transformer
+from heedful.models.huggingface.starting import start_from
+from tests.tiny_transformers import CONFIGS, LIMIT, TEXTS, save, tokenizer, transformer
 
 
 def saved(folder: Path, **changes: Any) -> Path:
@@ -230,3 +231,18 @@ def test_the_command_audits_a_folder(tmp_path: Path, site: str) -> None:
     shown = json.loads((tmp_path / "run" / "findings" / "instances.json").read_text())
     assert shown["instances"][0]["units"] == ["bad", "the", "staff"]
     assert not shown["linear"]
+
+
+def test_code_of_its_own_is_asked_for_and_not_a_head(tmp_path: Path) -> None:
+    """Its model_type is known to the library, which would open another class in silence."""
+    folder = save(tmp_path, "bert", ("no", "yes"), is_own_code=True)
+    for opened in (open_classifier, lambda place: start_from(place, ("no", "yes"))):
+        with pytest.raises(InputError, match=r"code of its own.*trust_remote_code=True"):
+            opened(folder)
+    changed(folder, auto_map={"AutoModelForSequenceClassification": "own.BertForTokens"})
+    with pytest.raises(InputError, match="code of its own"):
+        open_classifier(folder)
+    # Where the library has that very class, its own is the model's.
+    named = {"AutoModelForSequenceClassification": "own.BertForSequenceClassification"}
+    changed(folder, auto_map=named, architectures=["BertForSequenceClassification"])
+    assert open_classifier(folder).classes == ("no", "yes")

@@ -65,7 +65,7 @@ def open_language_model(
     device: torch.device | str = "cpu",
     long: str = "beginning",
     max_pieces: int | None = None,
-    allows_remote_code: bool = False,
+    trust_remote_code: bool = False,
 ) -> PretrainedClassifier:
     """The model as a classifier that chooses a label for the text in its prompt.
 
@@ -74,7 +74,7 @@ def open_language_model(
     """
     name = str(place).removeprefix(PREFIX)
     weights = _weights(name)
-    given: dict[str, Any] = {"trust_remote_code": allows_remote_code, **weights.options}
+    given: dict[str, Any] = {"trust_remote_code": trust_remote_code, **weights.options}
     with in_sentences(name), quietly():
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
