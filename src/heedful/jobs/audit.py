@@ -34,6 +34,7 @@ from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
 from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, writing
+from heedful.runs.progress import duration, in_words
 from heedful.training.presets import PRESETS, nearest
 
 MOST_DOCUMENTS = 2_000
@@ -201,8 +202,8 @@ class _Job:
             shutil.rmtree(self.run.path / "work", ignore_errors=True)
             self.run.finish("audit", seconds, fingerprint=mark)
             if show:
-                speed = count / max(seconds, 1e-9)
-                print(f"{speed:,.1f} texts per second, audited by all tests", file=sys.stderr)
+                speed = in_words(count / max(seconds, 1e-9), "texts")
+                print(f"{speed}, {duration(seconds)} for all tests", file=sys.stderr)
         if self.trained and verdict.advises_training:  # said, not stored: a folder can be moved
             verdict = verdict.naming(advised(self.trained, self.examined.corpus))
         quality = quality_of(self.run.record, findings)
@@ -230,11 +231,11 @@ class _Job:
         examined = self.examined
         rows = examined.rows(self.run.path / "work", self.inputs, show)
         self._forget()
-        for name, table in rows.items():
-            self._keep(name, table, AUDITS[name].summarise(table))
+        for name in examined.applicable():
+            self._keep(name, rows[name], AUDITS[name].summarise(rows[name]))
         if words.has_words(examined.model):
             self._keep_words()
-        write_json(self.run.findings / "instances.json", examined.instances(rows))
+        write_json(self.run.findings / "instances.json", examined.instances(rows, show))
         elsewhere = self.trained if self.trained != self.run.path else None
         self.run.update(
             audited={
