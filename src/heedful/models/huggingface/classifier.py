@@ -20,7 +20,7 @@ from heedful.models.classifier import sentences
 from heedful.models.edits import Edit
 from heedful.models.followed import Followed, Mixed
 from heedful.models.huggingface.attending import attending, handling, pretrained_parts
-from heedful.models.huggingface.budgets import batch_tokens, gradient_tokens
+from heedful.models.huggingface.budgets import batch_tokens, gradient_tokens, pass_tokens
 from heedful.models.huggingface.calls import Call, softmax
 from heedful.models.huggingface.checking import checked_layout
 from heedful.models.huggingface.following import follow, value_products
@@ -303,12 +303,17 @@ class PretrainedClassifier(nn.Module):
     @property
     def batch_tokens(self) -> int:
         """Tokens of a corpus that are best read together."""
-        return batch_tokens(self.model, self.layout, self.max_pieces)
+        return batch_tokens(self.model, self.layout, self.max_pieces, self.device)
 
     @property
     def gradient_tokens(self) -> int:
         """Tokens that gradients on inputs are taken of at once."""
-        return gradient_tokens(self.model, self.layout)
+        return gradient_tokens(self.model, self.layout, self.device)
+
+    @property
+    def pass_tokens(self) -> int:
+        """Tokens of edited texts that are read again at once."""
+        return pass_tokens(self.device)
 
     def nodes(self, reading: Reading) -> Nodes:
         """The words and special tokens of every text as what its layers pass attention among."""

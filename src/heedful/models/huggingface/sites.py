@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from heedful.errors import InputError
 from heedful.models.edits import Edit, Permute, Replace, Scale
 from heedful.models.huggingface.attending import attending, handling
+from heedful.models.huggingface.budgets import pass_tokens
 from heedful.models.huggingface.calls import Call, softmax
 from heedful.models.huggingface.layout import Inputs, Layout, keeping_states, logits_of, starting_at
 from heedful.models.huggingface.reweighing import Shift, reweighed
@@ -151,7 +152,8 @@ class Passes:
         row = torch.arange(texts * edits, device=state.position.device)
         keys = state.unit_of_key.shape[1]
         queries = 1 if self.is_short else keys
-        most = max(PASS_SCORES // (state.scores.shape[1] * queries * keys), 1)
+        most = PASS_SCORES // (state.scores.shape[1] * queries * keys)
+        most = max(min(most, pass_tokens(row.device) // queries), 1)
         parts = []
         if self.is_short:
             # All edits of a text stand together, so that its values are not copied.
