@@ -57,8 +57,9 @@ class Ends(NamedTuple):
 class PretrainedClassifier(nn.Module):
     """A module that decides from attention over pieces of words, read word by word.
 
-    `model` is called with `input_ids`, `attention_mask` (and `token_type_ids` where its tokeniser
-    has them) and returns logits, or an object with them: a model of `transformers`, or any module.
+    `model` is called with what its `forward` takes of `input_ids`, `attention_mask` and
+    `token_type_ids` (where its tokeniser has them) and returns logits, or an object with them: a
+    model of `transformers`, or any module.
     Where it attends is found by watching it; see `attending`. `site` says which attention is read
     and edited: `pooled`, `layer:K` (from 0) or `all`.
     """
@@ -125,17 +126,24 @@ class PretrainedClassifier(nn.Module):
         )
 
     def inputs_of(self, frame: Framed) -> Inputs:
-        """What the model is called with."""
+        """What the model is called with: what its `forward` takes of what there is."""
         inputs = {"input_ids": frame.ids, "attention_mask": frame.mask}
-        if self.subwords.has_types:
+        if self.subwords.has_types and self._takes("token_type_ids"):
             inputs["token_type_ids"] = frame.types
         return inputs
+
+    def _takes(self, name: str) -> bool:
+        """Whether the model's own forward pass has an argument of that name, or any."""
+        taken = inspect.signature(self.model.forward).parameters
+        return name in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values())
 
     def run(self, inputs: Inputs, **options: bool) -> Any:
         """The model's own forward pass; nothing is cached for a next token."""
         if "use_cache" in inspect.signature(self.model.forward).parameters:
             options["use_cache"] = False
-        return self.model(**inputs, **options)
+        # What it goes without is still needed to tell texts from padding.
+        given = {name: value for name, value in inputs.items() if self._takes(name)}
+        return self.model(**given, **options)
 
     def forward(self, batch: Batch) -> Decided:
         """The decision, untouched."""

@@ -36,8 +36,8 @@ class Pieces(NamedTuple):
     """The pieces of one text."""
 
     ids: list[int]
-    spans: list[tuple[int, int]]
-    """The characters of the text that each piece stands for."""
+    spans: Sequence[tuple[int, int] | None]
+    """The characters of the text that each piece stands for; none where it is no word."""
 
 
 class Frame(NamedTuple):
