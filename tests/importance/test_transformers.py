@@ -15,7 +15,7 @@ from heedful.corpora.batches import Batch
 from heedful.importance import explain, methods_of
 from heedful.importance.inputs import integrated_gradients
 from heedful.models import Reading, read
-from heedful.models.huggingface import zeroing
+from heedful.models.huggingface import budgets
 from heedful.models.huggingface.attending import attending, handling
 from heedful.models.huggingface.calls import Call, softmax
 from heedful.models.huggingface.pieces import framed
@@ -122,7 +122,7 @@ def test_value_zeroing_of_a_text_does_not_depend_on_the_texts_beside_it(
     model = reader(kind)
     texts = TEXTS[:3]  # three, so that no other axis is taken for that of texts
     together = explain(model, read(model, model.batch(texts)), ["value-zeroing"])["value-zeroing"]
-    monkeypatch.setattr(zeroing, "PASS_TOKENS", 50)  # in several passes
+    monkeypatch.setattr(budgets, "CACHED_TOKENS", 50)  # in several passes
     for row, text in enumerate(texts):
         reading = read(model, model.batch([text]))
         alone = explain(model, reading, ["value-zeroing"])["value-zeroing"][0]

@@ -25,12 +25,13 @@ class Ticker:
         self.label, self.total, self.unit = label, total, unit
         self.done = self.skipped = 0
         self.note = ""
-        self._started = self._said = time.monotonic()
+        self._started = self._said = self._moved = time.monotonic()
 
     def advance(self, count: int = 1, note: str | None = None) -> None:
         """Counts further; `note` is shown behind the numbers."""
         self.done += count
         self.note = self.note if note is None else note
+        self._moved = time.monotonic()
         self._show()
 
     def skip(self, count: int) -> None:
@@ -59,7 +60,8 @@ class Ticker:
     def _say_line(self, now: float, least: float) -> None:
         if now - self._said >= least:
             self._said = now
-            print(self.line(now - self._started), file=sys.stderr, flush=True)
+            seconds = (self._moved if self.done > self.skipped else now) - self._started
+            print(self.line(seconds), file=sys.stderr, flush=True)
 
     def _left(self, now: float) -> float:
         """Seconds that are left at the speed so far; none before anything is done."""

@@ -79,8 +79,8 @@ def parted(text: str, pieces: Pieces) -> tuple[tuple[int, ...], Pieces, tuple[in
         span = spans[place]
         if span is None or not any(span):
             raise InputError(
-                f"Token {place} of {text[:40]!r} is no word (span {span}) and stands between words; "
-                "tokens that are no words may stand before and after a text."
+                f"Token {place} of {text[:40]!r} is no word (span {span}) and stands between "
+                "words; tokens that are no words may stand before and after a text."
             )
         # The bytes of one character may be pieces by themselves, all with its span.
         if not (end <= span[0] <= span[1] <= len(text) or tuple(span) == last):
