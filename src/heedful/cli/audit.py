@@ -8,7 +8,7 @@ import typer
 
 import heedful
 from heedful.cli import options
-from heedful.cli.options import Options, print_json, settings_named
+from heedful.cli.options import Options, parts, print_json, settings_named
 from heedful.cli.subject import subject_of
 from heedful.errors import InputError
 
@@ -34,6 +34,16 @@ def audit(
     documents: Annotated[
         int, typer.Option("--documents", help="Audit at most this many; 0 audits all.")
     ] = 2000,
+    audits: Annotated[
+        str | None,
+        typer.Option("--audits", help="These tests alone, separated by commas; all if none."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods", help="These explanations alone, separated by commas; all if none."
+        ),
+    ] = None,
     site: options.Site = "pooled",
     long: options.Long = "beginning",
     trust_remote_code: options.RemoteCode = False,
@@ -56,6 +66,7 @@ def audit(
         trust_remote_code=trust_remote_code,
     )  # fmt: skip
     subject = subject_of(model, asked)
+    chosen = {"audits": audits, "methods": methods}
     result = heedful.audit(
         subject.model,
         subject.documents,
@@ -69,6 +80,7 @@ def audit(
         run=subject.run,
         source=subject.source,
         show=True,
+        **{name: parts(listed) for name, listed in chosen.items() if listed is not None},
     )
     if json:
         print_json(result.to_json())

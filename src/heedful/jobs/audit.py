@@ -21,7 +21,7 @@ from heedful.audits.registry import titles
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
-from heedful.importance import methods_of
+from heedful.importance import METHODS, methods_of
 from heedful.jobs.advice import advised
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
@@ -119,9 +119,12 @@ def audit(
     >>> result.verdict.word
     'cannot tell'
     """
-    for name in audits:
-        if name not in AUDITS:
-            raise unknown("audit", name, AUDITS)
+    audits = (audits,) if isinstance(audits, str) else audits
+    methods = (methods,) if isinstance(methods, str) else methods
+    for kind, names, known in (("audit", audits, AUDITS), ("method", methods or (), METHODS)):
+        for name in names:
+            if name not in known:
+                raise unknown(kind, name, known)
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, seed=seed)
     target = device_of(device)
@@ -144,7 +147,11 @@ def audit(
             show=show,
         )
     model = decider_of(model, str(target), site=site).to(target)
-    encoded = read_by(model, corpus)
+    only = None
+    if isinstance(corpus, Corpus):
+        names = [document.id for document in corpus.splits.get(split, ())]
+        only = {split: sampled(names, documents, seed).tolist()}
+    encoded = read_by(model, corpus, only)
     methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
@@ -153,7 +160,7 @@ def audit(
     weights = weights_digest(model)
     folder = _folder(Path(out), model, weights, encoded, seed, target)
     with folder.locked():
-        chosen = sampled(encoded.splits[split], documents, seed)
+        chosen = sampled(encoded.splits[split].names, documents, seed)
         inputs = {
             "model": weights,
             "corpus": encoded.fingerprint,

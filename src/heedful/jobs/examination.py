@@ -166,7 +166,7 @@ class Examination:
         most = AUDITS[name].most
         if not 0 < most < len(self.chosen):
             return self.chosen
-        return drawn(self.documents, self.chosen, most, self.seed)
+        return drawn(self.documents.names, self.chosen, most, self.seed)
 
     @property
     def _portion(self) -> Portion:

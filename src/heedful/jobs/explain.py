@@ -12,6 +12,7 @@ from heedful.corpora.vocabulary import UNKNOWN
 from heedful.errors import InputError
 from heedful.importance import explain as importance_of
 from heedful.importance import methods_of
+from heedful.importance.inputs import missing
 from heedful.jobs.decider import Decider, decider_of
 from heedful.models import Reading, read
 from heedful.models.huggingface import RULE, PretrainedClassifier, unit_spans
@@ -35,6 +36,8 @@ class Explanation:
     """The share of the audited attention that lies on special tokens, in a Transformer."""
     words: str = ""
     """How pieces of words became words, in a Transformer."""
+    missing: float | None = None
+    """How far integrated gradients are from adding up to the rise in probability."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as plain data."""
@@ -47,6 +50,7 @@ class Explanation:
             "unknown": list(self.unknown),
             "outside": self.outside,
             "words": self.words,
+            "missing": self.missing,
         }
 
 
@@ -85,6 +89,9 @@ def explain(
         unknown=_unknown(model, reading),
         outside=None if reading.outside is None else float(reading.outside[0]),
         words=RULE if isinstance(model, PretrainedClassifier) else "",
+        missing=float(missing(model, reading, found["integrated"])[0])
+        if "integrated" in found
+        else None,
     )
 
 

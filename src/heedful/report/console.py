@@ -138,6 +138,10 @@ def print_explanation(explanation: Mapping[str, Any]) -> None:
         towards = ("above 0", "below 0") if is_plain else ("green", "red")
         legend = f"{towards[0]}: speaks for the decision · {towards[1]}: against it"
         console.print(Text(f"{legend} ({', '.join(signed)})", "dim"), soft_wrap=is_plain)
+    off = explanation.get("missing")
+    if off is not None:
+        told = f"integrated adds up to the rise in probability but for {off:.1g}"
+        console.print(Text(told, "dim"), soft_wrap=is_plain)
     outside = explanation.get("outside")
     if outside:
         told = f"{100 * outside:.0f} % of the audited attention lies on special tokens, which are "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -26,7 +26,15 @@ from heedful.models.huggingface.checking import checked_layout
 from heedful.models.huggingface.following import follow, value_products
 from heedful.models.huggingface.layout import Inputs, logits_of
 from heedful.models.huggingface.nodes import Nodes, nodes_of
-from heedful.models.huggingface.pieces import CUT, LONG, Framed, Tokeniser, encode_pieces, framed
+from heedful.models.huggingface.pieces import (
+    CUT,
+    LONG,
+    Framed,
+    Tokeniser,
+    among,
+    encode_pieces,
+    framed,
+)
 from heedful.models.huggingface.reweighing import Shift
 from heedful.models.huggingface.sites import Passes, State, site_of
 from heedful.models.huggingface.spans import unit_texts
@@ -106,12 +114,20 @@ class PretrainedClassifier(nn.Module):
         encoded, _ = encode_pieces(documents, self.subwords, self._room(documents), self.long)
         return collate(encoded, range(len(documents))).to(self.device)
 
-    def encode(self, corpus: Corpus) -> EncodedCorpus:
-        """The corpus as pieces of this model's tokenizer, with what was cut in its notes."""
+    def encode(
+        self, corpus: Corpus, only: Mapping[str, Sequence[int]] | None = None
+    ) -> EncodedCorpus:
+        """The corpus as pieces of this model's tokenizer, with what was cut in its notes.
+
+        With `only`, just these documents of each split (in order) have pieces: cutting takes time.
+        """
         splits, notes = {}, dict(corpus.notes)
-        for split, documents in corpus.splits.items():
+        for split, every in corpus.splits.items():
+            rows = range(len(every)) if only is None else only.get(split, ())
+            documents = [every[row] for row in rows]
             room = self._room(documents)
-            splits[split], counted = encode_pieces(documents, self.subwords, room, self.long)
+            encoded, counted = encode_pieces(documents, self.subwords, room, self.long)
+            splits[split] = among(every, rows, encoded)
             for name, count in counted.items():
                 kept = f" ({self.long} kept)" if name == CUT else ""
                 notes[f"{split}: {name}{kept}"] = count

@@ -278,6 +278,21 @@ def encode_pieces(
     return encoded, {name: count for name, count in notes.items() if count}
 
 
+def among(every: Sequence[Document], rows: Sequence[int], encoded: Encoded) -> Encoded:
+    """All documents, of which these rows (in order) are encoded and others have no piece."""
+    lengths, documents = np.zeros(len(every), np.int64), list(every)
+    lengths[list(rows)] = encoded.lengths
+    for row, document in zip(rows, encoded.documents or (), strict=True):
+        documents[row] = document
+    return replace(
+        encoded,
+        starts=np.cumsum([0, *lengths]),
+        labels=np.array([document.label for document in every], dtype=np.int64),
+        names=tuple(document.id for document in every),
+        documents=documents,
+    )
+
+
 class _Row(NamedTuple):
     """One document as pieces."""
 
