@@ -63,10 +63,10 @@ def integrated_gradients(
     """Integrated gradients of the target's probability from zero vectors to the word vectors.
 
     Summed over dimensions, then over the tokens of a unit, they must add up to what the probability
-    rises by. Points of the path are doubled until they do within `error`, for each document by
-    itself, or until there are `most`; `missing` tells what is left. Fejér's second rule: the points
-    of a rule are every second one of the next, so none is computed twice, and neither end, where
-    some models have no gradient, is among them.
+    rises by. Points of the path are doubled until they do within `error` and no token moves by more
+    than twice that, for each document by itself, or until there are `most`; `missing` tells what is
+    left. Fejér's second rule: the points of a rule are every second one of the next, so none is
+    computed twice, and neither end, where some models have no gradient, is among them.
     """
     inputs = reading.inputs.detach()
     risen = _risen(model, reading)
@@ -81,10 +81,13 @@ def integrated_gradients(
             both = products.new_empty(parts - 1, *products.shape[1:])
             both[0::2], both[1::2] = products, known
             products = both
+        products = products.masked_fill(~part.batch.mask, 0)
         total = torch.einsum("p,pbt->bt", _fejer(parts).to(products), products)
-        total = total.masked_fill(~part.batch.mask, 0)
+        half = torch.einsum("p,pbt->bt", _fejer(parts // 2).to(products), products[1::2])
         found[left] = total
         is_off = (total.sum(-1) - risen[left]).abs() > error
+        # Words may be off and still add up.
+        is_off |= (total - half).abs().amax(-1) > 2 * error
         parts *= 2
         if parts > most + 1 or not bool(is_off.any()):
             return reading.per_unit(found)
