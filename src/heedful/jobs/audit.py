@@ -121,7 +121,10 @@ def audit(
     """
     audits = (audits,) if isinstance(audits, str) else audits
     methods = (methods,) if isinstance(methods, str) else methods
-    for kind, names, known in (("audit", audits, AUDITS), ("method", methods or (), METHODS)):
+    for kind, names, known in (
+        ("audit", audits, AUDITS),
+        ("importance method", methods or (), METHODS),
+    ):
         for name in names:
             if name not in known:
                 raise unknown(kind, name, known)
