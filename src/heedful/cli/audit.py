@@ -66,13 +66,14 @@ def audit(
         trust_remote_code=trust_remote_code,
     )  # fmt: skip
     subject = subject_of(model, asked)
-    chosen = {"audits": audits, "methods": methods}
     result = heedful.audit(
         subject.model,
         subject.documents,
         subject.place,
         settings=settings_named(config, quick),
         vectors=vectors,
+        audits=None if audits is None else parts(audits),
+        methods=None if methods is None else parts(methods),
         documents=documents,
         seed=seed,
         device=device,
@@ -80,7 +81,6 @@ def audit(
         run=subject.run,
         source=subject.source,
         show=True,
-        **{name: parts(listed) for name, listed in chosen.items() if listed is not None},
     )
     if json:
         print_json(result.to_json())

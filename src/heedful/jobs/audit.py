@@ -88,7 +88,7 @@ def audit(
     settings: Settings = Settings(),
     vectors: str | Path | None = None,
     split: str = "test",
-    audits: Sequence[str] = tuple(AUDITS),
+    audits: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     documents: int = MOST_DOCUMENTS,
     seed: int = 0,
@@ -119,6 +119,7 @@ def audit(
     >>> result.verdict.word
     'cannot tell'
     """
+    audits = tuple(AUDITS) if audits is None else audits
     audits = (audits,) if isinstance(audits, str) else audits
     methods = (methods,) if isinstance(methods, str) else methods
     for kind, names, known in (

@@ -202,7 +202,7 @@ def _importance_again(
     for name in methods:
         rows = np.zeros(reading.mask.shape)
         for place, instance in enumerate(reading.names):
-            values = said.at[instance, name]
+            values: Any = said.at[instance, name]
             rows[place, : len(values)] = values
         found[name] = torch.from_numpy(rows)
     return found

@@ -159,8 +159,10 @@ def train(
 
 def _tell_length(encoded: EncodedCorpus) -> None:
     """Says that texts are long, and what would cut them."""
-    lengths = encoded.splits["train"].lengths if "train" in encoded.splits else ()
-    if len(lengths) and lengths.mean() > LONG:
+    if "train" not in encoded.splits or not len(encoded.splits["train"]):
+        return
+    lengths = encoded.splits["train"].lengths
+    if lengths.mean() > LONG:
         print(
             f"Texts are long: {lengths.mean():,.0f} words on average, {lengths.max():,} at most. "
             "Training takes as much longer; max_tokens under [words] of a --config file cuts them.",

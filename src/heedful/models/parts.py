@@ -78,17 +78,19 @@ def _padded(
     """The same, each direction by itself: a text is turned round before its padding."""
     position, lengths = torch.arange(mask.shape[1], device=mask.device), mask.sum(-1, keepdim=True)
     turned = torch.where(mask, lengths - 1 - position, position)[..., None]
-    is_lstm = isinstance(cells, nn.LSTM)
-    walk, directions = torch.lstm if is_lstm else torch.gru, 1 + cells.bidirectional
+    directions = 1 + cells.bidirectional
     start = inputs.new_zeros(1, len(inputs), cells.hidden_size)
     states = inputs.masked_fill(~mask[..., None], 0)
     for layer in range(cells.num_layers):
         parts = []
         for direction in range(directions):
-            weights = cells.all_weights[layer * directions + direction]
+            weights: list[Tensor] = list(cells.all_weights[layer * directions + direction])
             given = states.gather(1, turned.expand(states.shape)) if direction else states
-            first = (start, start) if is_lstm else start
-            part = walk(given, first, weights, True, 1, 0.0, cells.training, False, True)[0]
+            rest = weights, True, 1, 0.0, cells.training, False, True
+            if isinstance(cells, nn.LSTM):
+                part = torch.lstm(given, (start, start), *rest)[0]
+            else:
+                part = torch.gru(given, start, *rest)[0]
             parts.append(part.gather(1, turned.expand(part.shape)) if direction else part)
         states = torch.cat(parts, -1)
     return states.masked_fill(~mask[..., None], 0)

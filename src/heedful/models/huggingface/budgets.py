@@ -12,7 +12,7 @@ from heedful.models.huggingface.layout import Layout
 
 READ_TOKENS = 2**14
 """Tokens of a corpus that are read together."""
-READ_WORK = 2**30
+READ_WORK = 2**29
 """Tokens × weights of the layers that are read together on a processor: what is asked about them
 takes some seconds there, so that an audit is never silent for long."""
 CACHED_TOKENS = 2**11
