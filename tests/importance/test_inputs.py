@@ -8,7 +8,7 @@ from captum.attr import FeatureAblation, InputXGradient, Saliency
 from torch import Tensor
 
 from heedful.importance import explain, inputs
-from heedful.models import read
+from heedful.models import AttentionClassifier, Reading, read
 from tests.tiny import batch_of, chosen, classifier
 
 BATCH = batch_of(((3,), (2, 4), (1, 3, 2)))
@@ -78,3 +78,74 @@ def test_gradients_and_occlusion_are_those_of_captum(recipe: str) -> None:
         expected["occlusion"][: len(first)] = ablated[0, first, 0]
         for name, wanted in expected.items():
             torch.testing.assert_close(ours[name][document], wanted, rtol=1e-9, atol=1e-11)
+
+
+def sure() -> tuple[AttentionClassifier, Reading]:
+    """A model that turns from one class to the other within a short part of the path."""
+    model = classifier("bilstm+additive")
+    with torch.no_grad():
+        model.head.weight *= 40
+    return model, read(model, BATCH)
+
+
+def test_integrated_gradients_take_points_until_they_add_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, reading = sure()
+    few = inputs.missing(model, reading, inputs.integrated_gradients(model, reading, most=7))
+    assert float(few.max()) > 0.1
+    asked: list[int] = []
+    run = model.from_inputs
+    monkeypatch.setattr(
+        model, "from_inputs", lambda x, batch: asked.append(len(x)) or run(x, batch)
+    )
+    found = inputs.integrated_gradients(model, reading)
+    # One pass without words; then 7 points of all documents, and 8, 16, … more of some.
+    assert asked[:2] == [3, 21]
+    rounds = [8 * 2**step for step in range(len(asked) - 2)]
+    documents = [rows / points for rows, points in zip(asked[2:], rounds, strict=True)]
+    assert documents == sorted(documents, reverse=True)
+    assert documents[0] >= int((few > inputs.STATED_ERROR).sum())
+    assert float(inputs.missing(model, reading, found).max()) <= inputs.STATED_ERROR
+
+
+def test_integrated_gradients_are_the_integral_by_brute_force() -> None:
+    model, reading = sure()
+    found = inputs.integrated_gradients(model, reading, error=1e-9, most=2047)
+    steps, total = 20_000, torch.zeros(reading.batch.ids.shape, dtype=torch.float64)
+    for point in ((torch.arange(steps) + 0.5) / steps).split(2_000):
+        scaled = (reading.inputs.detach() * point.double().view(-1, 1, 1, 1)).flatten(0, 1)
+        scaled.requires_grad_()
+        logits = model.from_inputs(scaled, reading.batch.repeated(len(point))).logits
+        top = logits.softmax(-1).gather(1, reading.target.repeat(len(point))[:, None]).sum()
+        (slope,) = torch.autograd.grad(top, scaled)
+        slope = slope.view(len(point), *reading.inputs.shape).sum(0)
+        total += (slope * reading.inputs.detach()).sum(-1) / steps
+    torch.testing.assert_close(found, reading.per_unit(total), rtol=0, atol=1e-5)
+    # Points until they add up are enough for single words too.
+    quick = inputs.integrated_gradients(model, reading)
+    torch.testing.assert_close(quick, found, rtol=0, atol=2 * inputs.STATED_ERROR)
+
+
+def test_a_cap_on_points_is_kept_and_what_is_missing_is_told() -> None:
+    model, reading = sure()
+    found = inputs.integrated_gradients(model, reading, error=0.0, most=15)
+    assert float(inputs.missing(model, reading, found).max()) > 0
+
+
+def test_methods_that_need_the_same_share_it_within_one_explanation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = classifier("bilstm+additive")
+    reading = read(model, BATCH)
+    calls: list[int] = []
+    run = model.from_inputs
+    monkeypatch.setattr(model, "from_inputs", lambda x, batch: calls.append(1) or run(x, batch))
+    names = ["input-gradient", "gradient-input"]
+    both = explain(model, reading, names)
+    assert len(calls) == 1
+    with torch.no_grad():
+        model.head.weight *= 2  # nothing is kept from one explanation to the next
+    again = explain(model, reading, names)
+    assert len(calls) == 2
+    assert not torch.equal(both["input-gradient"], again["input-gradient"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from captum.attr import FeatureAblation, IntegratedGradients, Saliency
@@ -14,7 +15,7 @@ from heedful.corpora.batches import Batch
 from heedful.importance import explain, methods_of
 from heedful.importance.inputs import integrated_gradients
 from heedful.models import Reading, read
-from heedful.models.huggingface import zeroing
+from heedful.models.huggingface import budgets
 from heedful.models.huggingface.attending import attending, handling
 from heedful.models.huggingface.calls import Call, softmax
 from heedful.models.huggingface.pieces import framed
@@ -121,7 +122,7 @@ def test_value_zeroing_of_a_text_does_not_depend_on_the_texts_beside_it(
     model = reader(kind)
     texts = TEXTS[:3]  # three, so that no other axis is taken for that of texts
     together = explain(model, read(model, model.batch(texts)), ["value-zeroing"])["value-zeroing"]
-    monkeypatch.setattr(zeroing, "PASS_TOKENS", 50)  # in several passes
+    monkeypatch.setattr(budgets, "CACHED_TOKENS", 50)  # in several passes
     for row, text in enumerate(texts):
         reading = read(model, model.batch([text]))
         alone = explain(model, reading, ["value-zeroing"])["value-zeroing"][0]
@@ -136,9 +137,9 @@ def test_captum_agrees_on_gradients_integrals_and_occlusion(kind: str) -> None:
     batch = model.batch(TEXTS[:3])
     reading = read(model, batch)
     ours = explain(model, reading, ["input-gradient", "occlusion"])
-    integrated = integrated_gradients(model, reading, steps=30)
+    integrated = integrated_gradients(model, reading, error=1e-10)
     for document in range(3):
-        alone = chosen(batch, torch.tensor([document]))
+        alone = chosen(batch, np.array([document]), int(batch.lengths[document]))
         decided, units = int(reading.decision[document]), int(reading.units[document])
         word_of = reading.unit_of_token[document, : alone.mask.shape[1]]
 
@@ -152,7 +153,7 @@ def test_captum_agrees_on_gradients_integrals_and_occlusion(kind: str) -> None:
 
         inputs = model.embed(alone).detach()
         slope = Saliency(top).attribute(inputs.clone().requires_grad_(), abs=False)[0]
-        path = IntegratedGradients(top).attribute(inputs, n_steps=30, method="gausslegendre")[0]
+        path = IntegratedGradients(top).attribute(inputs, n_steps=60, method="gausslegendre")[0]
         with torch.no_grad():
             ablated = FeatureAblation(of_ids).attribute(
                 alone.ids, baselines=batch.unknown, feature_mask=word_of[None]
@@ -177,7 +178,7 @@ def test_padding_and_the_batch_change_no_explanation(kind: str) -> None:
     assert (kind in OFF_INTERFACE) == ("value-norm" not in names)
     together = explain(model, read(model, batch), names)
     for row in range(len(TEXTS)):
-        reading = read(model, chosen(batch, torch.tensor([row])))
+        reading = read(model, chosen(batch, np.array([row]), int(batch.lengths[row])))
         units = int(reading.units[0])
         for name, alone in explain(model, reading, names).items():
             if name == "random":  # keyed by the name of the text, the same for both

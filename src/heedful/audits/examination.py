@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -36,24 +37,34 @@ def examine(
     among: Mapping[str, Rows] | None = None,
     at_once: Portion = Portion(),
 ) -> dict[str, pd.DataFrame]:
-    """The rows of every audit, by its name; audits of the same documents share their readings.
+    """The rows of every audit, by its name; every document is read and explained once.
 
     Each is given the importances of the named `methods`, or of all that the model offers where this
     is none. `among` says which documents an audit looks at where these are not all of them.
     """
-    groups: dict[bytes | None, list[str]] = {}
-    for name in audits:
-        rows = (among or {}).get(name)
-        groups.setdefault(None if rows is None else rows.tobytes(), []).append(name)
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in audits}
-    for together in groups.values():
-        rows = (among or {}).get(together[0])
-        looked_at = documents if rows is None else subset(documents, rows)
-        for reading in readings(model, looked_at, device, at_once):
+    for rows, names in looked_at(np.arange(len(documents)), audits, among or {}):
+        for reading in readings(model, subset(documents, rows), device, at_once):
             importance = explain(model, reading, methods, seed)
-            for name in together:
+            for name in names:
                 parts[name].append(audits[name](model, reading, importance, seed))
     return {name: joined(tables) for name, tables in parts.items()}
+
+
+def looked_at(
+    documents: Rows, audits: Iterable[str], among: Mapping[str, Rows]
+) -> list[tuple[Rows, tuple[str, ...]]]:
+    """The documents in parts that the same audits look at, with these audits.
+
+    >>> looked_at(np.arange(4), ("a", "b"), {"b": np.array([2])})
+    [(array([0, 1, 3]), ('a',)), (array([2]), ('a', 'b'))]
+    """
+    parts: dict[tuple[str, ...], list[int]] = {}
+    sets = {name: set(rows.tolist()) for name, rows in among.items()}
+    for row in documents.tolist():
+        names = tuple(name for name in audits if name not in sets or row in sets[name])
+        parts.setdefault(names, []).append(row)
+    return [(np.array(rows), names) for names, rows in parts.items() if names]
 
 
 def readings(

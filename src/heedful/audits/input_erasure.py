@@ -28,6 +28,7 @@ from torch import Tensor
 from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import Wide, of_several_units, percent
 from heedful.importance import Importance
+from heedful.importance.inputs import STATED_ERROR, missing, starts_from_inputs
 from heedful.models.reading import Reading
 from heedful.models.rereading import probability, read_again
 from heedful.models.verbs import AttentiveModel, ranked
@@ -59,6 +60,10 @@ def rows(
     top = top_tokens(reading, importance, shares)
     edited = torch.stack([reading.batch.mask[:, None, None] & ~top, top], 1)
     before = probability(reading.logits[:, None], reading.decision)
+    off = torch.full(top.shape[:3], torch.nan, dtype=before.dtype, device=before.device)
+    if "integrated" in importance and starts_from_inputs(model):
+        missed = missing(model, reading, importance["integrated"])
+        off[:, list(importance).index("integrated")] = missed[:, None]
     parts = []
     for mode in modes:
         logits = read_again(model, reading.batch, edited.flatten(1, 3), mode, symbol)
@@ -74,6 +79,7 @@ def rows(
                 sufficiency=before[..., None] - after[:, 1],
                 flip=flip[:, 0],
                 taken=top.sum(-1),
+                missing=off,
             )
         )
     return pd.concat(parts, ignore_index=True)
@@ -153,7 +159,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         answer=_answer(headline),
         measures=tuple(measures),
         drawn=_drawn(rows, modes),
-        notes=(_policy(rows), *notes),
+        notes=(_policy(rows), *_completeness(rows), *notes),
     )
 
 
@@ -241,6 +247,19 @@ def _drawn(rows: pd.DataFrame, modes: list[str]) -> dict[str, Any]:
                 for place, method in enumerate(methods)
             }
     return drawn
+
+
+def _completeness(rows: pd.DataFrame) -> tuple[str, ...]:
+    """How nearly integrated gradients add up to what they share out, where they were tried."""
+    off = rows.groupby("instance")["missing"].max() if "missing" in rows else pd.Series(dtype=float)
+    off = off.dropna()
+    if not len(off):
+        return ()
+    return (
+        f"Integrated gradients add up to the rise in probability within {STATED_ERROR:g} on "
+        f"{int((off <= STATED_ERROR).sum()):,} of {len(off):,} documents, and are off by "
+        f"{off.max():.2g} at most.",
+    )
 
 
 def _policy(rows: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ import typer
 
 import heedful
 from heedful.cli import options
-from heedful.cli.options import Options, print_json, settings_named
+from heedful.cli.options import Options, parts, print_json, settings_named
 from heedful.cli.subject import subject_of
 from heedful.errors import InputError
 
@@ -37,6 +37,16 @@ def audit(
     documents: Annotated[
         int, typer.Option("--documents", help="Audit at most this many; 0 audits all.")
     ] = 2000,
+    audits: Annotated[
+        str | None,
+        typer.Option("--audits", help="These tests alone, separated by commas; all if none."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods", help="These explanations alone, separated by commas; all if none."
+        ),
+    ] = None,
     site: options.Site = "pooled",
     long: options.Long = "beginning",
     trust_remote_code: options.RemoteCode = False,
@@ -70,6 +80,8 @@ def audit(
         subject.place,
         settings=settings_named(config, quick),
         vectors=vectors,
+        audits=None if audits is None else parts(audits),
+        methods=None if methods is None else parts(methods),
         documents=documents,
         seed=seed,
         device=device,

@@ -63,18 +63,20 @@ class Batch:
         rows = zip(self.ids.tolist(), self.lengths.tolist(), strict=True)
         return [tuple(vocabulary.words[i] for i in ids[:n]) for ids, n in rows]
 
-    def keeping(self, kept: Bool[Tensor, "batch token"]) -> Batch:
+    def keeping(self, kept: Bool[Tensor, "batch token"], length: int | None = None) -> Batch:
         """The batch with only the kept tokens, moved together; nothing kept leaves one unknown.
 
-        The raw documents and the evidence no longer fit and are dropped.
+        The raw documents and the evidence no longer fit and are dropped. `length` is the most
+        that a document keeps, where it is known: a card need not be waited for then.
         """
         kept = kept & self.mask
         empty = ~kept.any(-1)
         order = torch.argsort(~kept, dim=-1, stable=True)
-        length = max(int(kept.sum(-1).max()), 1)
+        length = max(int(kept.sum(-1).max()), 1) if length is None else length
         mask = kept.gather(1, order)[:, :length].clone()
         ids = self.ids.gather(1, order)[:, :length].masked_fill(~mask, PAD)
-        ids[empty, 0], mask[empty, 0] = self.unknown, True
+        ids[:, 0] = torch.where(empty, self.unknown, ids[:, 0])
+        mask[:, 0] |= empty
         sentence = self.sentence.gather(1, order)[:, :length]
         return replace(self, ids=ids, mask=mask, sentence=sentence, evidence=None, documents=None)
 

@@ -15,16 +15,14 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 """Places of documents in their split."""
 
 
-def sampled(encoded: Encoded, most: int, seed: int) -> Rows:
+def sampled(names: Sequence[str], most: int, seed: int) -> Rows:
     """The documents that are audited: all, or a draw keyed by (seed, id), in corpus order."""
-    if most <= 0 or len(encoded) <= most:
-        return np.arange(len(encoded))
-    return np.sort(drawn(encoded, np.arange(len(encoded)), most, seed))
+    every = np.arange(len(names))
+    return every if most <= 0 or len(names) <= most else np.sort(drawn(names, every, most, seed))
 
 
-def drawn(encoded: Encoded, rows: Rows, most: int, seed: int) -> Rows:
+def drawn(names: Sequence[str], rows: Rows, most: int, seed: int) -> Rows:
     """So many of the rows; a smaller draw is the beginning of a larger one."""
-    names = encoded.names
     order = sorted(rows.tolist(), key=lambda row: key(seed, "audited", names[row]))
     return np.array(order[:most], dtype=np.int64)
 

@@ -1,6 +1,7 @@
 """Who claims what matters: every way to rank the units of a reading."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -202,7 +203,8 @@ def explain(
     functions = {name: METHODS[name].function for name in names}
     if "random" in functions:
         functions["random"] = partial(methods.random, seed=seed)
-    return {name: function(model, reading) for name, function in functions.items()}
+    together = replace(reading, memory={})
+    return {name: function(model, together) for name, function in functions.items()}
 
 
 __all__ = ["METHODS", "Importance", "Method", "alike", "explain", "methods_of", "sentence_of"]

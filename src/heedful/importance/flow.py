@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from heedful.importance.traced import stack_of
 from heedful.models.reading import Reading
-from heedful.models.tracing import layers_of
 from heedful.models.verbs import AttentiveModel
 
 MOST_UNITS = 60
@@ -25,7 +25,7 @@ UNIT = 10**8
 
 def attention_flow(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """The largest flow of attention from where the decision is read to each word."""
-    stack = layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     half = [layer.matrix().mean(1).double() / 2 for layer in stack.layers]
     eye = torch.eye(half[0].shape[-1], dtype=torch.float64, device=half[0].device) / 2
     capacity = torch.stack([matrix + eye for matrix in half], 1)

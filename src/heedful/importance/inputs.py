@@ -6,10 +6,10 @@ sentence) is summed into its unit, so that a word counts the same however it is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -23,6 +23,10 @@ from heedful.models.verbs import AttentiveModel, evaluating, frozen
 PATH_TOKENS = 32_768
 """Tokens that go through a model side by side when gradients are taken, unless it says itself how
 many fit (`gradient_tokens`)."""
+STATED_ERROR = 0.01
+"""What integrated gradients may be off from the rise in probability that they share out."""
+FIRST_PARTS, MOST_POINTS = 8, 511
+"""The path is cut in so many parts at first, and doubled up to so many points at most."""
 OCCLUDED = 64
 """Units of a document that are taken away in one go."""
 
@@ -51,19 +55,67 @@ def gradient_input(model: AttentiveModel, reading: Reading) -> Float[Tensor, "ba
 
 
 def integrated_gradients(
-    model: AttentiveModel, reading: Reading, steps: int = 16
+    model: AttentiveModel,
+    reading: Reading,
+    error: float = STATED_ERROR,
+    most: int = MOST_POINTS,
 ) -> Float[Tensor, "batch unit"]:
     """Integrated gradients of the target's probability from zero vectors to the word vectors.
 
-    Gauss-Legendre quadrature; summed over dimensions, then over the tokens of a unit. Several
-    points of the path go through the model side by side: recurrent cells are slow on few rows.
+    Summed over dimensions, then over the tokens of a unit, they must add up to what the probability
+    rises by. Points of the path are doubled until they do within `error` and no token moves by more
+    than twice that, for each document by itself, or until there are `most`; `missing` tells what is
+    left. Fejér's second rule: the points of a rule are every second one of the next, so none is
+    computed twice, and neither end, where some models have no gradient, is among them.
     """
     inputs = reading.inputs.detach()
-    points, weights = (
-        torch.from_numpy(x).to(inputs) for x in np.polynomial.legendre.leggauss(steps)
-    )
-    total = _mean_slopes(model, reading, (points + 1) / 2, weights / 2)
-    return reading.per_unit((total * inputs).sum(-1).double())
+    risen = _risen(model, reading)
+    found = torch.zeros(reading.batch.mask.shape, dtype=torch.float64, device=inputs.device)
+    left, known, parts = torch.arange(len(inputs), device=inputs.device), None, FIRST_PARTS
+    while True:
+        place = torch.arange(1, parts, 1 if known is None else 2, device=inputs.device)
+        points = ((1 - torch.cos(place.double() * torch.pi / parts)) / 2).to(inputs)
+        part = _some(reading, left)
+        products = _along(model, part, points, lambda slopes, x: (slopes * x).sum(-1).double())
+        if known is not None:
+            both = products.new_empty(parts - 1, *products.shape[1:])
+            both[0::2], both[1::2] = products, known
+            products = both
+        products = products.masked_fill(~part.batch.mask, 0)
+        total = torch.einsum("p,pbt->bt", _fejer(parts).to(products), products)
+        half = torch.einsum("p,pbt->bt", _fejer(parts // 2).to(products), products[1::2])
+        found[left] = total
+        is_off = (total.sum(-1) - risen[left]).abs() > error
+        # Words may be off and still add up.
+        is_off |= (total - half).abs().amax(-1) > 2 * error
+        parts *= 2
+        if parts > most + 1 or not bool(is_off.any()):
+            return reading.per_unit(found)
+        left, known = left[is_off], products[:, is_off]
+
+
+def missing(
+    model: AttentiveModel, reading: Reading, integrated: Float[Tensor, "batch unit"]
+) -> Float[Tensor, "batch"]:
+    """How far integrated gradients are from adding up to the rise of the target's probability."""
+    return (integrated.sum(-1).double() - _risen(model, reading)).abs()
+
+
+def _risen(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch"]:
+    """By how much the target's probability with the text lies above that with zero vectors."""
+    if not isinstance(model, FromInputs):
+        raise UnsupportedModel("gradients on inputs need a model that starts from word vectors.")
+    with evaluating(model):
+        empty = model.from_inputs(torch.zeros_like(reading.inputs), reading.batch).logits
+    both = torch.stack([empty.double(), reading.logits.double()], 1)
+    return probability(both, reading.target).diff(dim=1)[:, 0]
+
+
+def _fejer(parts: int) -> Float[Tensor, "point"]:
+    """Weights on [0, 1] at sin²(kπ/2n), k = 1 … n - 1, for n `parts` (Fejér's second rule)."""
+    angle = torch.arange(1, parts, dtype=torch.float64) * torch.pi / parts
+    odd = 2 * torch.arange(parts // 2, dtype=torch.float64) + 1
+    return 2 / parts * angle.sin() * ((angle[:, None] * odd).sin() / odd).sum(-1)
 
 
 def occlusion(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
@@ -85,35 +137,46 @@ def occluded(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch un
 
 def _slopes(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch token dim"]:
     """∂p_y / ∂x at the word vectors themselves."""
-    one = torch.ones(1).to(reading.inputs)
-    return _mean_slopes(model, reading, one, one).double()
+
+    def compute() -> Tensor:
+        one = torch.ones(1).to(reading.inputs)
+        return _along(model, reading, one, lambda slopes, x: slopes)[0].double()
+
+    return reading.once("input slopes", compute)
 
 
-def _mean_slopes(
+def _along(
     model: AttentiveModel,
     reading: Reading,
     points: Float[Tensor, "point"],
-    weights: Float[Tensor, "point"],
-) -> Float[Tensor, "batch token dim"]:
-    """Σ_s w_s ∂p_y / ∂x at s·x, in passes of bounded size: some texts, or some points of all."""
+    made: Callable[[Tensor, Tensor], Tensor],
+) -> Float[Tensor, "point batch token ..."]:
+    """What is made of ∂p_y / ∂x at s·x and of x, in passes of bounded size.
+
+    A pass is of some texts, or of some points of all.
+    """
     tokens, texts = reading.batch.ids.numel(), len(reading.batch)
     most = max(getattr(model, "gradient_tokens", PATH_TOKENS) // max(tokens // texts, 1), 1)
-    inputs, batch, target = reading.inputs.detach(), reading.batch, reading.target
-    total = torch.zeros_like(inputs)
+    inputs = reading.inputs.detach()
     if most < texts:
-        for some in torch.split(torch.arange(texts, device=inputs.device), most):
-            part = replace(
-                reading, batch=chosen(batch, some, batch.ids.shape[1]),
-                inputs=inputs[some], explained=target[some],
-            )  # fmt: skip
-            total[some] = _mean_slopes(model, part, points, weights)
-        return total
-    parts = (torch.split(x, most // texts) for x in (points, weights))
-    for point, weight in zip(*parts, strict=True):
-        scaled = inputs * point.view(-1, 1, 1, 1)
-        slopes = _slopes_at(model, batch, target, scaled)
-        total += torch.einsum("p,pbtd->btd", weight, slopes)
-    return total
+        every = torch.arange(texts, device=inputs.device)
+        parts = [_some(reading, some) for some in torch.split(every, most)]
+        return torch.cat([_along(model, part, points, made) for part in parts], 1)
+    found = []
+    for some in torch.split(points, most // texts):
+        scaled = inputs * some.view(-1, 1, 1, 1)
+        found.append(made(_slopes_at(model, reading.batch, reading.target, scaled), inputs))
+    return torch.cat(found)
+
+
+def _some(reading: Reading, rows: Int[Tensor, "some"]) -> Reading:
+    """What gradients need of some documents of a reading, padded as before."""
+    if len(rows) == len(reading.batch):
+        return reading
+    return replace(
+        reading, batch=chosen(reading.batch, rows.cpu().numpy(), reading.batch.ids.shape[1]),
+        inputs=reading.inputs[rows], explained=reading.target[rows],
+    )  # fmt: skip
 
 
 def _slopes_at(

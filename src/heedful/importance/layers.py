@@ -14,9 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.errors import UnsupportedModel
+from heedful.importance.traced import stack_of
 from heedful.models.followed import Followable
 from heedful.models.reading import Reading
-from heedful.models.tracing import Layer, LayerStack, layers_of
+from heedful.models.tracing import Layer, LayerStack
 from heedful.models.verbs import AttentiveModel, evaluating
 
 
@@ -27,25 +28,25 @@ def is_followable(model: AttentiveModel) -> bool:
 
 def mean_attention(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """What the position that decides attends to, averaged over layers and heads."""
-    stack = layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     return _per_word(reading, stack, _rows(stack)).mean(1)
 
 
 def max_attention(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """The most that the position that decides gives to a word in any head of any layer."""
-    stack = layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     return _per_word(reading, stack, _rows(stack)).amax(1)
 
 
 def last_attention(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """The attention a word receives from all positions in the last layer, over its heads."""
-    stack = layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     return _per_word(reading, stack, received(stack, stack.layers[-1:])).mean(1)
 
 
 def received_attention(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """The attention a word receives from all positions, averaged over layers and heads."""
-    stack = layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     return _per_word(reading, stack, received(stack, stack.layers)).mean(1)
 
 
@@ -73,7 +74,7 @@ def attention_gradient(model: AttentiveModel, reading: Reading) -> Float[Tensor,
 
 def head_rows(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch layer head unit"]:
     """What the position that decides gives to each word, by every head of every layer."""
-    stack = layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     rows = _per_word(reading, stack, _rows(stack))
     return rows.view(len(rows), len(stack.layers), -1, rows.shape[-1])
 
@@ -87,7 +88,7 @@ def head_pairs(
     """
     if not rows:
         return {}
-    stack, found = layers_of(model, reading.batch), {}
+    stack, found = stack_of(model, reading), {}
     units = reading.mask.shape[1]
     for row in rows:
         owner = torch.nn.functional.one_hot(reading.unit_of_token[row], units).double()

@@ -46,8 +46,7 @@ def gradient(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch un
     there are heads, their sum: all of them move together.
     """
     if isinstance(model, ByHead):
-        with evaluating(model):
-            return model.slopes(reading).sum(1)
+        return _slopes(model, reading).sum(1)
     if reading.unit_logits is None:
         return gradient_by_autograd(model, reading)
     probability = reading.logits.softmax(-1)
@@ -73,8 +72,7 @@ def gradient_by_autograd(model: AttentiveModel, reading: Reading) -> Float[Tenso
 def product(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """α_i g_i, signed; summed over heads where there are several."""
     if isinstance(model, ByHead) and reading.heads is not None:
-        with evaluating(model):
-            return (reading.heads * model.slopes(reading)).sum(1)
+        return (reading.heads * _slopes(model, reading)).sum(1)
     return reading.attention * gradient(model, reading)
 
 
@@ -100,6 +98,11 @@ def leave_one_out(model: AttentiveModel, reading: Reading) -> Float[Tensor, "bat
     before = reading.logits.softmax(-1).gather(1, reading.target[:, None])
     after = _of_class(without_each(model, reading).softmax(-1), reading.target)
     return (before - after).masked_fill(~reading.mask, 0)
+
+
+def _slopes(model: ByHead, reading: Reading) -> Float[Tensor, "batch head unit"]:
+    with evaluating(model):
+        return reading.once("slopes", lambda: model.slopes(reading))
 
 
 def _of_class(

@@ -39,15 +39,20 @@ def has_outputs(model: AttentiveModel) -> bool:
     return isinstance(model, Differentiable)
 
 
+def stack_of(model: AttentiveModel, reading: Reading) -> tracing.LayerStack:
+    """What the layers did with the reading's batch."""
+    return reading.once("layers", lambda: tracing.layers_of(model, reading.batch))
+
+
 def trace(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """Layer-wise attention tracing, summed over heads: adds up to their number."""
-    stack = tracing.layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     return reading.per_unit(stack.of_batch(tracing.lat(stack).total).double())
 
 
 def rollout(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """Attention rollout from where the decision is read; adds up to one."""
-    stack = tracing.layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     return reading.per_unit(stack.of_batch(tracing.rollout(stack).total).double())
 
 

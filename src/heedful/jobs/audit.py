@@ -21,7 +21,7 @@ from heedful.audits.registry import titles
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
-from heedful.importance import methods_of
+from heedful.importance import METHODS, methods_of
 from heedful.jobs.advice import Situation, advice
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
@@ -36,6 +36,7 @@ from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
 from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, writing
+from heedful.runs.progress import duration, in_words
 from heedful.statistics.estimates import Estimate
 from heedful.training.presets import PRESETS, nearest
 
@@ -91,7 +92,7 @@ def audit(
     settings: Settings = Settings(),
     vectors: str | Path | None = None,
     split: str = "test",
-    audits: str | Sequence[str] = tuple(AUDITS),
+    audits: str | Sequence[str] | None = None,
     methods: str | Sequence[str] | None = None,
     documents: int = MOST_DOCUMENTS,
     seed: int = 0,
@@ -125,11 +126,16 @@ def audit(
     >>> result.verdict.word
     'cannot tell'
     """
-    audits = [audits] if isinstance(audits, str) else audits
-    methods = [methods] if isinstance(methods, str) else methods
-    for name in audits:
-        if name not in AUDITS:
-            raise unknown("audit", name, AUDITS)
+    audits = tuple(AUDITS) if audits is None else audits
+    audits = (audits,) if isinstance(audits, str) else audits
+    methods = (methods,) if isinstance(methods, str) else methods
+    for kind, names, known in (
+        ("audit", audits, AUDITS),
+        ("importance method", methods or (), METHODS),
+    ):
+        for name in names:
+            if name not in known:
+                raise unknown(kind, name, known)
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, seed=seed)
     target = device_of(device)
@@ -153,8 +159,7 @@ def audit(
         )
     reading = {"site": site, "long": long, "trust_remote_code": trust_remote_code}
     model = decider_of(model, str(target), **reading).to(target)
-    encoded = read_by(model, corpus)
-    accuracy = {}
+    encoded, accuracy = read_by(model, corpus, _only(model, corpus, split, documents, seed)), {}
     if isinstance(model, PretrainedClassifier) and model.asking and len(encoded.splits[split]):
         settled = settle(model, encoded, split, model.asking.prior, seed, documents)
         encoded, accuracy = settled.corpus, settled.accuracy
@@ -167,7 +172,7 @@ def audit(
     weights = weights_digest(model)
     folder = folder_of(Path(out), model, weights, encoded, seed, target)
     with folder.locked():
-        chosen = sampled(encoded.splits[split], documents, seed)
+        chosen = sampled(encoded.splits[split].names, documents, seed)
         inputs = {
             "model": weights,
             "corpus": encoded.fingerprint,
@@ -222,8 +227,8 @@ class _Job:
             shutil.rmtree(self.run.path / "work", ignore_errors=True)
             self.run.finish("audit", seconds, fingerprint=mark)
             if show:
-                speed = count / max(seconds, 1e-9)
-                print(f"{speed:,.1f} texts per second, audited by all tests", file=sys.stderr)
+                speed = in_words(count / max(seconds, 1e-9), "texts")
+                print(f"{speed}, {duration(seconds)} for all tests", file=sys.stderr)
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
 
@@ -256,11 +261,11 @@ class _Job:
         examined = self.examined
         rows = examined.rows(self.run.path / "work", self.inputs, show)
         self._forget()
-        for name, table in rows.items():
-            self._keep(name, table, AUDITS[name].summarise(table))
+        for name in examined.applicable():
+            self._keep(name, rows[name], AUDITS[name].summarise(rows[name]))
         if words.has_words(examined.model):
             self._keep_words()
-        write_json(self.run.findings / "instances.json", examined.instances(rows))
+        write_json(self.run.findings / "instances.json", examined.instances(rows, show))
         elsewhere = self.trained if self.trained != self.run.path else None
         self.run.update(
             audited={
@@ -291,6 +296,18 @@ class _Job:
         read = subset(examined.documents, examined.chosen)
         table = words.table(model, examined.corpus, read)
         self._keep("words", table, words.summarise(table, model.classes))
+
+
+def _only(
+    model: Decider, corpus: Corpus | EncodedCorpus, split: str, most: int, seed: int
+) -> dict[str, Sequence[int]] | None:
+    """The documents that are looked at: the audited ones, and what a prior may be fitted on."""
+    if not isinstance(corpus, Corpus):
+        return None
+    if isinstance(model, PretrainedClassifier) and model.asking:
+        return {name: range(len(corpus.splits.get(name, ()))) for name in ("dev", split)}
+    names = [document.id for document in corpus.splits.get(split, ())]
+    return {split: sampled(names, most, seed).tolist()}
 
 
 def _tell_priors(accuracy: Mapping[str, Estimate], prior: str, show: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -179,11 +179,15 @@ def encoded_of(corpus: Corpus | EncodedCorpus, words: WordSettings) -> EncodedCo
     return encode(corpus, None, *sizes, words.words_of)
 
 
-def read_by(model: Decider, corpus: Corpus | EncodedCorpus) -> EncodedCorpus:
+def read_by(
+    model: Decider,
+    corpus: Corpus | EncodedCorpus,
+    only: Mapping[str, Sequence[int]] | None = None,
+) -> EncodedCorpus:
     """The corpus as ids of the model's own vocabulary, with the model's order of classes.
 
     Labels are matched by name, whatever their case, or by the number of a class; see
-    `match_labels`.
+    `match_labels`. `only` is as in `PretrainedClassifier.encode`, for such a model.
     """
     index = match_labels(model.classes, corpus.classes).places
     if isinstance(model, PretrainedClassifier):
@@ -192,7 +196,7 @@ def read_by(model: Decider, corpus: Corpus | EncodedCorpus) -> EncodedCorpus:
                 f"The prepared corpus {corpus.name} holds the ids of another vocabulary; this "
                 "model cuts texts by its own tokenizer, so give the raw corpus."
             )
-        return model.encode(_relabelled(corpus, model.classes, index))
+        return model.encode(_relabelled(corpus, model.classes, index), only)
     if isinstance(corpus, EncodedCorpus):
         if corpus.vocabulary != model.vocabulary or corpus.classes != model.classes:
             raise InputError(

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 
 from heedful.audits import AUDITS
-from heedful.audits.examination import Portion, examine, joined, readings
+from heedful.audits.examination import Portion, examine, joined, looked_at, readings
 from heedful.corpora import Encoded, EncodedCorpus
+from heedful.corpora.batches import groups
 from heedful.corpora.samples import Rows, drawn, subset
-from heedful.importance import explain, sentence_of
+from heedful.importance import Importance, sentence_of
 from heedful.jobs.decider import Decider
 from heedful.jobs.instances import choose, describe
-from heedful.runs import TABLES, step
-from heedful.runs.progress import ticking
+from heedful.models import AttentiveModel, Reading
+from heedful.runs import TABLES, fingerprint, step
+from heedful.runs.progress import Ticker, ticking
+from heedful.runs.randomness import key
+from heedful.runs.steps import is_done
 
-SHARD = 256
-"""Documents whose rows are kept together; a killed audit loses at most one shard."""
+SHARD_SECONDS = 15.0
+"""Batches whose rows are kept together took about so long; a killed audit loses no more."""
+IMPORTANCE = "importance"
+"""The table of what every method said of every document."""
+BATCHES = "batches"
+"""The table that says which batches a shard holds."""
 SHOWN = 200
 """Instances on the page."""
 FLOWS = 40
@@ -59,37 +68,45 @@ class Examination:
         return [name for name in self.audits if all(has[need] for need in AUDITS[name].needs)]
 
     def rows(self, work: Path, inputs: Mapping[str, Any], show: bool) -> dict[str, pd.DataFrame]:
-        """The rows of every audit, shard by shard; finished shards are read from `work`.
+        """The rows of every audit and the importances, in shards; finished ones are read.
 
-        `inputs` is everything that they depend on.
+        `inputs` is everything that they depend on. Which documents are read side by side is fixed
+        by these; how many of such batches make up a shard is a matter of time alone.
         """
-        names = self.applicable()
-        shards = [self.chosen[i : i + SHARD] for i in range(0, len(self.chosen), SHARD)]
-        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
+        batches = self._batches()
+        held = [[self.documents.names[row] for row in batch.rows] for batch in batches]
+        inputs = {**inputs, BATCHES: fingerprint({"names": held})}
+        parts: dict[str, list[pd.DataFrame]] = {n: [] for n in (*self.applicable(), IMPORTANCE)}
+        start = skipped = 0
         with ticking("auditing", len(self.chosen), show=show) as ticker:
-            for number, shard in enumerate(shards):
-                tables = step(
-                    work,
-                    f"shard-{number:05d}",
-                    partial(self._shard, shard, names),
-                    inputs=inputs,
-                    form=TABLES,
-                )
-                for name in names:
-                    parts[name].append(tables[name])
-                ticker.advance(len(shard))
+            while start < len(batches):
+                name = f"shard-{start:05d}"
+                was_done = is_done(work, name, inputs=inputs, form=TABLES)
+                if not was_done:
+                    ticker.skip(skipped)
+                    skipped = 0
+                compute = partial(self._shard, batches, start, ticker)
+                tables = step(work, name, compute, inputs=inputs, form=TABLES)
+                for audit, found in parts.items():
+                    found.append(tables[audit])
+                stop = start + len(tables[BATCHES])
+                skipped += was_done * sum(len(batch.rows) for batch in batches[start:stop])
+                start = stop
         return {name: joined(tables) for name, tables in parts.items()}
 
-    def instances(self, rows: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
-        """What the page shows of single documents."""
+    def instances(self, rows: Mapping[str, pd.DataFrame], show: bool = False) -> dict[str, Any]:
+        """What the page shows of single documents; `rows` are those of `rows`."""
         every = self.documents.names
         tags = choose(rows, [every[row] for row in self.chosen], SHOWN, self.seed)
         picked = np.array([row for row in self.chosen if every[row] in tags])
         described: list[dict[str, Any]] = []
         shown = subset(self.documents, picked)
-        for reading in readings(self.model, shown, self.device, self._portion):
-            importance = explain(self.model, reading, self.methods, self.seed)
-            described += describe(self.model, reading, importance, tags)
+        said = rows[IMPORTANCE].set_index("instance")
+        with ticking("showing", len(picked), show=show) as ticker:
+            for reading in readings(self.model, shown, self.device, self._portion):
+                importance = _importance_again(said, self.methods, reading)
+                described += describe(self.model, reading, importance, tags)
+                ticker.advance(len(reading.names))
         order = {name: position for position, name in enumerate(tags)}
         described.sort(key=lambda entry: order[entry["id"]])
         for entry in described[FLOWS:]:  # a page holds the flow of the first few
@@ -102,27 +119,90 @@ class Examination:
             "instances": described,
         }
 
-    def _shard(self, shard: Rows, names: Sequence[str]) -> dict[str, pd.DataFrame]:
-        return examine(
-            self.model,
-            self.documents,
-            {name: AUDITS[name].rows for name in names},
-            self.methods,
-            seed=self.seed,
-            device=self.device,
-            among={name: shard[np.isin(shard, self._looked_at(name))] for name in names},
-            at_once=self._portion,
-        )
+    def _batches(self) -> list[_Batch]:
+        """Documents of similar length that the same audits look at, in an order drawn by key."""
+        names, portion = self.applicable(), self._portion
+        among = {name: self._looked_at(name) for name in names}
+        found = [
+            _Batch(rows[group], asked)
+            for rows, asked in looked_at(self.chosen, (*names, IMPORTANCE), among)
+            for group in groups(
+                subset(self.documents, rows), portion.documents, max_tokens=portion.tokens
+            )
+        ]
+        # Not by length, so that the first batches tell how long all will take.
+        every = self.documents.names
+        return sorted(found, key=lambda batch: key(self.seed, "batch", every[batch.rows[0]]))
+
+    def _shard(
+        self, batches: Sequence[_Batch], start: int, ticker: Ticker
+    ) -> dict[str, pd.DataFrame]:
+        """As many batches as fit the time; the first shard is one."""
+        functions = {name: AUDITS[name].rows for name in self.applicable()}
+        functions[IMPORTANCE] = _importance_rows
+        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in functions}
+        started, stop = time.monotonic(), start
+        for batch in batches[start:]:
+            found = examine(
+                self.model,
+                subset(self.documents, batch.rows),
+                {name: functions[name] for name in batch.audits},
+                self.methods,
+                seed=self.seed,
+                device=self.device,
+                at_once=Portion(len(batch.rows), None),
+            )
+            for name, table in found.items():
+                parts[name].append(table)
+            stop += 1
+            ticker.advance(len(batch.rows))
+            if not start or time.monotonic() - started > SHARD_SECONDS:
+                break
+        tables = {name: joined(found) for name, found in parts.items()}
+        return tables | {BATCHES: pd.DataFrame({"batch": range(start, stop)})}
 
     def _looked_at(self, name: str) -> Rows:
         """The documents that an audit is for: all, or those a smaller audit would have drawn."""
         most = AUDITS[name].most
         if not 0 < most < len(self.chosen):
             return self.chosen
-        return drawn(self.documents, self.chosen, most, self.seed)
+        return drawn(self.documents.names, self.chosen, most, self.seed)
 
     @property
     def _portion(self) -> Portion:
         """A model that needs more memory for a token says how many it takes."""
         usual = Portion()
         return usual._replace(tokens=getattr(self.model, "batch_tokens", usual.tokens))
+
+
+class _Batch(NamedTuple):
+    """Documents that are read side by side, and what is asked about them."""
+
+    rows: Rows
+    audits: tuple[str, ...]
+
+
+def _importance_rows(
+    model: AttentiveModel, reading: Reading, importance: Importance, seed: int
+) -> pd.DataFrame:
+    """What every method says of the units of each document, kept for the page."""
+    found: dict[str, list[Any]] = {"instance": list(reading.names)}
+    units = reading.units.tolist()
+    for name, scores in importance.items():
+        rows = scores.detach().cpu().double().numpy()
+        found[name] = [row[:count] for row, count in zip(rows, units, strict=True)]
+    return pd.DataFrame(found)
+
+
+def _importance_again(
+    said: pd.DataFrame, methods: Sequence[str], reading: Reading
+) -> dict[str, torch.Tensor]:
+    """The same as tensors over the units of a reading."""
+    found = {}
+    for name in methods:
+        rows = np.zeros(reading.mask.shape)
+        for place, instance in enumerate(reading.names):
+            values: Any = said.at[instance, name]
+            rows[place, : len(values)] = values
+        found[name] = torch.from_numpy(rows)
+    return found

@@ -16,7 +16,7 @@ from heedful.corpora.vocabulary import UNKNOWN
 from heedful.errors import InputError, unknown
 from heedful.importance import alike, methods_of
 from heedful.importance import explain as importance_of
-from heedful.importance.inputs import occluded
+from heedful.importance.inputs import missing, occluded
 from heedful.jobs.decider import Decider, decider_of
 from heedful.models import Reading, read, without_each
 from heedful.models.huggingface import RULE, PretrainedClassifier, unit_spans
@@ -61,6 +61,8 @@ class Explanation:
     """The share of the audited attention that lies on special tokens, in a Transformer."""
     words: str = ""
     """How pieces of words became words, in a Transformer."""
+    missing: float | None = None
+    """How far integrated gradients are from adding up to the rise in probability."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as plain data."""
@@ -128,6 +130,9 @@ def explain(
         unknown=_unknown(opened, reading),
         outside=None if reading.outside is None else float(reading.outside[0]),
         words=RULE if isinstance(opened, PretrainedClassifier) else "",
+        missing=float(missing(opened, reading, found["integrated"])[0])
+        if "integrated" in found
+        else None,
     )
 
 

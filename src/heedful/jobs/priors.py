@@ -69,7 +69,7 @@ def settle(
     if prior == "auto":
         prior = "none" if dev is None else "dev"
     documents = corpus.splits[split]
-    audited = subset(documents, sampled(documents, most, seed))
+    audited = subset(documents, sampled(documents.names, most, seed))
     labelled = subset(audited, np.flatnonzero(audited.labels >= 0))
     accuracy = {}
     if len(labelled):
@@ -120,10 +120,10 @@ def _set_apart(
     if dev is not None:
         labelled = np.flatnonzero(dev.labels >= 0)
         if len(labelled) >= FEWEST_DEV:
-            return corpus, subset(dev, drawn(dev, labelled, MOST_DEV, seed))
+            return corpus, subset(dev, drawn(dev.names, labelled, MOST_DEV, seed))
     documents = corpus.splits[split]
     labelled = np.flatnonzero(documents.labels >= 0)
-    taken = drawn(documents, labelled, min(MOST_DEV, len(documents) // 4), seed + 1)
+    taken = drawn(documents.names, labelled, min(MOST_DEV, len(documents) // 4), seed + 1)
     if not takes_audited or len(taken) < FEWEST_DEV:
         return corpus, None
     kept = np.setdiff1d(np.arange(len(documents)), taken)

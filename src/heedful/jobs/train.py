@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,6 +33,9 @@ from heedful.models.transformer_config import NARRATIVES, TRANSFORMER
 from heedful.runs.steps import digest
 from heedful.training import History, Observer, evaluate, fit, objectives
 from heedful.training.presets import PRESETS, nearest
+
+LONG = 500
+"""Words of an average text from which on a training is told that it could be shorter."""
 
 
 def train(
@@ -92,6 +96,8 @@ def train(
         )
     target = device_of(device)
     encoded = encoded_of(corpus, settings.words)
+    if show:
+        _tell_length(encoded)
     table = encoded.vectors
     if vectors is not None:
         table, _ = load_vectors(vectors, encoded.vocabulary)
@@ -149,6 +155,19 @@ def train(
         source=source,
         vectors=None if vectors is None else str(Path(vectors).resolve()),
     )
+
+
+def _tell_length(encoded: EncodedCorpus) -> None:
+    """Says that texts are long, and what would cut them."""
+    if "train" not in encoded.splits or not len(encoded.splits["train"]):
+        return
+    lengths = encoded.splits["train"].lengths
+    if lengths.mean() > LONG:
+        print(
+            f"Texts are long: {lengths.mean():,.0f} words on average, {lengths.max():,} at most. "
+            "Training takes as much longer; max_tokens under [words] of a --config file cuts them.",
+            file=sys.stderr,
+        )
 
 
 def recipe_of(

@@ -14,7 +14,7 @@ from heedful.models.recipe import ModelConfig
 
 
 class Recurrent(nn.Module):
-    """(Bi)LSTM or (Bi)GRU, packed by true length so that padding never enters."""
+    """(Bi)LSTM or (Bi)GRU; padding never enters."""
 
     def __init__(self, config: ModelConfig, input_dim: int) -> None:
         super().__init__()
@@ -52,11 +52,48 @@ class Recurrent(nn.Module):
         self, inputs: Float[Tensor, "batch unit input"], mask: Bool[Tensor, "batch unit"]
     ) -> Float[Tensor, "batch unit dim"]:
         """States at every unit; zero at padding."""
-        lengths = mask.sum(-1).cpu()
-        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-        states, _ = self.cells(packed)
-        padded, _ = pad_packed_sequence(states, batch_first=True, total_length=mask.shape[1])
-        return padded
+        # On a processor the gradient of packed texts grows with the square of their length: every
+        # step's share of it is a tensor as large as the whole batch.
+        return (_packed if inputs.is_cuda else _padded)(self.cells, inputs, mask)
+
+
+def _packed(
+    cells: nn.LSTM | nn.GRU,
+    inputs: Float[Tensor, "batch unit input"],
+    mask: Bool[Tensor, "batch unit"],
+) -> Float[Tensor, "batch unit dim"]:
+    """The states in one launch, packed by true length."""
+    lengths = mask.sum(-1).cpu()
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    states, _ = cells(packed)
+    padded, _ = pad_packed_sequence(states, batch_first=True, total_length=mask.shape[1])
+    return padded
+
+
+def _padded(
+    cells: nn.LSTM | nn.GRU,
+    inputs: Float[Tensor, "batch unit input"],
+    mask: Bool[Tensor, "batch unit"],
+) -> Float[Tensor, "batch unit dim"]:
+    """The same, each direction by itself: a text is turned round before its padding."""
+    position, lengths = torch.arange(mask.shape[1], device=mask.device), mask.sum(-1, keepdim=True)
+    turned = torch.where(mask, lengths - 1 - position, position)[..., None]
+    directions = 1 + cells.bidirectional
+    start = inputs.new_zeros(1, len(inputs), cells.hidden_size)
+    states = inputs.masked_fill(~mask[..., None], 0)
+    for layer in range(cells.num_layers):
+        parts = []
+        for direction in range(directions):
+            weights: list[Tensor] = list(cells.all_weights[layer * directions + direction])
+            given = states.gather(1, turned.expand(states.shape)) if direction else states
+            rest = weights, True, 1, 0.0, cells.training, False, True
+            if isinstance(cells, nn.LSTM):
+                part = torch.lstm(given, (start, start), *rest)[0]
+            else:
+                part = torch.gru(given, start, *rest)[0]
+            parts.append(part.gather(1, turned.expand(part.shape)) if direction else part)
+        states = torch.cat(parts, -1)
+    return states.masked_fill(~mask[..., None], 0)
 
 
 class Convolution(nn.Module):

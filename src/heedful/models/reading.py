@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.corpora.batches import Batch
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,17 @@ class Reading:
     """What the model needs to go on from the audited site; only the model looks inside."""
     explained: Int[Tensor, "batch"] | None = None
     """The class that importance speaks of, where it is not the decision."""
+    memory: dict[str, Any] | None = None
+    """What several methods of one explanation need, by name; none outside of one."""
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """What is computed once for all methods that explain this reading together."""
+        if self.memory is None:
+            return compute()
+        if name not in self.memory:
+            self.memory[name] = compute()
+        found: T = self.memory[name]
+        return found
 
     @property
     def outside(self) -> Float[Tensor, "batch"] | None:

@@ -35,36 +35,39 @@ def read_again(
     symbol = batch.unknown if symbol is None else symbol
     kept = kept & batch.mask[:, None]
     document, edit, answer = _distinct(kept)
-    tokens = kept[document, edit]
-    length = tokens.sum(-1).clamp_min(1) if mode == "removed" else batch.lengths[document]
-    order = length.argsort(stable=True)
+    device, whole = kept.device, batch.lengths.cpu().numpy()[document]
+    tokens = kept[torch.from_numpy(document).to(device), torch.from_numpy(edit).to(device)]
+    length = tokens.sum(-1).clamp_min(1).cpu().numpy() if mode == "removed" else whole
+    order = np.argsort(length, kind="stable")
     parts = []
     for some in _passes(order, length, _most_tokens(model, batch)):
-        part = chosen(batch, document[some])
-        here = tokens[some, : part.mask.shape[1]]
-        part = part.keeping(here) if mode == "removed" else part.replacing(~here, symbol)
+        place = torch.from_numpy(some).to(device)
+        part = chosen(batch, document[some], int(whole[some].max()))
+        here = tokens[place, : part.mask.shape[1]]
+        if mode == "removed":
+            part = part.keeping(here, int(length[some].max()))
+        else:
+            part = part.replacing(~here, symbol)
         parts.append(_logits(model, part))
     logits = torch.cat(parts)
-    logits = torch.empty_like(logits).index_copy(0, order, logits)
-    return logits[answer].view(*kept.shape[:2], -1)
+    logits = torch.empty_like(logits).index_copy(0, torch.from_numpy(order).to(device), logits)
+    return logits[torch.from_numpy(answer).to(device)].view(*kept.shape[:2], -1)
 
 
 def _distinct(
     kept: Bool[Tensor, "batch edit token"],
-) -> tuple[Int[Tensor, "distinct"], Int[Tensor, "distinct"], Int[Tensor, "batch*edit"]]:
+) -> tuple[Int[np.ndarray, "distinct"], Int[np.ndarray, "distinct"], Int[np.ndarray, "batch*edit"]]:
     """Document and edit of each distinct edited text, and which of them each edit is."""
     bits = np.packbits(kept.flatten(0, 1).cpu().numpy(), axis=1)
     owner = np.repeat(np.arange(len(kept), dtype=np.int32), kept.shape[1])
     coded = np.hstack([owner[:, None].view(np.uint8), bits])
-    _, first, answer = np.unique(coded, axis=0, return_index=True, return_inverse=True)
-    place = torch.from_numpy(first).to(kept.device)
-    count = kept.shape[1]
-    return place // count, place % count, torch.from_numpy(answer.reshape(-1)).to(kept.device)
+    _, place, answer = np.unique(coded, axis=0, return_index=True, return_inverse=True)
+    return place // kept.shape[1], place % kept.shape[1], answer.reshape(-1)
 
 
 def _passes(
-    order: Int[Tensor, "distinct"], length: Int[Tensor, "distinct"], most: int
-) -> list[Int[Tensor, "pass"]]:
+    order: Int[np.ndarray, "distinct"], length: Int[np.ndarray, "distinct"], most: int
+) -> list[Int[np.ndarray, "pass"]]:
     """The edited texts in passes of similar length, each of at most so many tokens."""
     lengths, start, found = length[order].tolist(), 0, []
     for stop in range(1, len(lengths) + 1):
@@ -77,21 +80,19 @@ def _passes(
 def _most_tokens(model: AttentiveModel, batch: Batch) -> int:
     """Tokens of one pass, by what memory allows: layers of many heads take far more of it."""
     is_flat = isinstance(model, AttentionClassifier) and not model.config.hierarchical
-    return PASS_TOKENS * (ON_A_CARD if is_flat and batch.ids.is_cuda else 1)
+    usual = PASS_TOKENS * (ON_A_CARD if is_flat and batch.ids.is_cuda else 1)
+    return int(getattr(model, "pass_tokens", usual))
 
 
-def chosen(batch: Batch, document: Int[Tensor, "pass"], width: int | None = None) -> Batch:
-    """Some documents of a batch, in the order given, padded no further than they need.
-
-    With `width`, to that many tokens.
-    """
-    longest = int(batch.lengths[document].max()) if width is None else width
+def chosen(batch: Batch, document: Int[np.ndarray, "pass"], width: int) -> Batch:
+    """Some documents of a batch, in the order given, padded to so many tokens."""
+    rows = torch.from_numpy(document).to(batch.ids.device)
     return replace(
         batch,
-        ids=batch.ids[document, :longest],
-        mask=batch.mask[document, :longest],
-        labels=batch.labels[document],
-        sentence=batch.sentence[document, :longest],
+        ids=batch.ids[rows, :width],
+        mask=batch.mask[rows, :width],
+        labels=batch.labels[rows],
+        sentence=batch.sentence[rows, :width],
         names=tuple(batch.names[row] for row in document.tolist()),
         evidence=None,
         documents=None,

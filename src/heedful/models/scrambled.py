@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -50,23 +51,35 @@ def scrambled(parts: Sequence[Part], seed: int = 0) -> Iterator[None]:
     kept: list[tuple[nn.Parameter, torch.Tensor]] = []
     seen: set[int] = set()
     try:
-        with torch.no_grad():
-            for place, part in enumerate(parts):
-                for name, weight in part.module.named_parameters():
-                    if id(weight) in seen:
-                        continue
+        for place, part in enumerate(parts):
+            for name, weight in part.module.named_parameters():
+                if id(weight) not in seen:
                     seen.add(id(weight))
-                    kept.append((weight, weight.detach().clone()))
-                    order = numpy_generator(seed, "scrambled", place, name).permutation(
-                        weight.numel()
-                    )
-                    index = torch.from_numpy(order).to(weight.device)
-                    weight.copy_(weight.flatten()[index].view(weight.shape))
+                    kept.append((weight, weight.data))
+                    weight.data = _drawn(part.module, name, weight, seed, place)
         yield
     finally:
-        with torch.no_grad():
-            for weight, before in kept:
-                weight.copy_(before)
+        for weight, before in kept:
+            weight.data = before
+
+
+_DRAWN: WeakKeyDictionary[nn.Module, dict[str, tuple[tuple[int, ...], torch.Tensor]]] = (
+    WeakKeyDictionary()
+)
+"""The last draw of every weight: an audit asks for the same one batch after batch."""
+
+
+def _drawn(
+    module: nn.Module, name: str, weight: nn.Parameter, seed: int, place: int
+) -> torch.Tensor:
+    """The entries of a weight in random order, drawn once for as long as nobody changes them."""
+    known = _DRAWN.setdefault(module, {})
+    stamp = seed, place, weight.data_ptr(), weight._version
+    if name not in known or known[name][0] != stamp:
+        order = numpy_generator(seed, "scrambled", place, name).permutation(weight.numel())
+        index = torch.from_numpy(order).to(weight.device)
+        known[name] = stamp, weight.detach().flatten()[index].view(weight.shape)
+    return known[name][1]
 
 
 def _with_weights(module: nn.Module) -> list[tuple[str, nn.Module]]:

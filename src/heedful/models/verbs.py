@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -249,10 +250,30 @@ def _curve_by_answers(
     per_call = max(_edits_per_call(reading) // rankings, 1)
     for start in range(0, units + 1, per_call):
         step = torch.arange(start, min(start + per_call, units + 1), device=order.device)
-        kept = place[:, :, None] >= step[:, None]
-        logits = decide(model, reading, Scale(kept.flatten(1, 2).double()))
+        kept = (place[:, :, None] >= step[:, None]).flatten(1, 2)
+        first, answer = _distinct(kept)
+        kept = kept.gather(1, first[..., None].expand(-1, -1, units))
+        logits = decide(model, reading, Scale(kept.double()))
+        logits = logits.gather(1, answer[..., None].expand(-1, -1, logits.shape[-1]))
         steps.append(logits.reshape(len(order), rankings, len(step), -1))
     return torch.cat(steps, 2)
+
+
+def _distinct(
+    kept: Bool[Tensor, "batch edit unit"],
+) -> tuple[Int[Tensor, "batch distinct"], Int[Tensor, "batch edit"]]:
+    """The first of every kind of equal edits of each document, and the kind of each edit.
+
+    Rankings often agree on what goes first and last. Where a document has fewer kinds than
+    another, its first is repeated.
+    """
+    bits = np.packbits(kept.cpu().numpy(), axis=-1)
+    found = [np.unique(rows, axis=0, return_index=True, return_inverse=True)[1:] for rows in bits]
+    first = np.zeros((len(kept), max(len(places) for places, _ in found)), dtype=np.int64)
+    for row, (places, _) in enumerate(found):
+        first[row, : len(places)] = places
+    answer = np.stack([kinds.reshape(-1) for _, kinds in found])
+    return torch.from_numpy(first).to(kept.device), torch.from_numpy(answer).to(kept.device)
 
 
 def _each(

@@ -153,6 +153,10 @@ def print_explanation(
         if name in explanation["importance"]:
             told = f"{name} is {other} too: all positions of this model decide alike"
             console.print(Text(told, "dim"), soft_wrap=is_plain)
+    off = explanation.get("missing")
+    if off is not None:
+        told = f"integrated adds up to the rise in probability but for {off:.1g}"
+        console.print(Text(told, "dim"), soft_wrap=is_plain)
     outside = explanation.get("outside")
     if outside:
         told = f"{100 * outside:.0f} % of the audited attention lies on special tokens, which are "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 QUIET_SECONDS = 10.0
 """Least time between two lines when stderr is not a terminal."""
+SILENT_SECONDS = 20.0
+"""Most time between two lines, however slow the work."""
 
 
 class Ticker:
@@ -22,12 +25,13 @@ class Ticker:
         self.label, self.total, self.unit = label, total, unit
         self.done = self.skipped = 0
         self.note = ""
-        self._started = self._said = time.monotonic()
+        self._started = self._said = self._moved = time.monotonic()
 
     def advance(self, count: int = 1, note: str | None = None) -> None:
         """Counts further; `note` is shown behind the numbers."""
         self.done += count
         self.note = self.note if note is None else note
+        self._moved = time.monotonic()
         self._show()
 
     def skip(self, count: int) -> None:
@@ -45,18 +49,57 @@ class Ticker:
 
     def _show(self) -> None:
         now = time.monotonic()
-        if now - self._said >= QUIET_SECONDS:
+        # As soon as there is something to reckon from, what takes long says how long.
+        is_estimate = self._said == self._started and 1 <= now - self._started < self._left(now)
+        self._say_line(now, 0 if is_estimate else QUIET_SECONDS)
+
+    def beat(self) -> None:
+        """Says a line where none was said for long."""
+        self._say_line(time.monotonic(), SILENT_SECONDS)
+
+    def _say_line(self, now: float, least: float) -> None:
+        if now - self._said >= least:
             self._said = now
-            print(self.line(now - self._started), file=sys.stderr, flush=True)
+            seconds = (self._moved if self.done > self.skipped else now) - self._started
+            print(self.line(seconds), file=sys.stderr, flush=True)
+
+    def _left(self, now: float) -> float:
+        """Seconds that are left at the speed so far; none before anything is done."""
+        speed = self._speed(now - self._started)
+        return (self.total - self.done) / speed if speed > 0 else 0.0
 
     def line(self, seconds: float) -> str:
         """How far it is, as one line of text."""
         speed = self._speed(seconds)
-        left = (self.total - self.done) / speed if speed > 0 else float("inf")
-        return (
-            f"{self.label}: {self.done:,}/{self.total:,} {self.unit}, "
-            f"{speed:,.0f} {self.unit}/s, {left:.0f} s left {self.note}"
-        ).rstrip()
+        told = f"{self.label}: {self.done:,}/{self.total:,} {self.unit}, "
+        if speed > 0:
+            left = (self.total - self.done) / speed
+            told += f"{in_words(speed, self.unit)}, {duration(left)} left"
+        else:
+            told += f"{duration(seconds)} so far"
+        return f"{told} {self.note}".rstrip()
+
+
+def in_words(speed: float, unit: str) -> str:
+    """A speed as people say it: so many a second, or so many seconds for one.
+
+    >>> in_words(40.2, "documents"), in_words(0.08, "documents")
+    ('40 documents/s', '12 s a document')
+    """
+    if speed >= 1:
+        return f"{speed:,.0f} {unit}/s"
+    return f"{1 / speed:,.{0 if speed < 0.1 else 1}f} s a {unit.removesuffix('s')}"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(90), duration(600), duration(9000)
+    ('90 s', '10 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 class _Silent(Ticker):
@@ -74,7 +117,7 @@ class _Bar(Ticker):
 
     def _show(self) -> None:
         speed = self._speed(time.monotonic() - self._started)
-        said = f"{speed:,.0f} {self.unit}/s {self.note}"
+        said = f"{in_words(speed, self.unit) if speed > 0 else ''} {self.note}"
         self._bar.update(self._task, completed=self.done, said=said)
 
     def _say(self, line: str) -> None:
@@ -87,7 +130,17 @@ def ticking(label: str, total: int, unit: str = "documents", show: bool = True) 
     if not show:
         yield _Silent(label, total, unit)
     elif not sys.stderr.isatty():
-        yield Ticker(label, total, unit)
+        ticker, is_over = Ticker(label, total, unit), threading.Event()
+
+        def beat() -> None:
+            while not is_over.wait(SILENT_SECONDS / 4):
+                ticker.beat()
+
+        threading.Thread(target=beat, daemon=True).start()
+        try:
+            yield ticker
+        finally:
+            is_over.set()
     else:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

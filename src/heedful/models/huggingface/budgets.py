@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import nn
 
 from heedful.models.huggingface.attending import pretrained_parts
@@ -11,28 +12,45 @@ from heedful.models.huggingface.layout import Layout
 
 READ_TOKENS = 2**14
 """Tokens of a corpus that are read together."""
+READ_WORK = 2**29
+"""Tokens × weights of the layers that are read together on a processor: what is asked about them
+takes some seconds there, so that an audit is never silent for long."""
+CACHED_TOKENS = 2**11
+"""Tokens in one pass on a processor: with more, the states of a layer leave its caches."""
+PASS_TOKENS = 2**14
+"""Tokens in one pass on a card."""
 MOST_BYTES = 2**32
 """What the passes over one batch may keep of all layers."""
 KEPT_STATES = 16
 """Vectors of the width of a state that a layer keeps of each token for a backward pass."""
 
 
-def batch_tokens(model: nn.Module, layout: Layout, longest: int) -> int:
+def pass_tokens(device: torch.device) -> int:
+    """Tokens, padding included, of texts that are read again, in one pass."""
+    return CACHED_TOKENS if device.type == "cpu" else PASS_TOKENS
+
+
+def batch_tokens(model: nn.Module, layout: Layout, longest: int, device: torch.device) -> int:
     """Tokens, padding included, that are best read together, in texts of at most `longest`.
 
     A model off the attention interface shows its layers as matrices, which must fit.
     """
-    if layout.is_on_interface:
-        return READ_TOKENS
-    matrices = len(layout.layers) * _largest(model, "num_attention_heads")
-    return max(min(MOST_BYTES // (4 * matrices * longest), READ_TOKENS), 1)
+    most = READ_TOKENS
+    if device.type == "cpu":
+        weights = sum(one.numel() for layer in layout.layers for one in layer.parameters())
+        most = min(most, READ_WORK // max(weights, 1))
+    if not layout.is_on_interface:
+        matrices = len(layout.layers) * _largest(model, "num_attention_heads")
+        most = min(most, MOST_BYTES // (4 * matrices * longest))
+    return max(most, 1)
 
 
-def gradient_tokens(model: nn.Module, layout: Layout) -> int:
+def gradient_tokens(model: nn.Module, layout: Layout, device: torch.device) -> int:
     """Tokens whose way to the decision can be kept for a backward pass to the inputs."""
     table: Any = layout.table
     dim: int = max(_largest(model, "hidden_size"), int(table.weight.shape[-1]))
-    return max(MOST_BYTES // (4 * KEPT_STATES * len(layout.layers) * dim), 1)
+    most = MOST_BYTES // (4 * KEPT_STATES * len(layout.layers) * dim)
+    return max(min(most, CACHED_TOKENS) if device.type == "cpu" else most, 1)
 
 
 def _largest(model: nn.Module, size: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -20,13 +20,21 @@ from heedful.models.classifier import sentences
 from heedful.models.edits import Edit
 from heedful.models.followed import Followed, Mixed
 from heedful.models.huggingface.attending import attending, handling, pretrained_parts
-from heedful.models.huggingface.budgets import batch_tokens, gradient_tokens
+from heedful.models.huggingface.budgets import batch_tokens, gradient_tokens, pass_tokens
 from heedful.models.huggingface.calls import Call, softmax
 from heedful.models.huggingface.checking import checked_layout
 from heedful.models.huggingface.following import follow, value_products
 from heedful.models.huggingface.layout import Inputs, logits_of
 from heedful.models.huggingface.nodes import Nodes, nodes_of
-from heedful.models.huggingface.pieces import CUT, LONG, Framed, Tokeniser, encode_pieces, framed
+from heedful.models.huggingface.pieces import (
+    CUT,
+    LONG,
+    Framed,
+    Tokeniser,
+    among,
+    encode_pieces,
+    framed,
+)
 from heedful.models.huggingface.reweighing import Shift
 from heedful.models.huggingface.sites import Passes, State, site_of
 from heedful.models.huggingface.spans import unit_texts
@@ -57,8 +65,9 @@ class Ends(NamedTuple):
 class PretrainedClassifier(nn.Module):
     """A module that decides from attention over pieces of words, read word by word.
 
-    `model` is called with `input_ids`, `attention_mask` (and `token_type_ids` where its tokeniser
-    has them) and returns logits, or an object with them: a model of `transformers`, or any module.
+    `model` is called with what its `forward` takes of `input_ids`, `attention_mask` and
+    `token_type_ids` (where its tokeniser has them) and returns logits, or an object with them: a
+    model of `transformers`, or any module.
     Where it attends is found by watching it; see `attending`. `site` says which attention is read
     and edited: `pooled`, `layer:K` (from 0) or `all`.
     """
@@ -109,12 +118,20 @@ class PretrainedClassifier(nn.Module):
         encoded, _ = encode_pieces(documents, self.subwords, self._room(documents), self.long)
         return collate(encoded, range(len(documents))).to(self.device)
 
-    def encode(self, corpus: Corpus) -> EncodedCorpus:
-        """The corpus as pieces of this model's tokenizer, with what was cut in its notes."""
+    def encode(
+        self, corpus: Corpus, only: Mapping[str, Sequence[int]] | None = None
+    ) -> EncodedCorpus:
+        """The corpus as pieces of this model's tokenizer, with what was cut in its notes.
+
+        With `only`, just these documents of each split (in order) have pieces: cutting takes time.
+        """
         splits, notes = {}, dict(corpus.notes)
-        for split, documents in corpus.splits.items():
+        for split, every in corpus.splits.items():
+            rows = range(len(every)) if only is None else only.get(split, ())
+            documents = [every[row] for row in rows]
             room = self._room(documents)
-            splits[split], counted = encode_pieces(documents, self.subwords, room, self.long)
+            encoded, counted = encode_pieces(documents, self.subwords, room, self.long)
+            splits[split] = among(every, rows, encoded)
             for name, count in counted.items():
                 kept = f" ({self.long} kept)" if name == CUT else ""
                 notes[f"{split}: {name}{kept}"] = count
@@ -129,17 +146,24 @@ class PretrainedClassifier(nn.Module):
         )
 
     def inputs_of(self, frame: Framed) -> Inputs:
-        """What the model is called with."""
+        """What the model is called with: what its `forward` takes of what there is."""
         inputs = {"input_ids": frame.ids, "attention_mask": frame.mask}
-        if self.subwords.has_types:
+        if self.subwords.has_types and self._takes("token_type_ids"):
             inputs["token_type_ids"] = frame.types
         return inputs
+
+    def _takes(self, name: str) -> bool:
+        """Whether the model's own forward pass has an argument of that name, or any."""
+        taken = inspect.signature(self.model.forward).parameters
+        return name in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values())
 
     def run(self, inputs: Inputs, **options: bool) -> Any:
         """The model's own forward pass; nothing is cached for a next token."""
         if "use_cache" in inspect.signature(self.model.forward).parameters:
             options["use_cache"] = False
-        return self.model(**inputs, **options)
+        # What it goes without is still needed to tell texts from padding.
+        given = {name: value for name, value in inputs.items() if self._takes(name)}
+        return self.model(**given, **options)
 
     def forward(self, batch: Batch) -> Decided:
         """The decision, untouched."""
@@ -308,12 +332,17 @@ class PretrainedClassifier(nn.Module):
     @property
     def batch_tokens(self) -> int:
         """Tokens of a corpus that are best read together."""
-        return batch_tokens(self.model, self.layout, self.max_pieces)
+        return batch_tokens(self.model, self.layout, self.max_pieces, self.device)
 
     @property
     def gradient_tokens(self) -> int:
         """Tokens that gradients on inputs are taken of at once."""
-        return gradient_tokens(self.model, self.layout)
+        return gradient_tokens(self.model, self.layout, self.device)
+
+    @property
+    def pass_tokens(self) -> int:
+        """Tokens of edited texts that are read again at once."""
+        return pass_tokens(self.device)
 
     def nodes(self, reading: Reading) -> Nodes:
         """The words and special tokens of every text as what its layers pass attention among."""

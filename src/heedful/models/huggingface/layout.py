@@ -6,9 +6,9 @@ text from a decoder, and which position the head reads are all measured on one s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -16,8 +16,8 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from heedful.errors import UnsupportedModel
-from heedful.models.huggingface.attending import attending, is_on_interface
-from heedful.models.huggingface.calls import softmax
+from heedful.models.huggingface.attending import attending, handling, is_on_interface
+from heedful.models.huggingface.calls import Call, softmax
 
 Inputs = Mapping[str, Tensor]
 """What a model is called with: `input_ids`, `attention_mask` and whatever else it takes."""
@@ -46,6 +46,9 @@ class Layout:
     is_on_interface: bool
     table: nn.Module
     """The table in which the pieces are looked up."""
+    projections: tuple[tuple[nn.Module, ...], ...]
+    """What makes queries, keys and values in each layer and nothing else; nothing where the layer
+    attends more than once or they serve something else too."""
     behind: int = 0
     """Tokens behind the position that decides: those of the labels of a language model."""
 
@@ -121,7 +124,7 @@ def layout_of(
     (slope,) = torch.autograd.grad(logits, hidden, factors.to(logits.dtype))
     seen = slope.transpose(0, axis).abs().sum(-1) > 0
     behind = int(getattr(model, "behind", 0))
-    return Layout(
+    found = Layout(
         layers=tuple(layers),
         layer_of_call=tuple(watcher.layer_of_call),
         audited=tuple(crossing or range(len(watcher.layer_of_call))),
@@ -132,8 +135,59 @@ def layout_of(
         pooled="last" if behind else _pooled(seen, inputs["attention_mask"]),
         is_on_interface=is_on_interface(model),
         table=watcher.table,
+        projections=tuple(map(tuple, watcher.projections)),
         behind=behind,
     )
+    if found.is_on_interface and found.is_skippable and _serve_attention(model, found, run, inputs):
+        return found
+    return replace(found, projections=((),) * len(layers))
+
+
+def _serve_attention(
+    model: nn.Module, layout: Layout, run: Callable[[Inputs], Any], inputs: Inputs
+) -> bool:
+    """Whether the projections serve attention alone.
+
+    Without numbers from them, and with what attention handed on before, the logits stay the same.
+    """
+    contexts: list[Tensor] = []
+
+    def keep(call: Call) -> Tensor:
+        contexts.append(call.output())
+        return contexts[-1]
+
+    every = [module for modules in layout.projections for module in modules]
+    with torch.no_grad():
+        with handling(model, keep, False):
+            before = logits_of(run(inputs))
+        with handling(model, lambda call: contexts[call.number], False), skipping(every, torch.nan):
+            after = logits_of(run(inputs))
+    return torch.equal(before, after)
+
+
+@contextmanager
+def skipping(modules: Iterable[nn.Module], value: float = 0.0) -> Iterator[None]:
+    """Lends modules that hand on one value at once in place of their products."""
+    known = [(module, module.__dict__.get("forward")) for module in dict.fromkeys(modules)]
+
+    def shadow(width: int) -> Callable[..., Tensor]:
+        return lambda x: x.new_full((), value).expand(*x.shape[:-1], width)
+
+    try:
+        for module, _ in known:
+            module.forward = shadow(_width(module))
+        yield
+    finally:
+        for module, own in known:
+            if own is None:
+                module.__dict__.pop("forward", None)
+            else:
+                module.forward = own
+
+
+def _width(module: nn.Module) -> int:
+    """How wide a linear map's result is; 0 for anything else. GPT-2 has a class of its own."""
+    return int(getattr(module, "out_features", getattr(module, "nf", 0)))
 
 
 def _pooled(seen: Tensor, mask: Tensor) -> Literal["first", "last", "every"]:
@@ -195,6 +249,8 @@ class _Watcher:
         self.layer_of_call: list[int] = []
         self.crosses: list[bool] = []
         self.returned: list[int] = []
+        self.linear: list[tuple[int, nn.Module]] = []
+        self.projections: list[list[nn.Module]] = []
         self.hands_on_more = False
         self.handles: list[Any] = []
 
@@ -212,6 +268,8 @@ class _Watcher:
         self.inside.append((module, self.entered))
         self.entered += 1
         self.crossing.append(kwargs.get("key_value_states") is not None)
+        if _width(module):
+            self.linear.append((self.entered, module))
         if self.table is None and isinstance(module, nn.Embedding) and args:
             looked_up = args[0] if args[0].shape == self.ids.shape else args[0].T
             if torch.equal(looked_up, self.ids):
@@ -236,6 +294,9 @@ class _Watcher:
             self.places[ticket] = len(self.layers)
             self.layers.append(module)
             self.returned.append(0)
+            self.projections.append([one for entered, one in self.linear if entered > ticket])
+        else:
+            self.projections[self.places[ticket]].clear()
         self.layer_of_call.append(self.places[ticket])
         self.crosses.append(any(self.crossing))
         return softmax(scores)

@@ -1,12 +1,15 @@
 """Any module of the user's, read like a model of `transformers`: what it must offer.
 
-1. *Tokenise*: a function from a text to its pieces, ids with the characters they stand for.
-2. *Forward*: called with `input_ids` and `attention_mask` [batch token], the module returns logits
-   [batch class], or an object that has them.
+1. *Tokenise*: a function from a text to its pieces, ids with the characters they stand for. Tokens
+   that are no words ([CLS], [SEP]) have no characters: span None or (0, 0).
+2. *Forward*: called with what it takes of `input_ids` and `attention_mask` [batch token], the
+   module returns logits [batch class], or an object that has them.
 3. *Where attention is* need not be said: it is found wherever the module calls torch's
    `scaled_dot_product_attention` or `MultiheadAttention`, takes a softmax over [batch head query
    key], or holds a model of `transformers`. Layers are the members of its `ModuleList`s. What the
    head reads (one position, or all) is measured.
+
+`docs/any-module.md` has an example.
 """
 
 from __future__ import annotations
@@ -16,11 +19,14 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from heedful.errors import InputError
 from heedful.models.huggingface.classifier import PretrainedClassifier
 from heedful.models.huggingface.pieces import Frame, Pieces
 
 NO_FRAME = Frame((), (), (), ((), 0, (), 0, ()))
 """No special tokens around a text."""
+EXAMPLE = "one two three"
+"""The text whose tokens that are no words are taken for those of every text."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,54 @@ class PlainTokeniser:
     has_types: bool = False
 
     def pieces(self, texts: Sequence[str]) -> list[Pieces]:
-        """The pieces of each text."""
-        return [self.cut(text) for text in texts]
+        """The pieces of each text, without the tokens around it that are no words."""
+        return [self._inside(text) for text in texts]
+
+    def _inside(self, text: str) -> Pieces:
+        before, inside, after = parted(text, self.cut(text))
+        around = (self.single.before, self.single.after)
+        is_same = (before, after) == around
+        if not is_same and (inside.ids or before not in ((), sum(around, ()))):
+            raise InputError(
+                f"The tokens that are no words are {list(before)} and {list(after)} around "
+                f"{text[:40]!r}, but {list(around[0])} and {list(around[1])} around other texts; "
+                "put the same ones around every text."
+            )
+        return inside
 
     def name(self, piece: int) -> str:
         """The number of the piece: nobody told its letters."""
         return str(piece)
+
+
+def parted(text: str, pieces: Pieces) -> tuple[tuple[int, ...], Pieces, tuple[int, ...]]:
+    """The ids before the words of a text, its pieces, and the ids after; wrong spans are refused.
+
+    >>> parted("a cat", Pieces([101, 7, 8, 102], [None, (0, 1), (2, 5), (0, 0)]))
+    ((101,), Pieces(ids=[7, 8], spans=[(0, 1), (2, 5)]), (102,))
+    """
+    ids, spans = list(pieces.ids), list(pieces.spans)
+    if len(ids) != len(spans):
+        raise InputError(f"{text[:40]!r} has {len(ids)} ids and {len(spans)} spans; give one each.")
+    inside = [place for place, span in enumerate(spans) if span is not None and any(span)]
+    first, stop = (inside[0], inside[-1] + 1) if inside else (len(ids), len(ids))
+    end, last = 0, (-1, -1)
+    for place in range(first, stop):
+        span = spans[place]
+        if span is None or not any(span):
+            raise InputError(
+                f"Token {place} of {text[:40]!r} is no word (span {span}) and stands between "
+                "words; tokens that are no words may stand before and after a text."
+            )
+        # The bytes of one character may be pieces by themselves, all with its span.
+        if not (end <= span[0] <= span[1] <= len(text) or tuple(span) == last):
+            raise InputError(
+                f"Token {place} of {text[:40]!r} has the span {tuple(span)}, expected one within "
+                f"the text's {len(text)} characters that begins at {end} or later: spans must not "
+                "overlap, and tokens that are no words have the span None."
+            )
+        end, last = span[1], (span[0], span[1])
+    return tuple(ids[:first]), Pieces(ids[first:stop], spans[first:stop]), tuple(ids[stop:])
 
 
 def classifier_of(
@@ -81,7 +129,9 @@ def classifier_of(
     >>> decide(model, reading, erase(torch.eye(4, dtype=torch.bool).expand(2, 4, 4))).shape
     torch.Size([2, 4, 2])
     """
-    subwords = PlainTokeniser(cut, padding, unknown)
+    before, _, after = parted(EXAMPLE, cut(EXAMPLE))
+    kinds = (tuple(0 for _ in before), 0, (), 0, tuple(0 for _ in after))
+    subwords = PlainTokeniser(cut, padding, unknown, Frame(before, (), after, kinds))
     name = type(module).__name__
     return PretrainedClassifier(
         module, subwords, classes, site=site, max_pieces=max_pieces, recipe=name

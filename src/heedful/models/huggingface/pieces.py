@@ -36,8 +36,8 @@ class Pieces(NamedTuple):
     """The pieces of one text."""
 
     ids: list[int]
-    spans: list[tuple[int, int]]
-    """The characters of the text that each piece stands for."""
+    spans: Sequence[tuple[int, int] | None]
+    """The characters of the text that each piece stands for; none where it is no word."""
 
 
 class Frame(NamedTuple):
@@ -276,6 +276,21 @@ def encode_pieces(
         unknown=tokeniser.unknown,
     )
     return encoded, {name: count for name, count in notes.items() if count}
+
+
+def among(every: Sequence[Document], rows: Sequence[int], encoded: Encoded) -> Encoded:
+    """All documents, of which these rows (in order) are encoded and others have no piece."""
+    lengths, documents = np.zeros(len(every), np.int64), list(every)
+    lengths[list(rows)] = encoded.lengths
+    for row, document in zip(rows, encoded.documents or (), strict=True):
+        documents[row] = document
+    return replace(
+        encoded,
+        starts=np.cumsum([0, *lengths]),
+        labels=np.array([document.label for document in every], dtype=np.int64),
+        names=tuple(document.id for document in every),
+        documents=documents,
+    )
 
 
 class _Row(NamedTuple):

@@ -3,7 +3,9 @@
 `pooled` is the row of the position that the head reads in the last layer: all other rows of that
 layer are computed for nobody, so an edit costs one weighted sum and the rest of the layer for one
 position. `layer:K` and `all` edit every row of one layer or of all, and run the model from the
-first edited layer on.
+first edited layer on, as does `pooled` where the head reads the mean of all rows. Edits of one
+layer are one product of all its rows with its values: what makes queries, keys and values there is
+not run again.
 """
 
 from __future__ import annotations
@@ -19,8 +21,16 @@ from torch import Tensor, nn
 from heedful.errors import InputError
 from heedful.models.edits import Edit, Permute, Replace, Scale
 from heedful.models.huggingface.attending import attending, handling
+from heedful.models.huggingface.budgets import pass_tokens
 from heedful.models.huggingface.calls import Call, softmax
-from heedful.models.huggingface.layout import Inputs, Layout, keeping_states, logits_of, starting_at
+from heedful.models.huggingface.layout import (
+    Inputs,
+    Layout,
+    keeping_states,
+    logits_of,
+    skipping,
+    starting_at,
+)
 from heedful.models.huggingface.reweighing import Shift, reweighed
 
 PASS_SCORES = 2**25
@@ -87,6 +97,8 @@ class State:
     """What the last edited call averages; none off the attention interface."""
     beside: Mapping[int, Float[Tensor, "batch 1 head dim"]] | None
     """In a short pass: what the layer's other calls hand on at the pooled position."""
+    rows: Float[Tensor, "batch head query key"] | None = None
+    """In a pass over one edited layer: the scores of all its rows."""
 
 
 class Passes:
@@ -103,6 +115,10 @@ class Passes:
             and not layout.behind
             and site.first == len(layout.layers) - 1
         )
+        mine, *later = layout.projections[site.first :]
+        is_shared = bool(set(mine) & set().union(*later))  # a model of one layer, entered often
+        self.skipped = mine if len(site.calls) == 1 and not is_shared else ()
+        self.is_one_layer = bool(self.skipped) and not site.is_one_row
 
     def read(
         self, inputs: Inputs, unit_of_key: Int[Tensor, "batch key"], is_fused: bool
@@ -117,6 +133,8 @@ class Passes:
             output = call.output()
             if call.number == self.site.last:
                 kept[0], kept[1] = self._row(call.scores, inputs, position), call.value
+                if self.is_one_layer:
+                    kept[2] = call.scores()
             elif self.is_short and call.number in mine:
                 beside[call.number] = _at(output, position)
             return output
@@ -138,7 +156,7 @@ class Passes:
             states = _at(states, position)
         state = State(
             inputs, unit_of_key, position, kept[0], states, outputs, kept.get(1),
-            beside if self.is_short else None,
+            beside if self.is_short else None, kept.get(2),
         )  # fmt: skip
         if self.is_short:
             units = max(int(unit_of_key.max()) + 1, 1)
@@ -152,7 +170,8 @@ class Passes:
         row = torch.arange(texts * edits, device=state.position.device)
         keys = state.unit_of_key.shape[1]
         queries = 1 if self.is_short else keys
-        most = max(PASS_SCORES // (state.scores.shape[1] * queries * keys), 1)
+        most = PASS_SCORES // (state.scores.shape[1] * queries * keys)
+        most = max(min(most, pass_tokens(row.device) // queries), 1)
         parts = []
         if self.is_short:
             # All edits of a text stand together, so that its values are not copied.
@@ -230,6 +249,18 @@ class Passes:
             row = reweighed(scores.gather(2, index), edit, units)
             return weights.scatter(2, index, row.to(weights))
 
+        def handle(call: Call) -> Tensor:
+            if call.number + self.before != self.site.last:
+                return call.output()
+            assert state.rows is not None
+            assert state.value is not None
+            weights = reweighed(state.rows[text], edit, units).to(state.value.dtype)
+            return (weights @ state.value[text]).transpose(1, 2)
+
+        if self.is_one_layer:
+            lent = handling(self.model, handle, False)
+        else:
+            lent = attending(self.model, change)
         axis = self.layout.batch_axis
         entering = state.entering.index_select(axis, text)
         outputs = {
@@ -238,7 +269,8 @@ class Passes:
         inputs = {name: given[text] for name, given in state.inputs.items()}
         with (
             starting_at(self.layout, self.site.first, entering, outputs),
-            attending(self.model, change),
+            skipping(self.skipped if self.is_one_layer else ()),
+            lent,
         ):
             return logits_of(self.run(inputs))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,13 +12,11 @@ from torch.nn import functional
 from heedful.models.huggingface.attending import handling
 from heedful.models.huggingface.calls import Call
 from heedful.models.huggingface.entering import keeping_calls
+from heedful.models.huggingface.layout import skipping
 from heedful.models.huggingface.pieces import Framed
 
 if TYPE_CHECKING:
     from heedful.models.huggingface.classifier import PretrainedClassifier
-
-PASS_TOKENS = 2**14
-"""Tokens in one run of a layer."""
 
 
 def mixing(
@@ -28,34 +25,44 @@ def mixing(
     """How far the states of each group (row) turn when the values of each group are zero.
 
     1 - cos, averaged over the positions of a group, for every layer with its own input kept as it
-    was (Mohebbi et al. 2023). A group is a word or a special token; -1 is padding, and groups that
-    a text does not have are 0.
+    was (Mohebbi et al. 2023). Zero values are zero weights, so attention stays as it was and every
+    layer goes on from one product of it with the values. A group is a word or a special token; -1
+    is padding, and groups that a text does not have are 0.
     """
     counts = group_of_key.amax(-1) + 1
     device, groups = group_of_key.device, int(counts.max())
     text = torch.arange(len(counts), device=device).repeat_interleave(counts)
     group = torch.cat([torch.arange(count, device=device) for count in counts.tolist()])
-    share = functional.one_hot(group_of_key + 1, groups + 1)[..., 1:].double()
-    share = share / share.sum(1, keepdim=True).clamp_min(1)
-    gone = torch.zeros(0)
+    column = torch.where(group_of_key < 0, groups, group_of_key)
+    size = torch.zeros(len(counts), groups + 1, dtype=torch.float64, device=device)
+    size = size.scatter_add(1, column, torch.ones_like(column, dtype=size.dtype)).clamp_min(1)
+    calls: list[Call] = []
 
-    def handle(call: Call) -> Tensor:
-        if len(gone):
-            call = replace(call, value=call.value.masked_fill(gone[:, None, :, None], 0))
+    def keep(call: Call) -> Tensor:
+        calls.append(call)
         return call.output()
 
-    with handling(classifier.model, handle, classifier.is_fused):
-        with keeping_calls(classifier.layout) as entered:
+    context = torch.zeros(0)
+    with keeping_calls(classifier.layout) as entered:
+        with handling(classifier.model, keep, classifier.is_fused):
             classifier.run(classifier.inputs_of(frame))
-        found = share.new_zeros(len(entered), len(counts), groups, groups)
-        for layer, call in enumerate(entered):
+        layers = list(entered)  # what is run again is noted too
+    found = size.new_zeros(len(layers), len(counts), groups, groups)
+    most = max(classifier.pass_tokens // column.shape[1], 1)
+    with handling(classifier.model, lambda call: context, False):
+        for place, (layer, call) in enumerate(zip(layers, calls, strict=True)):
+            weights = call.weights()
+            before = functional.normalize(layer.after, dim=-1)
             # Rows of all texts side by side: one word of one text is gone in each.
-            most = max(PASS_TOKENS // share.shape[1], 1)
             for some in torch.split(torch.arange(len(text), device=device), most):
                 owner, without = text[some], group[some]
-                gone = group_of_key[owner] == without[:, None]
-                turned = functional.cosine_similarity(call.again(owner), call.after[owner], dim=-1)
-                mean = torch.einsum("rk,rkg->rg", 1 - turned.double(), share[owner])
-                found[layer, owner, :, without] = mean
-            gone = torch.zeros(0)
+                gone = (group_of_key[owner] == without[:, None])[:, None, None]
+                context = weights[owner].masked_fill(gone, 0) @ call.value[owner]
+                context = context.transpose(1, 2)
+                with skipping(classifier.layout.projections[place]):
+                    after = layer.again(owner)
+                cosine = (after * before[owner]).sum(-1) / after.norm(dim=-1).clamp_min(1e-8)
+                turned = size.new_zeros(len(some), groups + 1)
+                turned = turned.scatter_add(1, column[owner], 1 - cosine.double()) / size[owner]
+                found[place, owner, :, without] = turned[:, :groups]
     return found

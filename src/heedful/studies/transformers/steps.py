@@ -229,7 +229,7 @@ def examined(
             {name: AUDITS[name].rows for name in audits},
             methods,
             device=results.device,
-            among={name: sampled(test, fewer.get(name, documents), 0) for name in audits},
+            among={name: sampled(test.names, fewer.get(name, documents), 0) for name in audits},
             at_once=Portion(tokens=TOKENS),
         )
 

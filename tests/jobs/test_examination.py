@@ -1,0 +1,118 @@
+"""Shards follow the clock, numbers do not: killed, resumed, slow and fast runs end alike."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from heedful.corpora import encode, planted
+from heedful.jobs import examination
+from heedful.jobs.examination import IMPORTANCE, Examination
+from heedful.models import build, parse
+
+CORPUS = encode(planted(2, "short", sizes={"train": 20, "dev": 2, "test": 40}))
+AUDITS = ("erasure", "randomisation", "concentration")
+
+
+class Small(Examination):
+    """Few documents in a batch, so that there are many."""
+
+    @property
+    def _portion(self) -> examination.Portion:
+        return examination.Portion(6, None)
+
+
+def examined() -> Small:
+    recipe = parse("bilstm+additive", embedding_dim=6, width=6)
+    model = build(recipe.model, CORPUS.vocabulary, CORPUS.classes).eval()
+    chosen = np.arange(40)
+    methods = ("random", "attention", "integrated")
+    return Small(model, CORPUS, "test", chosen, AUDITS, methods, 0, torch.device("cpu"))
+
+
+def clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Every look at the clock is so much later than the one before."""
+    ticks = count()
+    monkeypatch.setattr(time, "monotonic", lambda: seconds * next(ticks))
+
+
+def shards(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("shard-*") if path.is_dir())
+
+
+def equal(one: dict[str, pd.DataFrame], other: dict[str, pd.DataFrame]) -> None:
+    assert list(one) == list(other) == [*AUDITS, IMPORTANCE]
+    for name, table in one.items():
+        pd.testing.assert_frame_equal(table, other[name], check_exact=True)
+
+
+def test_numbers_do_not_depend_on_how_fast_the_machine_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock(monkeypatch, 0.0)
+    fast = examined().rows(tmp_path / "fast", {}, show=False)
+    assert shards(tmp_path / "fast") == ["shard-00000", "shard-00001"]  # the first is small
+    clock(monkeypatch, 60.0)
+    slow = examined().rows(tmp_path / "slow", {}, show=False)
+    assert len(shards(tmp_path / "slow")) == len(examined()._batches()) > 6
+    equal(fast, slow)
+
+
+def test_a_killed_run_goes_on_from_its_shards_at_any_speed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock(monkeypatch, 0.0)
+    whole = examined().rows(tmp_path / "whole", {}, show=False)
+    clock(monkeypatch, 9.0)  # two looks at the clock between batches: every second one ends a shard
+    run, calls = examination.examine, count()
+
+    def dying(*given: Any, **named: Any) -> Any:
+        if next(calls) == 5:
+            raise KeyboardInterrupt
+        return run(*given, **named)
+
+    monkeypatch.setattr(examination, "examine", dying)
+    with pytest.raises(KeyboardInterrupt):
+        examined().rows(tmp_path / "killed", {}, show=False)
+    kept = shards(tmp_path / "killed")
+    assert len(kept) >= 2
+    asked: list[tuple[str, ...]] = []
+
+    def counted(model: Any, documents: Any, *given: Any, **named: Any) -> Any:
+        asked.append(documents.names)
+        return run(model, documents, *given, **named)
+
+    monkeypatch.setattr(examination, "examine", counted)
+    clock(monkeypatch, 0.0)
+    resumed = examined().rows(tmp_path / "killed", {}, show=True)
+    equal(whole, resumed)
+    names = [name for some in asked for name in some]
+    assert len(names) == len(set(names)) < 40  # what was kept is not computed again
+    assert f"goes on from {40 - len(names)} of 40 documents" in capsys.readouterr().err
+
+
+def test_shards_of_other_batches_do_not_count(tmp_path: Path) -> None:
+    examined().rows(tmp_path, {}, show=False)
+    wide = Examination(**vars(examined()))
+    assert len(wide._batches()) < len(examined()._batches())
+    found = wide.rows(tmp_path, {}, show=False)
+    assert sorted(found[IMPORTANCE]["instance"]) == sorted(CORPUS.splits["test"].names)
+
+
+def test_what_the_page_shows_is_what_was_said_while_auditing(tmp_path: Path) -> None:
+    subject = examined()
+    rows = subject.rows(tmp_path, {}, show=False)
+    said = rows[IMPORTANCE].set_index("instance")
+    shown = subject.instances(rows)["instances"]
+    assert len(shown) == 40
+    for entry in shown:
+        for method in subject.methods:
+            values = said.at[entry["id"], method]
+            np.testing.assert_allclose(entry["importance"][method], values, rtol=1e-3)
