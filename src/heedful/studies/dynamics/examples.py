@@ -227,16 +227,10 @@ def _counterexample(views: Views) -> Made:
 
 
 EXAMPLES = (
-    Artifact("F1", "Counts, translation probabilities and an alignment", "Fig. 1", "figure",
-             _figure_1, corpora=ONLY, paper=".32 and .74"),
-    Artifact("F4", "Counts of permutations tell nothing", "Fig. 4", "figure", _figure_4,
-             corpora=ONLY, paper="picture"),
-    Artifact("F5", "Counts of words and classes", "Fig. 5", "figure", _figure_5, corpora=ONLY,
-             paper="1, 0 and .5"),
-    Artifact("F8", "Counts of a mixture tell the block alone", "Fig. 8", "figure", _figure_8,
-             corpora=ONLY, paper="picture"),
-    Artifact("E3", "Optimal attention away from the largest probe", "A.1, eqs. 28-30", "table",
-             _counterexample, corpora=ONLY, paper="(0, .5, .5)"),
-    Artifact("E4", "The first move of the proxy", "A.2, eq. 15", "figure", _errors,
-             lambda plan, corpus: [rates(plan)], ONLY, "limit"),
+    PAPER.artifact("F1", _figure_1, corpora=ONLY),
+    PAPER.artifact("F4", _figure_4, corpora=ONLY),
+    PAPER.artifact("F5", _figure_5, corpora=ONLY),
+    PAPER.artifact("F8", _figure_8, corpora=ONLY),
+    PAPER.artifact("E3", _counterexample, corpora=ONLY),
+    PAPER.artifact("E4", _errors, lambda plan, corpus: [rates(plan)], ONLY),
 )  # fmt: skip

@@ -313,65 +313,13 @@ def _draws(plan: Plan, corpus: str) -> int:
 
 
 CLAIMS = (
-    Claim(
-        "DYN-11", "Copying permutations of one fixed set of words sometimes fails and is slower; "
-        "with surplus words it is learnt every time.",
-        "3.3, Fig. 3 left", _STATISTIC,
-        "picture; sometimes fails / every time", _FAILS,
-        _fails_and_is_slower("fixed set", "control"),
-        task_steps.needs_roles("fixed set", "control"),
-        (COPYING,), seeds=_seeds,
-    ),
-    Claim(
-        "DYN-12", "The same for a mixture of permutations of two disjoint sets.",
-        "3.3, A.3, Fig. 3 right", _STATISTIC,
-        "picture", _FAILS, _fails_and_is_slower("mixture", "mixture control"),
-        task_steps.needs_roles("mixture", "mixture control"), (COPYING,), seeds=_seeds,
-    ),
-    Claim(
-        "DYN-13", "On one fixed set the proxy cannot learn; in the mixture it learns the block.",
-        "3.3, 4.3, A.3, Figs. 4, 8", "spread of the proxy's probe over positions, loss per word "
-        "minus log n, probability of the other block",
-        "provable; Trans = 1/40 inside a block", _PROXY, _proxy, _proxy_needs, (COPYING,),
-    ),
-    Claim(
-        "DYN-16", "Eight bad heads fail, one good head rescues training, random heads almost "
-        "always work.",
-        "5.2, Fig. 6", "share of runs above .95 by kind of heads (the code's form)",
-        "picture; fails / can converge / very high probability", _HEADS, _eight_heads,
-        task_steps.needs_heads, (HEADS,), seeds=_draws,
-    ),
-    Claim(
-        "DYN-17", "The more random heads, the smaller the chance that all are bad, exponentially.",
-        "5.2", "share of failures at 1, 2, 4, 8 random heads, and against q^K",
-        "argued, 8 heads only", _MORE, _more_heads, _few_needs, (HEADS,), seeds=_draws,
-    ),
-    Claim(
-        "DYN-18", "Under uniform attention the keyword's state says most early, then its "
-        "neighbour's; after long training the last state does.",
-        "6.1, Fig. 7", "order of the log-odds of single states, early and late, over seeds",
-        "picture; eqs. 22-24", _LOCALITY, _locality, task_steps.needs_gamma, (KEYWORD,),
-        seeds=_seeds,
-    ),
-    Claim(
-        "DYN-19", "A fixed permutation of the output order is never learnt, although under uniform "
-        "attention it is like copying, which is always learnt.",
-        "6.2", "share of seeds above .99 (copying) and .95 (reordering); differences of the "
-        "uniform runs",
-        "always / always fails", _REORDERING, _reordering, task_steps.needs_reordered, (COPYING,),
-        seeds=_seeds,
-    ),
-    Claim(
-        "DYN-A5", "Artefact: whether copying one fixed set fails depends on when one stops.",
-        "ours", "share of seeds above .95 at several stops; time to .95",
-        "no rate given", above(0), _stopping,
-        task_steps.needs_roles("fixed set", "control"), (COPYING,), seeds=_seeds,
-    ),
-    Claim(
-        "DYN-A6", "Artefact: good and bad heads are relative to one base, and code and paper join "
-        "heads differently; the order of the kinds stays.",
-        "ours", "DYN-16's differences on the first base in the code's form, and over all "
-        "bases of each form",
-        "not reported", above(0), _every_base, _every_needs, (HEADS,), seeds=_draws,
-    ),
+    PAPER.claim("DYN-11", _FAILS, _fails_and_is_slower("fixed set", "control"), task_steps.needs_roles("fixed set", "control"), (COPYING,), seeds=_seeds),
+    PAPER.claim("DYN-12", _FAILS, _fails_and_is_slower("mixture", "mixture control"), task_steps.needs_roles("mixture", "mixture control"), (COPYING,), seeds=_seeds),
+    PAPER.claim("DYN-13", _PROXY, _proxy, _proxy_needs, (COPYING,)),
+    PAPER.claim("DYN-16", _HEADS, _eight_heads, task_steps.needs_heads, (HEADS,), seeds=_draws),
+    PAPER.claim("DYN-17", _MORE, _more_heads, _few_needs, (HEADS,), seeds=_draws),
+    PAPER.claim("DYN-18", _LOCALITY, _locality, task_steps.needs_gamma, (KEYWORD,), seeds=_seeds),
+    PAPER.claim("DYN-19", _REORDERING, _reordering, task_steps.needs_reordered, (COPYING,), seeds=_seeds),
+    PAPER.claim("DYN-A5", above(0), _stopping, task_steps.needs_roles("fixed set", "control"), (COPYING,), seeds=_seeds),
+    PAPER.claim("DYN-A6", above(0), _every_base, _every_needs, (HEADS,), seeds=_draws),
 )  # fmt: skip

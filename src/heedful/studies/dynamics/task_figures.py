@@ -155,22 +155,8 @@ def _table_e2(views: Views) -> Made:
 
 
 ARTIFACTS = (
-    Artifact(
-        "F3", "Copying permutations, one line per seed", "3.3, Fig. 3", "figure", _figure_3,
-        needs_roles("fixed set", "control", "mixture", "mixture control"), (COPYING,),
-        "Permutations of one fixed set, or of one of two, sometimes fail; the controls never do.",
-    ),
-    Artifact(
-        "F6", "Eight heads: all bad, one good, random", "5.2, Fig. 6", "figure", _figure_6,
-        needs_heads, (HEADS,), "All bad fails, one good head rescues, random heads learn.",
-    ),
-    Artifact(
-        "F7", "What single states say of the keyword", "6.1, Fig. 7", "figure", _figure_7,
-        needs_gamma, (KEYWORD,),
-        "First the keyword's state, then its neighbour, in the end the last state.",
-    ),
-    Artifact(
-        "E2", "A fixed reordering of the output is not learnt", "6.2", "table", _table_e2,
-        needs_reordered, (COPYING,), "Copying always perfect within 300 steps; reordering never.",
-    ),
+    PAPER.artifact("F3", _figure_3, needs_roles("fixed set", "control", "mixture", "mixture control"), (COPYING,)),
+    PAPER.artifact("F6", _figure_6, needs_heads, (HEADS,)),
+    PAPER.artifact("F7", _figure_7, needs_gamma, (KEYWORD,)),
+    PAPER.artifact("E2", _table_e2, needs_reordered, (COPYING,)),
 )  # fmt: skip

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 
 from heedful.reproduction.ledger import Parts, above, at_least, below
-from heedful.reproduction.study import Claim
 from heedful.reproduction.view import View, Views, alone
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.measures import estimates, mean
 from heedful.studies.erasure.models import FAMILIES, MODELS, WITH_ENCODER
+from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.several_claims import gaps, ratio
 from heedful.studies.erasure.steps import needs
 
@@ -54,13 +54,8 @@ GAPS = tuple(
 HALVES = ("above", "below")
 
 CLAIMS = (
-    Claim(
+    PAPER.claim(
         "ERA-21",
-        "Accuracy falls with less contextualisation, but the conclusions do not depend on it.",
-        "A.1, Table 3",
-        "accuracy rnn - conv and conv - noenc > 0 (over all corpora: the smallest); worst "
-        "difference of ERA-8 < 0 and least ratio of ERA-10 ≥ 1.6 in both halves by accuracy",
-        "holds in 7 of 8 rows of Table 3 read by family",
         {name: above(0) for name in GAPS}
         | {f"ERA-8, accuracy {half} the median": below(0) for half in HALVES}
         | {f"ERA-10, accuracy {half} the median": at_least(1.6) for half in HALVES},

@@ -16,13 +16,13 @@ from heedful.reproduction.ledger import (
     below,
     each_unchanged,
 )
-from heedful.reproduction.study import Claim
 from heedful.reproduction.view import View
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.examination import Erased, coarsened
 from heedful.studies.erasure.measures import estimates, mean, odds, rows_of, share_of_models
 from heedful.studies.erasure.models import MODELS, WITH_ENCODER
+from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.several_claims import (
     LATE,
     ORDERED,
@@ -193,76 +193,10 @@ LENGTHS: Mapping[str, Side] = {f"ERA-12, {name}": side for name, side in LATE.it
 }
 
 CLAIMS = (
-    Claim(
-        "ERA-A1",
-        "The random item of the release can be the top item and is never the first: the "
-        "conclusions do not hang on it.",
-        "ours",
-        "each verdict of ERA-5 to ERA-7 under the correct and the published rule; equal (the cells "
-        "themselves are in T2, the shares of negative ΔJS in N5)",
-        "published tables very probably used the faulty rule",
-        RULES,
-        both_rules,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-A2",
-        "Leaving never-flipping instances out of each box apart does not make the result.",
-        "ours",
-        "differences of median k*/n as in ERA-8: per ranking, where all rankings flip, and with "
-        "never-flips set to 1; each verdict unchanged (who decides as the bias does is in N6)",
-        "not reported",
-        below(0),
-        never_flipping,
-        ENCODED,
-        over="all",
-    ),
-    Claim(
-        "ERA-A3",
-        "Flips at k = n, where the bias speaks and not the items, do not make the result.",
-        "ours",
-        "ERA-8, ERA-10 and ERA-12 with and without flips at k = n; each verdict unchanged (their "
-        "share is in N6)",
-        "not reported",
-        END,
-        bias_speaking,
-        ENCODED,
-        over="all",
-    ),
-    Claim(
-        "ERA-A4",
-        "Late flips are not an effect of few sentences and coarse fractions.",
-        "ours",
-        "ERA-12 and ERA-13 at matched n: documents of 8 sentences or more, FLAN fractions rounded "
-        "up to the steps of the sentences (ours); each verdict unchanged (by bins of n: X2)",
-        "not checked",
-        LENGTHS,
-        matched_lengths,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-A5",
-        "The product ranking includes a shrinkage that renormalisation undoes: centring it needs "
-        "fewer items.",
-        "ours",
-        "paired difference of k*/n, centred product minus product, every model; < 0 (ours)",
-        "none",
-        below(0),
-        centred_gain,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-A6",
-        "Who flips first does not depend on whether all test instances are counted.",
-        "ours",
-        "ERA-9 over all test instances and over instances with n > 1 that flip; verdict unchanged",
-        "wording says test set",
-        at_least(10 / 16),
-        both_denominators,
-        ENCODED,
-        over="all",
-    ),
+    PAPER.claim("ERA-A1", RULES, both_rules, ALL, over="all"),
+    PAPER.claim("ERA-A2", below(0), never_flipping, ENCODED, over="all"),
+    PAPER.claim("ERA-A3", END, bias_speaking, ENCODED, over="all"),
+    PAPER.claim("ERA-A4", LENGTHS, matched_lengths, ALL, over="all"),
+    PAPER.claim("ERA-A5", below(0), centred_gain, ALL, over="all"),
+    PAPER.claim("ERA-A6", at_least(10 / 16), both_denominators, ENCODED, over="all"),
 )

@@ -17,7 +17,6 @@ from heedful.reproduction.ledger import (
     below,
 )
 from heedful.reproduction.measures import exact
-from heedful.reproduction.study import Claim
 from heedful.reproduction.view import View, Views, alone
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
@@ -31,7 +30,7 @@ from heedful.studies.erasure.measures import (
     share_of_models,
 )
 from heedful.studies.erasure.models import FAMILIES, MODELS, WITH_ENCODER, WITHOUT
-from heedful.studies.erasure.printed import PUBLISHED, by_corpus
+from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.steps import needs
 
 PAIRS = (("attention", "random"), ("gradient", "attention"), ("product", "attention"))
@@ -244,127 +243,26 @@ def where_the_gain_lies(view: View) -> Parts:
 
 ALL, ENCODED = needs(*MODELS), needs(*WITH_ENCODER)
 CLAIMS = (
-    Claim(
-        "ERA-8",
-        "In encoder models attention flips earlier than a random order, but later than gradient or "
-        "product.",
-        "5.4, Figs. 5, 10",
-        "paired difference of k*/n where both flip: attention - random, gradient - attention, "
-        "product - attention; < 0",
-        "picture",
-        below(0),
-        earlier_than_attention,
-        ENCODED,
-        over="all",
+    PAPER.claim("ERA-8", below(0), earlier_than_attention, ENCODED, over="all"),
+    PAPER.claim(
+        "ERA-9", at_least(10 / 16), alone(gradient_mostly), ENCODED, measure_all=gradient_mostly
     ),
-    Claim(
-        "ERA-9",
-        "The gradient needs fewer items than attention for most instances.",
-        "5.4",
-        "share of the encoder models at hand in which k* of the gradient is below that of "
-        "attention for most instances; ≥ 10/16 (the count itself needs the original corpora)",
-        "10 of 16",
-        at_least(10 / 16),
-        alone(gradient_mostly),
-        ENCODED,
-        measure_all=gradient_mostly,
-    ),
-    Claim(
-        "ERA-10",
-        "The gradient beats attention at least 1.6 times as often as the reverse, in every encoder "
-        "model.",
-        "5.4",
-        "(gradient earlier) / (attention earlier), every encoder model; ≥ 1.6",
-        "minimum 1.6",
-        at_least(1.6),
-        ratios,
-        ENCODED,
-        over="all",
-    ),
-    Claim(
-        "ERA-11",
-        "Product needs slightly fewer items than gradient, often but not always.",
-        "5.4, A.2",
-        "share of models whose paired difference of k*/n, product - gradient, is ≤ 0; > 0.5",
-        "picture",
-        above(0.5),
-        alone(product_mostly),
-        ALL,
-        measure_all=product_mostly,
-    ),
-    Claim(
-        "ERA-12",
-        "Flips come late when the encoder is recurrent, even over hundreds of tokens.",
-        "5.5, Fig. 5",
-        "median k*/n by attention, HANrnn and FLANrnn, ≥ 0.75 (ours); FLANrnn under every ranking "
-        "> 0.5",
-        "picture; median or lower quartile at or near 1 in several panels",
-        LATE,
-        late_flips,
-        needs("HANrnn", "FLANrnn"),
-        over="all",
-    ),
-    Claim(
-        "ERA-13",
-        "The wider the contextualisation the later the flip: rnn > conv > noenc, strongly in "
-        "FLANs, weakly in HANs.",
-        "5.6, Figs. 5, 6, 10",
-        "differences of median k*/n by ranking, rnn - conv and conv - noenc > 0; rnn - conv of "
-        "FLAN minus that of HAN > 0",
-        "picture",
-        above(0),
-        wider_is_later,
-        ALL,
-        over="all",
-    ),
-    Claim(
+    PAPER.claim("ERA-10", at_least(1.6), ratios, ENCODED, over="all"),
+    PAPER.claim("ERA-11", above(0.5), alone(product_mostly), ALL, measure_all=product_mostly),
+    PAPER.claim("ERA-12", LATE, late_flips, needs("HANrnn", "FLANrnn"), over="all"),
+    PAPER.claim("ERA-13", above(0), wider_is_later, ALL, over="all"),
+    PAPER.claim(
         "ERA-14",
-        "Without encoder attention is on par with or better than the gradient; product is often "
-        "best.",
-        "5.6, Fig. 6",
-        "noenc models: lower end of the interval of (gradient earlier) / (attention earlier) ≤ 1; "
-        "share of them in which product has the lowest median k*/n > 0.5",
-        "picture",
         {f"{model}: ratio, lower end": at_most(1) for model in WITHOUT}
         | {"models with product lowest": above(0.5)},
         alone(on_par_without_encoder),
         needs(*WITHOUT),
         measure_all=on_par_without_encoder,
     ),
-    Claim(
-        "ERA-15",
-        "Without encoder even random orders flip earlier than with one, most on Amazon.",
-        "5.6, Fig. 6",
-        "median k*/n in random order, noenc - rnn and noenc - conv; < 0 (the tail on Amazon, N3, "
-        "needs the full Amazon)",
-        dict.fromkeys(PUBLISHED, "picture")
-        | by_corpus({"Amazon": "share above 0.50: 12.4, 2.8, 0.9, 0.5 % (Random to Product)"}),
-        below(0),
-        random_is_early,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-16",
-        "Attention removes a large original mass before the flip; gradient and product about 0.25 "
-        "less or more.",
-        "A.3, Fig. 11",
-        "share of models with median mass by attention > 0.5 (ours), and with that median at least "
-        "0.25 above those of gradient and of product; each > 0.5",
-        "about 0.25 or more for most models",
-        above(0.5),
-        alone(large_mass),
-        ALL,
-        measure_all=large_mass,
-    ),
-    Claim(
+    PAPER.claim("ERA-15", below(0), random_is_early, ALL, over="all"),
+    PAPER.claim("ERA-16", above(0.5), alone(large_mass), ALL, measure_all=large_mass),
+    PAPER.claim(
         "ERA-19",
-        "Hence the gradient's advantage lies in instances that need several items under both "
-        "rankings.",
-        "A.3",
-        "(gradient earlier) / (attention earlier) where both k* ≥ 2, encoder models: > 1, and "
-        "minus that where one k* = 1: > 0",
-        "argued, not measured",
         {f"{model}: several": above(1) for model in WITH_ENCODER}
         | {f"{model}: several - one": above(0) for model in WITH_ENCODER},
         where_the_gain_lies,

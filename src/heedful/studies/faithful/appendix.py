@@ -217,19 +217,10 @@ def _over_frozen(views: Views) -> Made:
 
 
 EXTRAS = (
-    Artifact("X2", "Dot attention: the start of its query", "C, no numbers there", "table",
-             _queries, query_needs, DEEP),
-    Artifact("X3", "Strengths of tying and masked words", "promised, not printed", "table",
-             _strengths, _strength_needs, MAIN),
-    Artifact("X5", "Controls: vectors, queries, bias, norms", "ours", "table", _controls,
-             control_needs, DEEP),
-    Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
-             _rationales, steps_of(models(attentions=("+",))), RATIONALES),
-    Artifact("X10", "Masked words against a base with frozen vectors", "ours", "table",
-             _over_frozen,
-             steps_of(one for a in ATTENTIONS
-                      for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))),
-             DEEP),
-    Artifact("X9", "Word identity from states: a linear probe", "ours (section 6)", "table",
-             _probes, _probe_needs, MAIN),
+    PAPER.artifact("X2", _queries, query_needs, DEEP),
+    PAPER.artifact("X3", _strengths, _strength_needs, MAIN),
+    PAPER.artifact("X5", _controls, control_needs, DEEP),
+    PAPER.artifact("X6", _rationales, steps_of(models(attentions=("+",))), RATIONALES),
+    PAPER.artifact("X10", _over_frozen, steps_of(one for a in ATTENTIONS for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))), DEEP),
+    PAPER.artifact("X9", _probes, _probe_needs, MAIN),
 )  # fmt: skip

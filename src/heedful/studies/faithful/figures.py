@@ -205,8 +205,7 @@ def _words(id: str, title: str, where: str, chooser: Chooser, shown: tuple[str, 
 
 
 FIGURES = (
-    Artifact("F1", "What an adversary pays for moving attention", "Figure 1", "figure", _curves,
-             adversary_needs, ATTACKED, paper="masked words above base; one outlier on Diabetes"),
+    PAPER.artifact("F1", _curves, adversary_needs, ATTACKED),
     _words("F2", "Words alone: a sentence read by base and by tying", "Figure 2", _most_leaking,
            ("base", "tying")),
     _words("F3", "Words alone: a sentence that base misreads", "Figure 3", _misread, _ALL),
@@ -215,8 +214,6 @@ FIGURES = (
     _words("F6", "Words alone: an unsure sentence", "Figure 6", _unsure, _ALL),
     _words("F7", "Words alone: a remedy surer of the right class than base", "Figure 7", _surer,
            _ALL),
-    Artifact("X7", "Leakage by distance to the most attended word", "ours", "figure", _leakage,
-             steps_of(models(attentions=("+",))), DEEP),
-    Artifact("X8", "Changed decisions by length", "ours; A there", "figure", _lengths,
-             steps_of(models(attentions=("+",))), DEEP),
+    PAPER.artifact("X7", _leakage, steps_of(models(attentions=("+",))), DEEP),
+    PAPER.artifact("X8", _lengths, steps_of(models(attentions=("+",))), DEEP),
 )  # fmt: skip

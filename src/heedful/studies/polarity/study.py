@@ -78,14 +78,8 @@ def _curves(
 
 
 ARTIFACTS = (
-    Artifact(
-        "M-T1", "Corpora, and our synthetic sets", "Table 1", "table", figures.datasets,
-        figures.needs_sizes,
-    ),
-    Artifact(
-        "M-T2", "Test accuracy by model and λ, beside the paper's", "Table 2", "table",
-        figures.accuracy_grid, needs_grid(steps.MODELS), corpora.TEXTS, "112 numbers, one run each",
-    ),
+    PAPER.artifact("M-T1", figures.datasets, figures.needs_sizes),
+    PAPER.artifact("M-T2", figures.accuracy_grid, needs_grid(steps.MODELS), corpora.TEXTS),
     _scatter("M-F2", "Polarity and attention scores, DP, λ = 10", "Fig. 2", corpora.BINARY, "dp",
              ("10",), BOTH, "SST: polarity +2.5..+11, -9.5..-3, -3.5..+3"),
     _scatter("M-F3", "The same at λ = 100", "Fig. 3a,b", SST, "dp", ("100",), BOTH,
@@ -93,45 +87,20 @@ ARTIFACTS = (
     _scatter("M-F3c", "Attention scores with three classes, DP, λ = 10", "Fig. 3c", corpora.SEVERAL,
              "dp", ("10",), ATTENTION),
     _scatter("M-F4", "Additive attention, λ = 10", "Fig. 4", SST, "ad", ("10",), BOTH),
-    Artifact(
-        "M-F5", "Average attention weight of words in test texts, DP, λ = 10", "Fig. 5", "figure",
-        figures.weights, needs_grid(["dp"]), SST,
-        "medians 0.10, 0.135, 0.06; largest neutral outlier 0.69",
-    ),
-    Artifact(
-        "M-X", "The V·W penalty at λ = 100", "section 5", "table", figures.penalty,
-        needs_grid(["dp"], steps.penalised), SST,
-        "text: both classes positive and mostly above neutral, accuracy hardly changed",
-    ),
-    Artifact(
-        "S-T1", "Selected words", "supplement, Table 1", "table", figures.token_counts,
-        figures.needs_sizes, corpora.TEXTS, "SST 412/265/1384; IMDB 2163/1900/5968",
-    ),
+    PAPER.artifact("M-F5", figures.weights, needs_grid(["dp"]), SST),
+    PAPER.artifact("M-X", figures.penalty, needs_grid(["dp"], steps.penalised), SST),
+    PAPER.artifact("S-T1", figures.token_counts, figures.needs_sizes, corpora.TEXTS),
     _curves("S-F1", "Dot products of fixed pairs, Data I, two starts", "data1", "dp", ("pair",),
             ("plain", "wide start"), "setting", only=OPPOSED),
-    Artifact(
-        "S-F2", "Dot products of all pairs after training, Data I", "supplement, Fig. 2", "figure",
-        synthetic.pair_boxes, needs_path("dp"), ("data1",), "2.2, 2.3, -1.25; with neutral 0 ± 0.3",
-    ),
-    Artifact(
-        "S-F3", "Polarity scores, Data I and II", "supplement, Fig. 3", "figure",
-        synthetic.final_words("polarity"), needs_path("dp"), ("data1", "data2"),
-        "Data I +15/-14.5/0, Data II +9/-9/0",
-    ),
-    Artifact(
-        "S-F4", "Attention scores, Data I and II", "supplement, Fig. 4", "figure",
-        synthetic.final_words("attention"), needs_path("dp"), ("data1", "data2"),
-        "Data I 0.72/0.66/-0.07, Data II 0.35/0.25/-0.03",
-    ),
+    PAPER.artifact("S-F2", synthetic.pair_boxes, needs_path("dp"), ("data1",)),
+    PAPER.artifact("S-F3", synthetic.final_words("polarity"), needs_path("dp"), ("data1", "data2")),
+    PAPER.artifact("S-F4", synthetic.final_words("attention"), needs_path("dp"), ("data1", "data2")),
     _curves("S-F5", "Class means of attention scores without and with penalty, Data I", "data1",
             "dp", ("attention",), ("plain", "penalty"), "setting",
             "at the end 0.56/0.41/-0.05 without, 0.63/0.60/-0.07 with", rate=steps.FAST),
     _curves("S-F6", "Dot products of six pairs, Data II", "data2", "dp", ("pair",),
             rate=steps.FAST),
-    Artifact(
-        "S-F7", "V·W and class imbalance", "supplement, Fig. 7", "figure", synthetic.imbalance,
-        synthetic.needs_balance, tuple(corpora.RATIOS), "0, -44, -62, +42, +58",
-    ),
+    PAPER.artifact("S-F7", synthetic.imbalance, synthetic.needs_balance, tuple(corpora.RATIOS)),
     _curves("S-F8", "Affine model: dot products of vectors and of values, Data I", "data1", "dp-a",
             ("dot", "value dot")),
     _curves("S-F9", "Affine model with penalty: class means of scores, Data I", "data1", "dp-a",
@@ -142,19 +111,12 @@ ARTIFACTS = (
             only=THREE),
     _curves("S-F12", "Three classes: class means of attention scores", "three", "dp",
             ("attention",), paper="0.98, 0.61, 0.93 and -0.14"),
-    Artifact(
-        "S-F13", "BiLSTM: local and global attention scores, λ = 10", "supplement, Fig. 13",
-        "figure", appendix.at_preferred("dp-l", LOCAL), appendix.needs_preferred("dp-l"), SST,
-        "picture",
-    ),
+    PAPER.artifact("S-F13", appendix.at_preferred("dp-l", LOCAL), appendix.needs_preferred("dp-l"), SST),
     _scatter("S-F14", "DP-A, λ = 20: polarity", "supplement, Fig. 14", SST, "dp-a", ("20",),
              POLARITY),
     _scatter("S-F15", "DP-A, λ = 20: attention", "supplement, Fig. 15", SST, "dp-a", ("20",),
              ATTENTION, "-0.55..+0.2, +0.1..+1.1, -0.5..+0.3"),
-    Artifact(
-        "S-F16", "DP-L, λ = 10: global polarity", "supplement, Fig. 16", "figure",
-        appendix.at_preferred("dp-l", POLARITY), appendix.needs_preferred("dp-l"), SST, "picture",
-    ),
+    PAPER.artifact("S-F16", appendix.at_preferred("dp-l", POLARITY), appendix.needs_preferred("dp-l"), SST),
     _scatter("S-F17", "IMDB, DP-A, λ = 10: polarity", "supplement, Fig. 17", IMDB, "dp-a", ("10",),
              POLARITY),
     _scatter("S-F18", "IMDB, DP-A, λ = 10: attention", "supplement, Fig. 18", IMDB, "dp-a",
@@ -169,42 +131,17 @@ ARTIFACTS = (
                  "-0.6..-0.1, +0.15..+1.2, -0.35..+0.4" if scale == "50" else "picture")
         for number, scale in ((21, "1"), (22, "10"), (23, "20"), (24, "50"))
     ),
-    Artifact(
-        "S-F25", "20News II, DP-A, λ = 10: polarity components of each class's words (25 to 27)",
-        "supplement, Figs. 25-27", "figure", figures.components, needs_grid(["dp-a"]),
-        corpora.SEVERAL, "picture",
-    ),
+    PAPER.artifact("S-F25", figures.components, needs_grid(["dp-a"]), corpora.SEVERAL),
     _scatter("S-F28", "20News II, DP-A, λ = 10: attention", "supplement, Fig. 28", corpora.SEVERAL,
              "dp-a", ("10",), ATTENTION),
     _curves("N-1", "Mean β, |W|² and W(0)·W, Data I", "data1", "dp", ("β", "|W|²", "W·W(0)"),
             paper="0.50 to 0.02; 27 to 158; 27 to 66", where="notebook"),
-    Artifact(
-        "X-1", "The terms of gradient flow over training, by class of word", "ours (section 6a)",
-        "figure", synthetic.terms, needs_path("dp"), ("data1", *SST), "derived, never measured",
-    ),
-    Artifact(
-        "X-2", "Strength of L2, λ = 10", "ours (never given)", "table", appendix.strengths,
-        appendix.needs_strengths, SST, "L2 was used; no strength is given",
-    ),
-    Artifact(
-        "X-3", "Adam beside Adagrad, DP, λ = 10", "ours (supplement's remark)", "table",
-        appendix.optimisers, appendix.needs_adam, SST, "text: Adam gives the same patterns",
-    ),
-    Artifact(
-        "X-4", "V·W and the gap between the classes' attention scores, by λ (DP)",
-        "ours (POL-18)", "table", appendix.gaps, needs_grid(["dp"]), corpora.BINARY,
-        "derivation: V·W decides the gap",
-    ),
-    Artifact(
-        "X-5", "Accuracy at large λ over splits drawn again", "ours (Table 2)", "table",
-        appendix.splits, appendix.needs_redrawn, appendix.REDRAWN,
-        "one split; ours lies below at large λ",
-    ),
-    Artifact(
-        "X-6", "DP at λ = 0.001 by the starting scale of its word vectors", "ours (Table 2)",
-        "figure", appendix.starts, appendix.needs_starts, corpora.TEXTS,
-        "SST 55.3, 20News I 54.8, IMDB 55.5, 20News II 31.8; U(-0.1, 0.1) in the released code",
-    ),
+    PAPER.artifact("X-1", synthetic.terms, needs_path("dp"), ("data1", *SST)),
+    PAPER.artifact("X-2", appendix.strengths, appendix.needs_strengths, SST),
+    PAPER.artifact("X-3", appendix.optimisers, appendix.needs_adam, SST),
+    PAPER.artifact("X-4", appendix.gaps, needs_grid(["dp"]), corpora.BINARY),
+    PAPER.artifact("X-5", appendix.splits, appendix.needs_redrawn, appendix.REDRAWN),
+    PAPER.artifact("X-6", appendix.starts, appendix.needs_starts, corpora.TEXTS),
 )  # fmt: skip
 
 STUDY = Study(

@@ -157,23 +157,9 @@ def _of_variants(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
 
 
 EXTRAS = (
-    Artifact(
-        "X-V", "The square term under other recipes", "ours", "table", variants, _of_variants,
-        corpora.TEXTS, "not checked",
-    ),
-    Artifact(
-        "X-T", "LAT and other ways down", "ours", "table", ways_down, steps.RATED,
-        paper="not checked",
-    ),
-    Artifact(
-        "X-S", "Spread of word scores over valence", "repository", "figure", spreads, steps.RATED,
-    ),
-    Artifact(
-        "X-H", "Attention of heads and layers as it is", "repository", "drawing", raw_heads,
-        models.needs_flow, corpora.TEXTS,
-    ),
-    Artifact(
-        "X-L", "A sentence coloured for LaTeX", "repository", "table", coloured, models.needs_flow,
-        corpora.TEXTS,
-    ),
+    PAPER.artifact("X-V", variants, _of_variants, corpora.TEXTS),
+    PAPER.artifact("X-T", ways_down, steps.RATED),
+    PAPER.artifact("X-S", spreads, steps.RATED),
+    PAPER.artifact("X-H", raw_heads, models.needs_flow, corpora.TEXTS),
+    PAPER.artifact("X-L", coloured, models.needs_flow, corpora.TEXTS),
 )  # fmt: skip

@@ -230,24 +230,9 @@ def _shared(plan: Plan, corpus: str) -> list[Step[Any]]:
 
 
 TABLES = (
-    Artifact(
-        "R1", "Quadratic regressions on valence", "6.4", "table", regressions,
-        steps.WITH_UNTRAINED, paper="SST-5: b2 0.283, t 7.04; SEND: b2 0.242, t 6.21",
-    ),
-    Artifact(
-        "R2", "Correlation of LAT and gradient", "footnote 6", "table", correlations,
-        steps.needs("ratings", "words", "texts"), paper="ρ .80 (SST-5), .37 (SEND)",
-    ),
-    Artifact(
-        "R3", "Words hidden by the plot's rule", "footnote 5", "table", hidden, steps.RATED,
-        paper=".171 % and .754 %",
-    ),
-    Artifact(
-        "E1", "The same words in both tasks", "repository", "table", shared, _shared,
-        corpora.STORIES, "slope .076, p .037 (311 words); .013 (319 words)",
-    ),
-    Artifact(
-        "X1", "The test sets and their rated words", "ours", "table", corpus_sizes, _prepared,
-        paper="2335 and 660 words, matched by hand",
-    ),
+    PAPER.artifact("R1", regressions, steps.WITH_UNTRAINED),
+    PAPER.artifact("R2", correlations, steps.needs("ratings", "words", "texts")),
+    PAPER.artifact("R3", hidden, steps.RATED),
+    PAPER.artifact("E1", shared, _shared, corpora.STORIES),
+    PAPER.artifact("X1", corpus_sizes, _prepared),
 )  # fmt: skip

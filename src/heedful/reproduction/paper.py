@@ -1,0 +1,94 @@
+"""What a study says in words and what its paper printed, read from the `paper.toml` beside it.
+
+    reference = "…"                    # the paper
+    [[deviation]]                      # text, and the scale where it holds at one alone
+    [symbols]                          # the paper's symbols, each in a sentence
+    [stands_for]                       # our corpus = "the published one"
+    [artifacts.T1]                     # title, where, kind, paper
+    [claims.ERA-1]                     # sentence, where, statistic, paper (or by corpus)
+    [printed]                          # tables as `heedful.reproduction.tables.numbers` reads them
+
+How a claim is measured and an artifact made stands in the study's modules, under the same ids.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from heedful.reproduction.ledger import Measured, Sides
+from heedful.reproduction.study import Artifact, Claim, Made, Needs, Plan, nothing
+from heedful.reproduction.tables import numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from heedful.reproduction.view import View, Views
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The words and printed numbers of one study."""
+
+    said: Mapping[str, Any]
+
+    @classmethod
+    def beside(cls, module: str) -> Paper:
+        """That of the folder in which a module lies: `Paper.beside(__file__)`."""
+        return cls(tomllib.loads((Path(module).parent / "paper.toml").read_text("utf-8")))
+
+    @property
+    def reference(self) -> str:
+        """The paper, as one cites it."""
+        return str(self.said["reference"])
+
+    @property
+    def stands_for(self) -> Mapping[str, str]:
+        """Which corpus of the paper each of ours stands for, or is."""
+        found: Mapping[str, str] = self.said.get("stands_for", {})
+        return found
+
+    def deviations(self, plan: Plan, **values: object) -> tuple[str, ...]:
+        """Where the whole reproduction differs at the plan's scale; `values` fill in numbers."""
+        given = [one for one in self.said["deviation"] if one.get("scale") in (None, plan.scale)]
+        return tuple(one["text"].format(**values) for one in given)
+
+    def artifact(
+        self,
+        id: str,
+        make: Callable[[Views], Made],
+        needs: Needs = nothing,
+        corpora: tuple[str, ...] | None = None,
+    ) -> Artifact:
+        """The artifact of that id, made so."""
+        return Artifact(id, make=make, needs=needs, corpora=corpora, **self.said["artifacts"][id])
+
+    def claim(
+        self,
+        id: str,
+        side: Sides,
+        measure: Callable[[View], Measured] | None,
+        needs: Needs = nothing,
+        corpora: tuple[str, ...] | None = None,
+        over: Literal["each", "all"] = "each",
+        measure_all: Callable[[Views], Measured] | None = None,
+        seeds: int | Callable[[Plan, str], int] | None = None,
+    ) -> Claim:
+        """The claim of that id, decided so; values of the paper's corpora are those of ours."""
+        said = dict(self.said["claims"][id])
+        if self.stands_for and not isinstance(said["paper"], str):
+            theirs = said["paper"]
+            said["paper"] = {
+                ours: theirs[corpus] for ours, corpus in self.stands_for.items() if corpus in theirs
+            }
+        return Claim(
+            id, side=side, measure=measure, needs=needs, corpora=corpora, over=over,
+            measure_all=measure_all, seeds=seeds, **said,
+        )  # fmt: skip
+
+    def printed(self, name: str, keys: Sequence[str]) -> pd.DataFrame:
+        """A printed table; the columns in `keys` stay text."""
+        return numbers(self.said["printed"][name], keys)
