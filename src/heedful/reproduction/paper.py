@@ -5,7 +5,7 @@
     [symbols]                          # the paper's symbols, each in a sentence
     [stands_for]                       # our corpus = "the published one"
     [artifacts.T1]                     # title, where, kind, paper
-    [claims.ERA-1]                     # sentence, where, statistic, paper (or by corpus)
+    [claims.ERA-1]                     # sentence, where, statistic, paper (or by corpus), over
     [printed]                          # tables as `heedful.reproduction.tables.numbers` reads them
 
 How a claim is measured and an artifact made stands in the study's modules, under the same ids.
@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from heedful.reproduction.ledger import Measured, Sides
 from heedful.reproduction.study import Artifact, Claim, Made, Needs, Plan, nothing
@@ -73,7 +73,6 @@ class Paper:
         measure: Callable[[View], Measured] | None,
         needs: Needs = nothing,
         corpora: tuple[str, ...] | None = None,
-        over: Literal["each", "all"] = "each",
         measure_all: Callable[[Views], Measured] | None = None,
         seeds: int | Callable[[Plan, str], int] | None = None,
     ) -> Claim:
@@ -85,7 +84,7 @@ class Paper:
                 ours: theirs[corpus] for ours, corpus in self.stands_for.items() if corpus in theirs
             }
         return Claim(
-            id, side=side, measure=measure, needs=needs, corpora=corpora, over=over,
+            id, side=side, measure=measure, needs=needs, corpora=corpora,
             measure_all=measure_all, seeds=seeds, **said,
         )  # fmt: skip
 

@@ -23,11 +23,12 @@ from heedful.report.panels import heatmap, lines
 from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
 from heedful.reproduction.results import Results, Step, named
-from heedful.reproduction.study import Artifact, Made, Plan, Source
+from heedful.reproduction.study import Made, Plan, Source
 from heedful.reproduction.view import View, Views
 from heedful.runs import TABLE
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics import over_seeds
+from heedful.studies.dynamics.printed import PAPER
 
 if TYPE_CHECKING:
     from heedful.statistics import Estimate
@@ -233,4 +234,4 @@ EXAMPLES = (
     PAPER.artifact("F8", _figure_8, corpora=ONLY),
     PAPER.artifact("E3", _counterexample, corpora=ONLY),
     PAPER.artifact("E4", _errors, lambda plan, corpus: [rates(plan)], ONLY),
-)  # fmt: skip
+)

@@ -11,13 +11,13 @@ import pandas as pd
 
 from heedful.report.panels import lines
 from heedful.report.watch_charts import halfway
-from heedful.reproduction.study import Artifact, Made
+from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics.draws import minus
 from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics.cells import span, written
-from heedful.studies.dynamics.printed import COLUMNS
+from heedful.studies.dynamics.printed import COLUMNS, PAPER
 from heedful.studies.dynamics.tables import ROWS, needs
 
 if TYPE_CHECKING:
@@ -306,4 +306,4 @@ FIGURES = (
     PAPER.artifact("X6", _checked_columns, needs(), ROWS),
     PAPER.artifact("X7", _signs, needs(), ROWS),
     PAPER.artifact("X8", _two_seeds, needs(), (*corpora.SIX, "sms")),
-)  # fmt: skip
+)

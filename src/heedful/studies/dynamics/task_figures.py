@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heedful.reproduction.study import Artifact, Made
+from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.statistics.shares import exact_share
 from heedful.studies.dynamics import task_steps
 from heedful.studies.dynamics.keyword import PLACES
+from heedful.studies.dynamics.printed import PAPER
 from heedful.studies.dynamics.seeds import LEARNT
 from heedful.studies.dynamics.task_steps import (
     curves,
@@ -155,8 +156,13 @@ def _table_e2(views: Views) -> Made:
 
 
 ARTIFACTS = (
-    PAPER.artifact("F3", _figure_3, needs_roles("fixed set", "control", "mixture", "mixture control"), (COPYING,)),
+    PAPER.artifact(
+        "F3",
+        _figure_3,
+        needs_roles("fixed set", "control", "mixture", "mixture control"),
+        (COPYING,),
+    ),
     PAPER.artifact("F6", _figure_6, needs_heads, (HEADS,)),
     PAPER.artifact("F7", _figure_7, needs_gamma, (KEYWORD,)),
     PAPER.artifact("E2", _table_e2, needs_reordered, (COPYING,)),
-)  # fmt: skip
+)

@@ -24,13 +24,14 @@ from heedful.models.translator import TranslatorConfig
 from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Artifact, Made, Plan, Source
+from heedful.reproduction.study import Made, Plan, Source
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.statistics.draws import draws, minus
 from heedful.studies.dynamics import translation_steps
 from heedful.studies.dynamics.agreement_curves import curve_of
+from heedful.studies.dynamics.printed import PAPER
 from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.training.sequences import EPOCHS, GRIDS, SequenceConfig
 

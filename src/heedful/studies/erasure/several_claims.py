@@ -243,14 +243,14 @@ def where_the_gain_lies(view: View) -> Parts:
 
 ALL, ENCODED = needs(*MODELS), needs(*WITH_ENCODER)
 CLAIMS = (
-    PAPER.claim("ERA-8", below(0), earlier_than_attention, ENCODED, over="all"),
+    PAPER.claim("ERA-8", below(0), earlier_than_attention, ENCODED),
     PAPER.claim(
         "ERA-9", at_least(10 / 16), alone(gradient_mostly), ENCODED, measure_all=gradient_mostly
     ),
-    PAPER.claim("ERA-10", at_least(1.6), ratios, ENCODED, over="all"),
+    PAPER.claim("ERA-10", at_least(1.6), ratios, ENCODED),
     PAPER.claim("ERA-11", above(0.5), alone(product_mostly), ALL, measure_all=product_mostly),
-    PAPER.claim("ERA-12", LATE, late_flips, needs("HANrnn", "FLANrnn"), over="all"),
-    PAPER.claim("ERA-13", above(0), wider_is_later, ALL, over="all"),
+    PAPER.claim("ERA-12", LATE, late_flips, needs("HANrnn", "FLANrnn")),
+    PAPER.claim("ERA-13", above(0), wider_is_later, ALL),
     PAPER.claim(
         "ERA-14",
         {f"{model}: ratio, lower end": at_most(1) for model in WITHOUT}
@@ -259,7 +259,7 @@ CLAIMS = (
         needs(*WITHOUT),
         measure_all=on_par_without_encoder,
     ),
-    PAPER.claim("ERA-15", below(0), random_is_early, ALL, over="all"),
+    PAPER.claim("ERA-15", below(0), random_is_early, ALL),
     PAPER.claim("ERA-16", above(0.5), alone(large_mass), ALL, measure_all=large_mass),
     PAPER.claim(
         "ERA-19",
@@ -267,6 +267,5 @@ CLAIMS = (
         | {f"{model}: several - one": above(0) for model in WITH_ENCODER},
         where_the_gain_lies,
         ENCODED,
-        over="all",
     ),
 )

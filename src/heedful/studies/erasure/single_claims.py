@@ -223,24 +223,19 @@ ALL = needs(*MODELS)
 MIRRORS = {"Spearman over models": above(0)} | {f"FLAN - HAN, {e}": below(0) for e in ENCODERS}
 
 CLAIMS = (
-    PAPER.claim("ERA-1", at_least(0.75), mostly_positive, ALL, over="all"),
+    PAPER.claim("ERA-1", at_least(0.75), mostly_positive, ALL),
     PAPER.claim(
         "ERA-2",
         {f"{m}: size": below(0.05) for m in MODELS} | {f"{m}: Δα": below(0) for m in MODELS},
         small_where_negative,
         ALL,
-        over="all",
     ),
     PAPER.claim(
-        "ERA-3",
-        {"close to zero": above(0.3), "upswing": above(2)},
-        late_upswing,
-        needs("HANrnn"),
-        over="all",
+        "ERA-3", {"close to zero": above(0.3), "upswing": above(2)}, late_upswing, needs("HANrnn")
     ),
-    PAPER.claim("ERA-4", at_least(0), upswing_order, ALL, over="all"),
-    PAPER.claim("ERA-5", above(0), top_beats_random, ALL, over="all"),
-    PAPER.claim("ERA-6", above(0.5), top_rarely_flips, needs("HANrnn"), over="all"),
+    PAPER.claim("ERA-4", at_least(0), upswing_order, ALL),
+    PAPER.claim("ERA-5", above(0), top_beats_random, ALL),
+    PAPER.claim("ERA-6", above(0.5), top_rarely_flips, needs("HANrnn")),
     PAPER.claim("ERA-7", MIRRORS, alone(mirrors), ALL, measure_all=mirrors),
     PAPER.claim("ERA-17", above(0), None, needs(*HANS), measure_all=fat_tails),
     PAPER.claim(
@@ -251,5 +246,5 @@ CLAIMS = (
         ALL,
         measure_all=first_by_product,
     ),
-    PAPER.claim("ERA-20", above(0), single_flips_without_encoder, ALL, corpora=RATING, over="all"),
+    PAPER.claim("ERA-20", above(0), single_flips_without_encoder, ALL, corpora=RATING),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.reproduction.measures import trained_average, trained_contrast
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
@@ -26,6 +26,7 @@ from heedful.studies.faithful.models import (
     other_sums,
     searched,
 )
+from heedful.studies.faithful.printed import PAPER
 from heedful.studies.faithful.steps import chosen, instances, measured, minus, per_seed, probed
 from heedful.studies.faithful.tables import each_model, information_minus, models, scores, steps_of
 
@@ -221,6 +222,15 @@ EXTRAS = (
     PAPER.artifact("X3", _strengths, _strength_needs, MAIN),
     PAPER.artifact("X5", _controls, control_needs, DEEP),
     PAPER.artifact("X6", _rationales, steps_of(models(attentions=("+",))), RATIONALES),
-    PAPER.artifact("X10", _over_frozen, steps_of(one for a in ATTENTIONS for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))), DEEP),
+    PAPER.artifact(
+        "X10",
+        _over_frozen,
+        steps_of(
+            one
+            for a in ATTENTIONS
+            for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))
+        ),
+        DEEP,
+    ),
     PAPER.artifact("X9", _probes, _probe_needs, MAIN),
-)  # fmt: skip
+)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from heedful.reproduction.ledger import above, at_least, below, holding, within
-from heedful.reproduction.study import Claim
 from heedful.studies.faithful.appendix import control_needs, query_needs
 from heedful.studies.faithful.figures import ATTACKED, adversary_needs
 from heedful.studies.faithful.measures import (
@@ -29,6 +28,7 @@ from heedful.studies.faithful.measures import (
     words_near,
 )
 from heedful.studies.faithful.models import DEEP, DEPTH_VARIANTS, DEPTHS, MAIN, SMOKE
+from heedful.studies.faithful.printed import PAPER
 from heedful.studies.faithful.tables import models, steps_of
 
 _CEILING = {
@@ -36,27 +36,86 @@ _CEILING = {
     for sample in ("MF", "RS")
     for what, side in {"residual share": at_least(0.85), "tying minus mlm": above(0)}.items()
 }
-_BOTH = "interval over documents and trainings"
 _DEPTH_NEEDS = steps_of(DEPTHS)
 
 CLAIMS = (
-    PAPER.claim("FAI-1", above(-10), small_changes, steps_of(models(("base",))), (SMOKE, "sst", "ag"), "all"),
-    PAPER.claim("FAI-2", below(0), partial(larger_drops, ("tying",)), steps_of(models(("base", "tying"))), MAIN, "all"),
-    PAPER.claim("FAI-3", below(0), partial(larger_drops, ("mlm",)), steps_of(models(("base", "mlm"))), MAIN, "all"),
-    PAPER.claim("FAI-4", below(0), partial(larger_drops, ("concat", "residual")), steps_of(models(("base", "concat", "residual"))), MAIN, "all"),
-    PAPER.claim("FAI-5", above(-3), partial(kept_quality, ("concat", "residual", "tying", "mlm")), steps_of(models()), MAIN, "all"),
-    PAPER.claim("FAI-6", within(2), residual_like_concat, steps_of(models(("concat", "residual"))), MAIN, "all"),
+    PAPER.claim(
+        "FAI-1", above(-10), small_changes, steps_of(models(("base",))), (SMOKE, "sst", "ag")
+    ),
+    PAPER.claim(
+        "FAI-2",
+        below(0),
+        partial(larger_drops, ("tying",)),
+        steps_of(models(("base", "tying"))),
+        MAIN,
+    ),
+    PAPER.claim(
+        "FAI-3", below(0), partial(larger_drops, ("mlm",)), steps_of(models(("base", "mlm"))), MAIN
+    ),
+    PAPER.claim(
+        "FAI-4",
+        below(0),
+        partial(larger_drops, ("concat", "residual")),
+        steps_of(models(("base", "concat", "residual"))),
+        MAIN,
+    ),
+    PAPER.claim(
+        "FAI-5",
+        above(-3),
+        partial(kept_quality, ("concat", "residual", "tying", "mlm")),
+        steps_of(models()),
+        MAIN,
+    ),
+    PAPER.claim(
+        "FAI-6", within(2), residual_like_concat, steps_of(models(("concat", "residual"))), MAIN
+    ),
     PAPER.claim("FAI-7", within(0), nothing_left, steps_of(models(DEPTH_VARIANTS)), ("diabetes",)),
-    PAPER.claim("FAI-8", above(0), partial(information_gain, ("residual", "tying", "mlm")), steps_of(models(attentions=("+",))), MAIN, "all"),
-    PAPER.claim("FAI-9", _CEILING, near_the_ceiling, steps_of(models(attentions=("+",))), MAIN, "all"),
-    PAPER.claim("FAI-10", below(0), less_sure_words, steps_of(models(("base", "tying", "mlm"))), MAIN, "all"),
-    PAPER.claim("FAI-11", above(0), words_near, steps_of(models(("base", "tying"), ("+",))), (SMOKE, "sst")),
-    PAPER.claim("FAI-12", {"Spearman": above(0), "unsure": holding(0)}, leaks_when_sure, steps_of(models(("base", "tying"), ("+",))), DEEP, "all"),
-    PAPER.claim("FAI-13", below(0.5), rarely_surer, steps_of(models(("base", "tying", "mlm"), ("+",))), DEEP, "all"),
-    PAPER.claim("FAI-14", above(0), dearer_adversary, adversary_needs, ATTACKED, "all"),
-    PAPER.claim("FAI-15", above(0), deeper_is_flatter, _DEPTH_NEEDS, DEEP, "all"),
-    PAPER.claim("FAI-16", above(0), weaker_when_deep, _DEPTH_NEEDS, DEEP, "all"),
-    PAPER.claim("FAI-17", {"entropy, default": at_least(0.99), "entropy, N(0, 1)": below(0.95), "uniform, default": within(0.5), "permuted, default": within(0.5)}, query_start, query_needs, DEEP, "all"),
-    PAPER.claim("FAI-18", above(0), longer_is_fragile, steps_of(models(("base",), ("+",))), MAIN, "all", longer_corpora),
-    PAPER.claim("FAI-19", within(2), query_of_instance, control_needs, DEEP, "all"),
-)  # fmt: skip
+    PAPER.claim(
+        "FAI-8",
+        above(0),
+        partial(information_gain, ("residual", "tying", "mlm")),
+        steps_of(models(attentions=("+",))),
+        MAIN,
+    ),
+    PAPER.claim("FAI-9", _CEILING, near_the_ceiling, steps_of(models(attentions=("+",))), MAIN),
+    PAPER.claim(
+        "FAI-10", below(0), less_sure_words, steps_of(models(("base", "tying", "mlm"))), MAIN
+    ),
+    PAPER.claim(
+        "FAI-11", above(0), words_near, steps_of(models(("base", "tying"), ("+",))), (SMOKE, "sst")
+    ),
+    PAPER.claim(
+        "FAI-12",
+        {"Spearman": above(0), "unsure": holding(0)},
+        leaks_when_sure,
+        steps_of(models(("base", "tying"), ("+",))),
+        DEEP,
+    ),
+    PAPER.claim(
+        "FAI-13", below(0.5), rarely_surer, steps_of(models(("base", "tying", "mlm"), ("+",))), DEEP
+    ),
+    PAPER.claim("FAI-14", above(0), dearer_adversary, adversary_needs, ATTACKED),
+    PAPER.claim("FAI-15", above(0), deeper_is_flatter, _DEPTH_NEEDS, DEEP),
+    PAPER.claim("FAI-16", above(0), weaker_when_deep, _DEPTH_NEEDS, DEEP),
+    PAPER.claim(
+        "FAI-17",
+        {
+            "entropy, default": at_least(0.99),
+            "entropy, N(0, 1)": below(0.95),
+            "uniform, default": within(0.5),
+            "permuted, default": within(0.5),
+        },
+        query_start,
+        query_needs,
+        DEEP,
+    ),
+    PAPER.claim(
+        "FAI-18",
+        above(0),
+        longer_is_fragile,
+        steps_of(models(("base",), ("+",))),
+        MAIN,
+        longer_corpora,
+    ),
+    PAPER.claim("FAI-19", within(2), query_of_instance, control_needs, DEEP),
+)

@@ -57,7 +57,7 @@ def curves(
     model: str,
     prefixes: Sequence[str],
     settings: Sequence[str] = ("plain",),
-    by: str = "setting",
+    by: str = "kind",
     only: Collection[str] = (),
     rate: float = steps.SLOW,
 ) -> Make:

@@ -14,7 +14,7 @@ from heedful.report.drawing import standalone
 from heedful.report.latex import highlighted
 from heedful.report.lexicon_charts import rated_scatter
 from heedful.reproduction.results import Skipped, Step
-from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, over_seeds
@@ -22,6 +22,7 @@ from heedful.statistics.association import correlation
 from heedful.statistics.draws import Draws
 from heedful.studies.tracing import corpora, flow_diagram, models, steps
 from heedful.studies.tracing.measures import accuracies, bends, rated
+from heedful.studies.tracing.printed import PAPER
 
 OTHERS = {
     "heads averaged": "averaged", "rollout": "rollout", "pooling alone": "pooling",
@@ -162,4 +163,4 @@ EXTRAS = (
     PAPER.artifact("X-S", spreads, steps.RATED),
     PAPER.artifact("X-H", raw_heads, models.needs_flow, corpora.TEXTS),
     PAPER.artifact("X-L", coloured, models.needs_flow, corpora.TEXTS),
-)  # fmt: skip
+)

@@ -13,11 +13,12 @@ from heedful.audits import head_shares, lexicon
 from heedful.audits.head_shares import KINDS
 from heedful.report.lexicon_charts import MOST_WORDS, clouds, rated_scatter
 from heedful.report.panels import heatmap, lines
-from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.view import View, Views
 from heedful.statistics import draws
 from heedful.studies.tracing import printed, steps
 from heedful.studies.tracing.measures import HIDDEN, rated
+from heedful.studies.tracing.printed import PAPER
 
 LISTED = 8
 
@@ -167,4 +168,4 @@ FIGURES = (
     PAPER.artifact("F6", heads, steps.needs("heads")),
     PAPER.artifact("X2", entropies, steps.needs("texts")),
     PAPER.artifact("X3", sorted_heads, steps.needs("heads")),
-)  # fmt: skip
+)

@@ -13,7 +13,7 @@ from heedful.audits import lexicon
 from heedful.corpora.narrative_batches import NarrativeCorpus
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
@@ -28,6 +28,7 @@ from heedful.studies.tracing.measures import (
     token_correlation,
     word_correlation,
 )
+from heedful.studies.tracing.printed import PAPER
 
 PLAIN = "as published"
 BESIDE = {
@@ -235,4 +236,4 @@ TABLES = (
     PAPER.artifact("R3", hidden, steps.RATED),
     PAPER.artifact("E1", shared, _shared, corpora.STORIES),
     PAPER.artifact("X1", corpus_sizes, _prepared),
-)  # fmt: skip
+)

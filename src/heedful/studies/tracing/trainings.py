@@ -11,11 +11,12 @@ import pandas as pd
 
 from heedful.report.drawing import standalone
 from heedful.report.panels import lines
-from heedful.reproduction.study import Artifact, Made
+from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.studies.tracing import corpora, flow_diagram, models
+from heedful.studies.tracing.printed import PAPER
 from heedful.studies.tracing.trace_steps import Tables
 
 COUNTS = {"SST-5 model": 3_993_222, "SEND model": 4_715_362}
@@ -185,4 +186,4 @@ TRAININGS = (
     PAPER.artifact("S1", counts, models.needs_efforts),
     PAPER.artifact("S2", efforts, models.needs_efforts),
     PAPER.artifact("X-N", story_figure, models.needs_followed, corpora.STORIES),
-)  # fmt: skip
+)
