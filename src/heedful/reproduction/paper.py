@@ -5,7 +5,7 @@
     [symbols]                          # the paper's symbols, each in a sentence
     [stands_for]                       # our corpus = "the published one"
     [artifacts.T1]                     # title, where, kind, paper
-    [claims.ERA-1]                     # sentence, where, statistic, paper (or by corpus), over
+    [claims.ERA-1]                     # sentence, where, statistic, side, paper, over
     [printed]                          # tables as `heedful.reproduction.tables.numbers` reads them
 
 How a claim is measured and an artifact made stands in the study's modules, under the same ids.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.reproduction.ledger import Measured, Sides
+from heedful.reproduction.ledger import Measured, Sides, sides_of
 from heedful.reproduction.study import Artifact, Claim, Made, Needs, Plan, nothing
 from heedful.reproduction.tables import numbers
 
@@ -69,23 +69,27 @@ class Paper:
     def claim(
         self,
         id: str,
-        side: Sides,
         measure: Callable[[View], Measured] | None,
         needs: Needs = nothing,
         corpora: tuple[str, ...] | None = None,
         measure_all: Callable[[Views], Measured] | None = None,
         seeds: int | Callable[[Plan, str], int] | None = None,
+        side: Sides | None = None,
     ) -> Claim:
-        """The claim of that id, decided so; values of the paper's corpora are those of ours."""
+        """The claim of that id, measured so; values of the paper's corpora are those of ours.
+
+        Its side stands beside its words, or is given where parts have names that code makes.
+        """
         said = dict(self.said["claims"][id])
+        said["side"] = sides_of(said["side"]) if side is None else side
         if self.stands_for and not isinstance(said["paper"], str):
             theirs = said["paper"]
             said["paper"] = {
                 ours: theirs[corpus] for ours, corpus in self.stands_for.items() if corpus in theirs
             }
         return Claim(
-            id, side=side, measure=measure, needs=needs, corpora=corpora,
-            measure_all=measure_all, seeds=seeds, **said,
+            id, measure=measure, needs=needs, corpora=corpora, measure_all=measure_all, seeds=seeds,
+            **said,
         )  # fmt: skip
 
     def printed(self, name: str, keys: Sequence[str]) -> pd.DataFrame:

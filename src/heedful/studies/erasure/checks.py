@@ -193,10 +193,10 @@ LENGTHS: Mapping[str, Side] = {f"ERA-12, {name}": side for name, side in LATE.it
 }
 
 CLAIMS = (
-    PAPER.claim("ERA-A1", RULES, both_rules, ALL),
-    PAPER.claim("ERA-A2", below(0), never_flipping, ENCODED),
-    PAPER.claim("ERA-A3", END, bias_speaking, ENCODED),
-    PAPER.claim("ERA-A4", LENGTHS, matched_lengths, ALL),
-    PAPER.claim("ERA-A5", below(0), centred_gain, ALL),
-    PAPER.claim("ERA-A6", at_least(10 / 16), both_denominators, ENCODED),
+    PAPER.claim("ERA-A1", both_rules, ALL, side=RULES),
+    PAPER.claim("ERA-A2", never_flipping, ENCODED),
+    PAPER.claim("ERA-A3", bias_speaking, ENCODED, side=END),
+    PAPER.claim("ERA-A4", matched_lengths, ALL, side=LENGTHS),
+    PAPER.claim("ERA-A5", centred_gain, ALL),
+    PAPER.claim("ERA-A6", both_denominators, ENCODED),
 )
