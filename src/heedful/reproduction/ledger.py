@@ -101,10 +101,6 @@ class NotMeasurable(NamedTuple):
     reason: str
 
 
-class Parts(dict[str, "Estimate | NotMeasurable | Unchanged"]):
-    """Several statistics that must all lie on their sides, by name."""
-
-
 @dataclass(frozen=True)
 class Unchanged:
     """The same statistic two ways: the claim is that the verdict stays the same.
@@ -118,6 +114,8 @@ class Unchanged:
     after: Estimate | Parts
 
 
+Parts: TypeAlias = dict[str, Estimate | NotMeasurable | Unchanged]
+"""Several statistics that must all lie on their sides, by name."""
 Measured: TypeAlias = Estimate | Parts | Unchanged | NotMeasurable
 Sides: TypeAlias = Side | Mapping[str, Side]
 

@@ -29,7 +29,7 @@ def _tables_agree(view: View) -> Parts | NotMeasurable:
     if view.corpus == examples.TOY:
         return Parts(examples.worked_example())
     found = view.of(steps.tables)
-    return Parts({"largest difference": exact(found["largest difference"], found["entries"])})
+    return {"largest difference": exact(found["largest difference"], found["entries"])}
 
 
 def _optimal(view: View) -> Parts:
@@ -38,7 +38,7 @@ def _optimal(view: View) -> Parts:
     found = examples.counterexample()
     wanted = {"α1": 0.0, "α2": 0.5, "α3": 0.5}
     distance = max(abs(found[name] - value) for name, value in wanted.items())
-    return Parts({"distance from (0, .5, .5)": exact(distance, 3)})
+    return {"distance from (0, .5, .5)": exact(distance, 3)}
 
 
 _claim = partial(PAPER.claim, seeds=1)

@@ -186,7 +186,7 @@ def derivative(view: View) -> Parts:
     for _, part in logits.groupby("seed"):
         slopes.append(float(np.polyfit(np.log(part["width"]), np.log(part["error"]), 1)[0]))
         last.append(float(part.loc[part["width"] == DIMS[-1], "error"].iloc[0]))
-    return Parts({"slope": over_seeds(slopes), "error at 65,536": over_seeds(last)})
+    return {"slope": over_seeds(slopes), "error at 65,536": over_seeds(last)}
 
 
 def worked_example() -> dict[str, Estimate]:

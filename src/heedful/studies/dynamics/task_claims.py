@@ -59,13 +59,11 @@ def _fails_and_is_slower(slow: str, fast: str) -> Any:
     def measure(view: View) -> Parts:
         by = tasks.sizes(view.plan).training.steps
         one, two = (view.on(role).of(task_steps.curves) for role in (slow, fast))
-        return Parts(
-            {
-                "learnt": _share(one, by),
-                "control learnt": _share(two, by),
-                "median step, minus control": _later(one, two, by),
-            }
-        )
+        return {
+            "learnt": _share(one, by),
+            "control learnt": _share(two, by),
+            "median step, minus control": _later(one, two, by),
+        }
 
     return measure
 
@@ -84,15 +82,13 @@ def _proxy_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
 def _proxy(view: View) -> Parts:
     fixed, control, mixture = (view[step] for step in _proxy_needs(view.plan, view.corpus))
 
-    return Parts(
-        {
-            "spread over positions": extent(fixed["spread"]),
-            "the control's spread": extent(control["spread"]),
-            "loss above log n": extent(fixed["loss"] - fixed["bound"]),
-            "mixture: spread": extent(mixture["spread"]),
-            "mixture: other block": extent(mixture["across"]),
-        }
-    )
+    return {
+        "spread over positions": extent(fixed["spread"]),
+        "the control's spread": extent(control["spread"]),
+        "loss above log n": extent(fixed["loss"] - fixed["bound"]),
+        "mixture: spread": extent(mixture["spread"]),
+        "mixture: other block": extent(mixture["across"]),
+    }
 
 
 _PROXY = {
@@ -120,14 +116,12 @@ def _heads(view: View, name: str, base: int) -> Parts | NotMeasurable:
         if isinstance(share, NotMeasurable):
             return share
     bad, good, fresh = (share for share in found.values() if isinstance(share, Estimate))
-    return Parts(
-        {
-            "one good minus all bad": apart(good, bad),
-            "random minus all bad": apart(fresh, bad),
-            "one good": good,
-            "random": fresh,
-        }
-    )
+    return {
+        "one good minus all bad": apart(good, bad),
+        "random minus all bad": apart(fresh, bad),
+        "one good": good,
+        "random": fresh,
+    }
 
 
 def _eight_heads(view: View) -> Parts | NotMeasurable:
@@ -171,16 +165,14 @@ def _locality(view: View) -> Parts:
     def ratio(part: pd.DataFrame, one: str, two: str, scale: str) -> Estimate:
         return over_seeds((part[one] - part[two]) / part[scale])
 
-    return Parts(
-        {
-            "early: keyword minus next": gap(early, "keyword", "next"),
-            "early: next minus mean": gap(early, "next", "mean"),
-            "early: (mean minus last) / keyword": ratio(early, "mean", "last", "keyword"),
-            "late: last minus next": gap(late, "last", "next"),
-            "late: next minus mean": gap(late, "next", "mean"),
-            "late: (keyword minus mean) / last": ratio(late, "keyword", "mean", "last"),
-        }
-    )
+    return {
+        "early: keyword minus next": gap(early, "keyword", "next"),
+        "early: next minus mean": gap(early, "next", "mean"),
+        "early: (mean minus last) / keyword": ratio(early, "mean", "last", "keyword"),
+        "late: last minus next": gap(late, "last", "next"),
+        "late: next minus mean": gap(late, "next", "mean"),
+        "late: (keyword minus mean) / last": ratio(late, "keyword", "mean", "last"),
+    }
 
 
 _LOCALITY = {
@@ -198,16 +190,14 @@ def _reordering(view: View) -> Parts:
     by = tasks.sizes(view.plan).training.steps
     copy, reorder = (view.on(role).of(task_steps.curves) for role in ("control", "reordered"))
     flat, turned = (view.on(role).of(task_steps.uniform) for role in ("control", "reordered"))
-    return Parts(
-        {
-            "copying above .99": _share(copy, by, 0.99),
-            "reordering above .95": _share(reorder, by),
-            "uniform probe, reordering minus copying": over_seeds(
-                turned["agreement"] - flat["agreement"]
-            ),
-            "uniform loss, reordering minus copying": over_seeds(turned["loss"] - flat["loss"]),
-        }
-    )
+    return {
+        "copying above .99": _share(copy, by, 0.99),
+        "reordering above .95": _share(reorder, by),
+        "uniform probe, reordering minus copying": over_seeds(
+            turned["agreement"] - flat["agreement"]
+        ),
+        "uniform loss, reordering minus copying": over_seeds(turned["loss"] - flat["loss"]),
+    }
 
 
 _REORDERING = {
@@ -223,14 +213,12 @@ def _stopping(view: View) -> Parts:
     fixed, control = (view.on(role).of(task_steps.curves) for role in ("fixed set", "control"))
     shares = {stop: _share(fixed, stop) for stop in stops}
     told = ", ".join(f"{share.value:.0%} by {stop:,}" for stop, share in shares.items())
-    return Parts(
-        {
-            f"learnt by the last stop minus by the first ({told})": apart(
-                shares[stops[-1]], shares[stops[0]]
-            ),
-            "median step, minus control": _later(fixed, control, stops[-1]),
-        }
-    )
+    return {
+        f"learnt by the last stop minus by the first ({told})": apart(
+            shares[stops[-1]], shares[stops[0]]
+        ),
+        "median step, minus control": _later(fixed, control, stops[-1]),
+    }
 
 
 def _combinations(plan: Plan) -> Iterator[tuple[str, int]]:
@@ -286,12 +274,10 @@ def _order(table: pd.DataFrame) -> Parts:
     shares = {
         kind: _share(table[table["kind"] == kind], np.inf, key="draw") for kind in task_steps.KINDS
     }
-    return Parts(
-        {
-            "one good minus all bad": apart(shares["one good"], shares["all bad"]),
-            "random minus all bad": apart(shares["random"], shares["all bad"]),
-        }
-    )
+    return {
+        "one good minus all bad": apart(shares["one good"], shares["all bad"]),
+        "random minus all bad": apart(shares["random"], shares["all bad"]),
+    }
 
 
 def _seeds(plan: Plan, corpus: str) -> int:

@@ -242,4 +242,4 @@ def sits_on_the_largest(view: View) -> Parts:
     beyond, gap = found["beyond chance"], found["largest gap"]
     assert isinstance(beyond, Estimate)
     assert isinstance(gap, float)
-    return Parts({"A(αopt,β) minus chance": beyond, "largest gap": exact(gap, beyond.n)})
+    return {"A(αopt,β) minus chance": beyond, "largest gap": exact(gap, beyond.n)}

@@ -50,7 +50,7 @@ LEAST_DOCUMENTS = 30
 
 def prefixed(prefix: str, parts: Parts) -> Parts:
     """The parts under longer names."""
-    return Parts({f"{prefix}, {name}": one for name, one in parts.items()})
+    return {f"{prefix}, {name}": one for name, one in parts.items()}
 
 
 def both_rules(view: View) -> Parts:
@@ -179,7 +179,7 @@ def both_denominators(view: View) -> Parts:
         return mean(view, model, lambda one: one.earlier("gradient", "attention") == 1)
 
     def most(shares: list[Draws]) -> Parts:
-        return Parts({"models": share_of_models(shares, lambda d: d > 0.5)})
+        return {"models": share_of_models(shares, lambda d: d > 0.5)}
 
     return each_unchanged(
         most([of_all(model) for model in WITH_ENCODER]),

@@ -59,7 +59,7 @@ def measured(found: Estimate) -> Estimate | NotMeasurable:
 
 def estimates(found: dict[str, Draws]) -> Parts:
     """Each statistic with its interval, as parts that must all hold."""
-    return Parts({name: measured(one.estimate()) for name, one in found.items()})
+    return {name: measured(one.estimate()) for name, one in found.items()}
 
 
 def share_of_models(

@@ -204,15 +204,13 @@ def large_mass(views: Views) -> Parts:
     ) -> Estimate | NotMeasurable:
         return of_models(views, MODELS, statistic, holds)
 
-    return Parts(
-        {
-            "median mass above 0.5": share(
-                lambda view, m: mass(view, m, "attention"), lambda d: d > 0.5
-            ),
-            "0.25 above gradient": share(less("gradient"), lambda d: d >= 0.25),
-            "0.25 above product": share(less("product"), lambda d: d >= 0.25),
-        }
-    )
+    return {
+        "median mass above 0.5": share(
+            lambda view, m: mass(view, m, "attention"), lambda d: d > 0.5
+        ),
+        "0.25 above gradient": share(less("gradient"), lambda d: d >= 0.25),
+        "0.25 above product": share(less("product"), lambda d: d >= 0.25),
+    }
 
 
 def where_the_gain_lies(view: View) -> Parts:

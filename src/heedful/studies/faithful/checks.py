@@ -43,14 +43,12 @@ def _other_scores(view: View) -> Parts:
 
 def _frozen_base(view: View) -> Parts:
     """A2: what freezing alone does to base."""
-    return Parts(
-        {
+    return {
             edit: minus(
                 view, Setting(is_frozen=True), Setting(), f"change {edit} f1"
             )
             for edit in EDITS
-        }
-    )  # fmt: skip
+        }  # fmt: skip
 
 
 def _drops(view: View, first: Setting, second: Setting) -> dict[str, Estimate]:
