@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from heedful.corpora import Corpus, EncodedCorpus, load_prepared, prepare
 from heedful.errors import InputError
@@ -15,9 +17,6 @@ from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan
 from heedful.runs import TABLES, Form
 from heedful.training import TrainConfig, fit
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def _save_model(folder: Path, model: AttentionClassifier) -> None:

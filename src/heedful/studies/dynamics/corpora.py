@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heedful.corpora import EncodedCorpus, load_corpus, planted
+from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted
 from heedful.corpora.recipes import with_marks
 from heedful.corpora.root import root_of
 from heedful.corpora.zhang import SOURCE as ZHANG
@@ -16,9 +16,6 @@ from heedful.reproduction import stages
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan, Source
 from heedful.studies.dynamics import translation
-
-if TYPE_CHECKING:
-    from heedful.corpora import Corpus
 
 NAMES = {
     "imdb": "imdb:2/dynamics",

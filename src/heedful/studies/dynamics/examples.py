@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,11 +27,8 @@ from heedful.reproduction.study import Made, Plan, Source
 from heedful.reproduction.view import View, Views
 from heedful.runs import TABLE
 from heedful.runs.randomness import numpy_generator
-from heedful.statistics import over_seeds
+from heedful.statistics import Estimate, over_seeds
 from heedful.studies.dynamics.printed import PAPER
-
-if TYPE_CHECKING:
-    from heedful.statistics import Estimate
 
 TOY = "toy"
 SOURCE = Source(TOY, "worked examples and a toy corpus")

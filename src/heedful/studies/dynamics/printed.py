@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from heedful.reproduction.paper import Paper
 from heedful.reproduction.tables import numbers
 from heedful.studies.dynamics.cells import NEVER
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAPER = Paper.beside(__file__)
 COLUMNS = ("A(α,βuf)", "A(βuf,βpx)", "A(Δ,βuf)", "A(α,β)")

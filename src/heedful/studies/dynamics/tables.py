@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Made, Plan
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
@@ -19,9 +20,6 @@ from heedful.studies.dynamics.cells import NEVER, briefly, span, written
 from heedful.studies.dynamics.comparisons import MAIN, RANKED, CorpusAgreements
 from heedful.studies.dynamics.printed import COLUMNS, PAPER
 from heedful.studies.dynamics.translation import TRANSLATED
-
-if TYPE_CHECKING:
-    from heedful.reproduction.results import Step
 
 ROWS = (*corpora.SIX, *TRANSLATED)
 """Corpora of the main tables."""

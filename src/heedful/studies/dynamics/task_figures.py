@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from heedful.report.panels import lines
 from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
@@ -42,8 +43,6 @@ def share_learnt(table: pd.DataFrame, key: str, threshold: float, by: float) -> 
 
 
 def _figure_3(views: Views) -> Made:
-    from heedful.report.panels import lines
-
     panels = {
         "fixed set": ("one fixed set", "permutations"),
         "control": ("one fixed set", "surplus words"),
@@ -74,8 +73,6 @@ def _figure_3(views: Views) -> Made:
 
 
 def _figure_6(views: Views) -> Made:
-    from heedful.report.panels import lines
-
     base = sizes(views.plan).bases[0]
 
     def of(view: View) -> pd.DataFrame:
@@ -99,8 +96,6 @@ def _figure_6(views: Views) -> Made:
 
 
 def _figure_7(views: Views) -> Made:
-    from heedful.report.panels import lines
-
     def of(view: View) -> Iterator[dict[str, Any]]:
         for step, part in view[gamma(view.plan)].groupby("step"):
             for place in PLACES:

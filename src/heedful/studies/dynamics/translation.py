@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from heedful.corpora.pieces import PIECES, bleu_of_counts
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.root import locate, root_of
 from heedful.dynamics.proxy import ProxyConfig
+from heedful.dynamics.trajectory import FollowedRun
 from heedful.errors import InputError
 from heedful.models.translator import TranslatorConfig
 from heedful.reproduction.ledger import Parts
@@ -34,9 +35,6 @@ from heedful.studies.dynamics.agreement_curves import curve_of
 from heedful.studies.dynamics.printed import PAPER
 from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.training.sequences import EPOCHS, GRIDS, SequenceConfig
-
-if TYPE_CHECKING:
-    from heedful.dynamics.trajectory import FollowedRun
 
 REFERENCE, COMPARISON, UNIFORM = 20, 13, 12
 """Seeds of the published runs: one of each kind."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from heedful.corpora import EncodedCorpus, load_corpus, planted, recipe_of
+from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted, recipe_of
 from heedful.corpora.files import read_file
 from heedful.corpora.root import locate, root_of
 from heedful.errors import InputError
@@ -19,9 +19,6 @@ from heedful.reproduction.study import Plan, Source
 from heedful.studies.faithful.examination import Measuring
 from heedful.training import TrainConfig
 from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
-
-if TYPE_CHECKING:
-    from heedful.corpora import Corpus
 
 T = TypeVar("T")
 

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heedful.corpora import EncodedCorpus, load_corpus, planted, synthetic
+from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted, synthetic
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan, Source
-
-if TYPE_CHECKING:
-    from heedful.corpora import Corpus
 
 NAMES = {
     "sst": "sst:2/polarity",

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heedful.corpora import EncodedCorpus, load_corpus, planted
+from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted
 from heedful.corpora.narrative_batches import NarrativeCorpus
-from heedful.corpora.narratives import planted_narratives, read_send
+from heedful.corpora.narratives import Narratives, planted_narratives, read_send
 from heedful.corpora.root import root_of
 from heedful.errors import InputError
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan, Source
 from heedful.studies.tracing import trace_steps as traced
-
-if TYPE_CHECKING:
-    from heedful.corpora import Corpus
-    from heedful.corpora.narratives import Narratives
 
 VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 DIM = 100

@@ -6,16 +6,13 @@ layers) on sentences and on reviews. At smoke scale a tiny random BERT stands in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heedful.reproduction.ledger import above
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Claim, Plan, Study
 from heedful.studies.transformers import measures, steps
 from heedful.studies.transformers.corpora import SOURCES
-
-if TYPE_CHECKING:
-    pass
 
 
 def _prepared(plan: Plan, corpus: str) -> list[Step[Any]]:
