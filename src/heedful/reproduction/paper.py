@@ -4,6 +4,7 @@
     [[deviation]]                      # text, and the scale where it holds at one alone
     [symbols]                          # the paper's symbols, each in a sentence
     [stands_for]                       # our corpus = "the published one"
+    [corpora.sst]                      # title, stand_in_for, scales, deviation
     [artifacts.T1]                     # title, where, kind, paper
     [claims.ERA-1]                     # sentence, where, statistic, side, paper, over
     [printed]                          # tables as `heedful.reproduction.tables.numbers` reads them
@@ -20,12 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.reproduction.ledger import Measured, Sides, sides_of
-from heedful.reproduction.study import Artifact, Claim, Made, Needs, Plan, nothing
+from heedful.reproduction.study import SCALES, Artifact, Claim, Made, Needs, Plan, Source, nothing
 from heedful.reproduction.tables import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from heedful.corpora import Corpus
     from heedful.reproduction.view import View, Views
 
 
@@ -55,6 +57,17 @@ class Paper:
         """Where the whole reproduction differs at the plan's scale; `values` fill in numbers."""
         given = [one for one in self.said["deviation"] if one.get("scale") in (None, plan.scale)]
         return tuple(one["text"].format(**values) for one in given)
+
+    def source(
+        self,
+        name: str,
+        load: Callable[[Plan], Corpus] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> Source:
+        """The corpus of that name, read so."""
+        said = dict(self.said["corpora"][name])
+        scales = tuple(said.pop("scales", SCALES))
+        return Source(name, load=load, inputs=inputs or {}, scales=scales, **said)
 
     def artifact(
         self,

@@ -14,8 +14,9 @@ from heedful.corpora.zhang import SOURCE as ZHANG
 from heedful.errors import InputError
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.study import Plan
 from heedful.studies.dynamics import translation
+from heedful.studies.dynamics.printed import PAPER
 
 NAMES = {
     "imdb": "imdb:2/dynamics",
@@ -55,42 +56,11 @@ def _planted(plan: Plan) -> Corpus:
     return with_marks(planted(2, "short", sizes=PLANTED))
 
 
-_PAPER: Any = {"scales": ("paper",)}
 SOURCES = (
-    Source(
-        "imdb", "IMDB", partial(_real, "imdb"),
-        deviation="IMDB's texts are longer by our count of words than by the paper's (T9).",
-        **_PAPER,
-    ),
-    Source(
-        "ag-news", "AG News, world and business", partial(_real, "ag-news"),
-        deviation="AG News has 14,161 training texts of the 60,000.", **_PAPER,
-    ),
-    Source(
-        "20ng", "20 Newsgroups, baseball and hockey", partial(_real, "20ng"),
-        inputs=OPTIONS["20ng"], **_PAPER,
-    ),
-    Source(
-        "sst", "SST, two classes", partial(_real, "sst"),
-        deviation="SST has its standard split (6,920 and 1,821); the paper's matches none.",
-        **_PAPER,
-    ),
-    Source(
-        "amazon", "Amazon multi-domain", partial(_real, "amazon"),
-        deviation="Amazon has four domains of 8,000 reviews, of which those of fewer than 400 "
-        "words are used, instead of 36,514.", **_PAPER,
-    ),
-    Source(
-        "sms", "SMS spam", partial(_real, "sms"),
-        deviation="SMS has more training texts and fewer known words than the paper's (T9).",
-        **_PAPER,
-    ),
-    Source("yelp", "Yelp", _yelp, **_PAPER),
-    Source(
-        "planted", "planted reviews", _planted, "the six classification corpora", ("smoke",),
-        PLANTED,
-    ),
-)  # fmt: skip
+    *(PAPER.source(name, partial(_real, name), OPTIONS.get(name)) for name in NAMES),
+    PAPER.source("yelp", _yelp),
+    PAPER.source("planted", _planted, PLANTED),
+)
 
 
 def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:

@@ -23,7 +23,7 @@ from heedful.report.panels import heatmap, lines
 from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
 from heedful.reproduction.results import Results, Step, named
-from heedful.reproduction.study import Made, Plan, Source
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.view import View, Views
 from heedful.runs import TABLE
 from heedful.runs.randomness import numpy_generator
@@ -31,7 +31,7 @@ from heedful.statistics import Estimate, over_seeds
 from heedful.studies.dynamics.printed import PAPER
 
 TOY = "toy"
-SOURCE = Source(TOY, "worked examples and a toy corpus")
+SOURCE = PAPER.source(TOY)
 ONLY = (TOY,)
 
 GERMAN = ("Dieser", "Film", "großartig", "ist", "schlecht")

@@ -25,7 +25,7 @@ from heedful.models.translator import TranslatorConfig
 from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Made, Plan, Source
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
@@ -53,25 +53,10 @@ READ = PUBLISHED | {"multi30k-en-de": ("multi30k", ("en", "de"))}
 LINEAR_ON = ("multi30k", "multi30k-en-de", "planted-pairs")
 """Where a linear translator is trained too."""
 TRANSLATED = (*READ, "planted-pairs")
-_TITLES = {
-    "multi30k": "Multi30k, German to English",
-    "multi30k-en-de": "Multi30k, English to German",
-    "iwslt14": "IWSLT14, German to English",
-    "it-pt": "News Commentary, Italian to Portuguese",
-    "en-nl": "News Commentary, English to Dutch",
-    "en-pt": "News Commentary, English to Portuguese",
-}
-
 SOURCES = (
-    *(
-        Source(name, title, scales=("paper",) if name in PUBLISHED else ())
-        for name, title in _TITLES.items()
-    ),
-    Source(
-        "planted-pairs", "planted reviews in an invented language", None,
-        "the parallel corpora", ("smoke",), PAIRS,
-    ),
-)  # fmt: skip
+    *map(PAPER.source, ("multi30k", "multi30k-en-de", "iwslt14", "it-pt", "en-nl", "en-pt")),
+    PAPER.source("planted-pairs", inputs=PAIRS),
+)
 
 
 def _load(plan: Plan, corpus: str) -> Parallel:

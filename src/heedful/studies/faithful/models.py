@@ -15,8 +15,9 @@ from heedful.errors import InputError
 from heedful.models import Recipe, parse
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.study import Plan
 from heedful.studies.faithful.examination import Measuring
+from heedful.studies.faithful.printed import PAPER
 from heedful.training import TrainConfig
 from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
 
@@ -305,27 +306,9 @@ def roster(plan: Plan, corpus: str) -> list[tuple[Setting, int]]:
 
 
 SOURCES = (
-    Source(
-        SMOKE, "planted reviews, short", _planted, scales=("smoke",),
-        inputs=dict(SCALES["smoke"].planted),
-    ),
-    Source(
-        EVIDENCE, "planted reviews with known evidence", _planted, scales=("paper",),
-        inputs=dict(SCALES["paper"].planted),
-    ),
-    Source("sst", "SST, negative or positive", partial(_public, NAMES["sst"]), scales=("paper",)),
-    Source(
-        "ag", "AG News, world or business", partial(_public, NAMES["ag"]), scales=("paper",),
-        deviation="AG News: 14,161 of the 60,000 training texts are at hand; the test is whole.",
-    ),
-    Source(
-        "ng", "20 Newsgroups, baseball or hockey", partial(_public, NAMES["ng"]),
-        scales=("paper",),
-    ),
-    Source("imdb", "IMDB, negative or positive", partial(_public, NAMES["imdb"]),
-           scales=("paper",)),
-    Source("anemia", "Anemia, acute or chronic (MIMIC)", partial(_notes, "anemia")),
-    Source("diabetes", "Diabetes (MIMIC)", partial(_notes, "diabetes")),
-    Source("eraser", "film reviews with human rationales", partial(_public, NAMES["eraser"]),
-           scales=("paper",)),
-)  # fmt: skip
+    PAPER.source(SMOKE, _planted, dict(SCALES["smoke"].planted)),
+    PAPER.source(EVIDENCE, _planted, dict(SCALES["paper"].planted)),
+    *(PAPER.source(name, partial(_public, NAMES[name])) for name in ("sst", "ag", "ng", "imdb")),
+    *(PAPER.source(name, partial(_notes, name)) for name in NOTES),
+    PAPER.source("eraser", partial(_public, NAMES["eraser"])),
+)

@@ -12,7 +12,8 @@ from typing import Any
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted, synthetic
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.study import Plan
+from heedful.studies.polarity.printed import PAPER
 
 NAMES = {
     "sst": "sst:2/polarity",
@@ -47,40 +48,11 @@ def _made(task: str, plan: Plan) -> Corpus:
 
 
 SOURCES = (
-    Source("sst", "SST, two classes", partial(_real, "sst"), scales=("paper",)),
-    Source(
-        "imdb", "IMDB, fewer than 400 tokens", partial(_real, "imdb"), scales=("paper",),
-        deviation="IMDB is cut into words from the raw reviews; the paper has an integer-coded "
-        "release, and its random splits cannot be drawn again.",
-    ),
-    Source(
-        "imdb-whole", "IMDB before its draws: all of train and of test (X-5)",
-        partial(_real, "imdb-whole"), scales=("paper",),
-    ),
-    Source(
-        "20news-1", "20News I: baseball and hockey", partial(_real, "20news-1"), scales=("paper",),
-        deviation="20News I and II are rebuilt by the published recipe with draws of our own.",
-    ),
-    Source(
-        "20news-2", "20News II: motorcycles, medicine, guns", partial(_real, "20news-2"),
-        scales=("paper",),
-    ),
-    Source(
-        "planted", "planted reviews, 2 classes", partial(_planted, 2), "SST, IMDB and 20News I",
-        ("smoke",), PLANTED,
-    ),
-    Source(
-        "planted-3", "planted reviews, 3 classes", partial(_planted, 3), "20News II", ("smoke",),
-        PLANTED,
-    ),
-    Source("data1", "synthetic Data I", partial(_made, "data1"), inputs=TINY),
-    Source("data2", "synthetic Data II, noisy", partial(_made, "data2"), inputs=TINY),
-    Source("three", "synthetic, 3 classes", partial(_made, "three"), inputs=TINY),
-    *(
-        Source(name, f"synthetic, {ratio} positive to negative", partial(_made, name), inputs=TINY)
-        for name, ratio in RATIOS.items()
-    ),
-)  # fmt: skip
+    *(PAPER.source(name, partial(_real, name)) for name in NAMES),
+    PAPER.source("planted", partial(_planted, 2), PLANTED),
+    PAPER.source("planted-3", partial(_planted, 3), PLANTED),
+    *(PAPER.source(name, partial(_made, name), TINY) for name in MADE),
+)
 
 
 def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:

@@ -13,8 +13,9 @@ from heedful.corpora.root import root_of
 from heedful.errors import InputError
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.study import Plan
 from heedful.studies.tracing import trace_steps as traced
+from heedful.studies.tracing.printed import PAPER
 
 VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 DIM = 100
@@ -45,14 +46,11 @@ def _planted(plan: Plan) -> Corpus:
 
 
 SOURCES = (
-    Source("sst", "SST, five classes", _sst, scales=("paper",),
-           deviation="SST-5 with 100-dimensional GloVe vectors (6B) instead of 300: the residual "
-           "stream is 100 wide and the model has 1.34 million parameters. 11 % of the words "
-           "(a, 's, n't among them) are not in the subset at hand and have the zero vector."),
-    Source("planted", "planted reviews, five classes", _planted, "SST-5", ("smoke",), PLANTED),
-    Source(SEND, "SEND, rated narratives", scales=("paper",)),
-    Source("narratives", "planted narratives", stand_in_for="SEND", inputs=TALES),
-)  # fmt: skip
+    PAPER.source("sst", _sst),
+    PAPER.source("planted", _planted, PLANTED),
+    PAPER.source(SEND),
+    PAPER.source("narratives", inputs=TALES),
+)
 
 
 def vectors_of(plan: Plan) -> Path | None:
