@@ -4,7 +4,7 @@
     [[deviation]]                      # text, and the scale where it holds at one alone
     [symbols]                          # the paper's symbols, each in a sentence
     [stands_for]                       # our corpus = "the published one"
-    [corpora.sst]                      # title, stand_in_for, scales, deviation
+    [corpora.sst]                      # title, reader, stand_in_for, scales, deviation
     [artifacts.T1]                     # title, where, kind, paper
     [claims.ERA-1]                     # sentence, where, statistic, side, paper, over
     [printed]                          # tables as `heedful.reproduction.tables.numbers` reads them
@@ -17,9 +17,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.corpora import Corpus, load_corpus
 from heedful.reproduction.ledger import Measured, Sides, sides_of
 from heedful.reproduction.study import SCALES, Artifact, Claim, Made, Needs, Plan, Source, nothing
 from heedful.reproduction.tables import numbers
@@ -27,7 +29,6 @@ from heedful.reproduction.tables import numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from heedful.corpora import Corpus
     from heedful.reproduction.view import View, Views
 
 
@@ -58,14 +59,23 @@ class Paper:
         given = [one for one in self.said["deviation"] if one.get("scale") in (None, plan.scale)]
         return tuple(one["text"].format(**values) for one in given)
 
+    @property
+    def readers(self) -> Mapping[str, str]:
+        """How the real corpora are asked for, by our names."""
+        named = self.said["corpora"].items()
+        return {name: said["reader"] for name, said in named if "reader" in said}
+
     def source(
         self,
         name: str,
         load: Callable[[Plan], Corpus] | None = None,
         inputs: Mapping[str, Any] | None = None,
     ) -> Source:
-        """The corpus of that name, read so."""
+        """The corpus of that name, read so, or from the data root by its `reader`."""
         said = dict(self.said["corpora"][name])
+        reader = said.pop("reader", None)
+        if reader is not None and load is None:
+            load = partial(_from_root, reader)
         scales = tuple(said.pop("scales", SCALES))
         return Source(name, load=load, inputs=inputs or {}, scales=scales, **said)
 
@@ -108,3 +118,7 @@ class Paper:
     def printed(self, name: str, keys: Sequence[str]) -> pd.DataFrame:
         """A printed table; the columns in `keys` stay text."""
         return numbers(self.said["printed"][name], keys)
+
+
+def _from_root(reader: str, plan: Plan) -> Corpus:
+    return load_corpus(reader, plan.data_root)

@@ -20,7 +20,7 @@ from heedful.reproduction.view import View
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.examination import Erased, coarsened
-from heedful.studies.erasure.measures import estimates, mean, odds, rows_of, share_of_models
+from heedful.studies.erasure.measures import estimates, mean, ratio, rows_of, share_of_models
 from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.several_claims import (
@@ -33,7 +33,6 @@ from heedful.studies.erasure.several_claims import (
     late,
     medians,
     ordered,
-    wins,
 )
 from heedful.studies.erasure.single_claims import (
     MIRRORS,
@@ -115,12 +114,8 @@ def bias_speaking(view: View) -> Parts:
         for model in WITH_ENCODER:
             parts |= {f"ERA-8, {n}": d for n, d in gaps(view, model, fraction).items()}
             # Both must flip earlier: the winner always does, so it would leave nothing out.
-            parts[f"ERA-10, {model}"] = odds(
-                view,
-                model,
-                lambda one: wins(one, 1, before_the_end(one) if is_cut else True),
-                lambda one: wins(one, -1, before_the_end(one) if is_cut else True),
-            )
+            both = ratio(view, model, before_the_end) if is_cut else ratio(view, model)
+            parts[f"ERA-10, {model}"] = both
         return estimates(parts | {f"ERA-12, {n}": d for n, d in late(view, fraction).items()})
 
     return each_unchanged(found(False), found(True))

@@ -15,7 +15,6 @@ from heedful.corpora import (
     Encoded,
     EncodedCorpus,
     Vocabulary,
-    load_corpus,
     load_prepared,
     planted,
     prepare,
@@ -40,30 +39,12 @@ def _planted(classes: int, plan: Plan) -> Corpus:
     return planted(classes, "long", sizes=SMOKE_SIZES)
 
 
-def _real(name: str, plan: Plan) -> Corpus:
-    return load_corpus(f"{name}/erasure", plan.data_root)
-
-
-READERS = {
-    "20newsgroups": "20newsgroups",
-    "imdb-stars": "imdb:stars",
-    "amazon-stars": "amazon:stars",
-    "ag-news": "ag_news",
-    "yahoo-answers": "yahoo_answers",
-    "imdb-ratings": "imdb_diao",
-    "amazon-full": "amazon_full",
-    "yelp-full": "yelp_full",
-}
-"""Our names of the real corpora, and the readers'."""
 SOURCES = (
     *(
         PAPER.source(f"planted-{n}", partial(_planted, n), {"classes": n, "sizes": SMOKE_SIZES})
         for n in (2, 5)
     ),
-    *(
-        PAPER.source(name, partial(_real, reader), {"reader": f"{reader}/erasure"})
-        for name, reader in READERS.items()
-    ),
+    *(PAPER.source(name, inputs={"reader": read}) for name, read in PAPER.readers.items()),
 )
 """Planted reviews at smoke scale, the four stand-ins at paper scale; the four originals have no
 scale of their own: ask for them by `--corpora` when their files are in the data root."""

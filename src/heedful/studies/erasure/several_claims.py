@@ -14,6 +14,7 @@ from heedful.reproduction.ledger import (
     above,
     at_least,
     at_most,
+    below,
 )
 from heedful.reproduction.measures import exact
 from heedful.reproduction.view import View, Views, alone
@@ -25,7 +26,7 @@ from heedful.studies.erasure.measures import (
     mean,
     measured,
     median,
-    odds,
+    ratio,
     share_of_models,
 )
 from heedful.studies.erasure.models import FAMILIES, MODELS, WITH_ENCODER, WITHOUT
@@ -77,19 +78,9 @@ def gradient_mostly(views: Views) -> Measured:
     return of_models(views, WITH_ENCODER, gradient_share, lambda d: d > 0.5)
 
 
-def wins(one: Erased, value: int, kept: np.ndarray | bool = True) -> np.ndarray:
-    """Where the gradient is earlier (1) or attention is (-1), among the kept documents."""
-    return np.asarray((one.earlier("gradient", "attention") == value) & kept)
-
-
 def fewest(one: Erased) -> np.ndarray:
     """k* of the gradient or of attention, whichever is smaller."""
     return np.asarray(np.minimum(one.removed("gradient"), one.removed("attention")))
-
-
-def ratio(view: View, model: str) -> Draws:
-    """(gradient earlier) / (attention earlier)."""
-    return odds(view, model, lambda one: wins(one, 1), lambda one: wins(one, -1))
 
 
 def ratios(view: View) -> Parts:
@@ -221,21 +212,47 @@ def where_the_gain_lies(view: View) -> Parts:
 
     found = {}
     for model in WITH_ENCODER:
-        many = odds(
-            view,
-            model,
-            lambda one: wins(one, 1, several(one)),
-            lambda one: wins(one, -1, several(one)),
-        )
-        single = odds(
-            view,
-            model,
-            lambda one: wins(one, 1, ~several(one)),
-            lambda one: wins(one, -1, ~several(one)),
-        )
+        many, single = ratio(view, model, several), ratio(view, model, lambda one: ~several(one))
         found[f"{model}: several"] = many
         found[f"{model}: several - one"] = draws.minus(many, single)
     return estimates(found)
+
+
+def accuracy(view: View, model: str) -> Draws:
+    """Test accuracy."""
+    return mean(view, model, lambda one: one.right)
+
+
+def accuracy_gaps(views: Views) -> dict[str, Draws]:
+    """Accuracy of rnn - conv and conv - noenc in each family; the smallest over corpora."""
+    return {
+        f"{family}: {wide} - {narrow}": draws.smallest(
+            draws.minus(accuracy(view, family + wide), accuracy(view, family + narrow))
+            for view in views
+        )
+        for family, (wide, narrow) in product(FAMILIES, (("rnn", "conv"), ("conv", "noenc")))
+    }
+
+
+def accuracy_order(views: Views) -> Parts:
+    """ERA-21: accuracy by encoder; ERA-8 and ERA-10 in the more and in the less accurate half."""
+    cells = [(view, model) for view in views for model in WITH_ENCODER]
+    accurate = [accuracy(view, model).value for view, model in cells]
+    found = accuracy_gaps(views)
+    for half, is_in in (("above", np.greater), ("below", np.less_equal)):
+        chosen = [c for c, a in zip(cells, accurate, strict=True) if is_in(a, np.median(accurate))]
+        worst = [draws.largest(gaps(view, model).values()) for view, model in chosen]
+        found[f"ERA-8, accuracy {half} the median"] = draws.largest(worst)
+        least = draws.smallest(ratio(view, model) for view, model in chosen)
+        found[f"ERA-10, accuracy {half} the median"] = least
+    return estimates(found)
+
+
+GAPS = tuple(
+    f"{family}: {wide} - {narrow}"
+    for family, (wide, narrow) in product(FAMILIES, (("rnn", "conv"), ("conv", "noenc")))
+)
+HALVES = ("above", "below")
 
 
 ALL, ENCODED = needs(*MODELS), needs(*WITH_ENCODER)
@@ -262,5 +279,14 @@ CLAIMS = (
         ENCODED,
         side={f"{model}: several": above(1) for model in WITH_ENCODER}
         | {f"{model}: several - one": above(0) for model in WITH_ENCODER},
+    ),
+    PAPER.claim(
+        "ERA-21",
+        alone(accuracy_order),
+        needs(*MODELS),
+        measure_all=accuracy_order,
+        side={name: above(0) for name in GAPS}
+        | {f"ERA-8, accuracy {half} the median": below(0) for half in HALVES}
+        | {f"ERA-10, accuracy {half} the median": at_least(1.6) for half in HALVES},
     ),
 )

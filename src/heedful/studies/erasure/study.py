@@ -32,7 +32,7 @@ from heedful.errors import InputError, unknown
 from heedful.reproduction.reproduce import STEPS
 from heedful.reproduction.results import Results, Step
 from heedful.reproduction.study import Plan, Study
-from heedful.studies.erasure import accuracy_claims, checks, several_claims, single_claims
+from heedful.studies.erasure import checks, several_claims, single_claims
 from heedful.studies.erasure.corpora import PASSES, SOURCES, counts, text
 from heedful.studies.erasure.figures import box_plots, contingencies, histograms, scatters
 from heedful.studies.erasure.models import MODELS, WITHOUT
@@ -99,7 +99,7 @@ ARTIFACTS = (
 )
 
 CLAIM_ORDER = [*(f"ERA-{k}" for k in range(1, 22)), *(f"ERA-A{k}" for k in range(1, 7))]
-_MODULES = (single_claims, several_claims, accuracy_claims, checks)
+_MODULES = (single_claims, several_claims, checks)
 _CLAIMS = [claim for module in _MODULES for claim in module.CLAIMS]
 
 

@@ -14,7 +14,7 @@ from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, proportion
 from heedful.studies.erasure.corpora import counts
 from heedful.studies.erasure.examination import OURS, RANDOM_ORDERS, RANKINGS, Erased
-from heedful.studies.erasure.measures import mean, odds, rows_of
+from heedful.studies.erasure.measures import mean, ratio, rows_of
 from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.printed import (
     LEAST_RATIO,
@@ -167,9 +167,9 @@ def how_often_earlier(views: Views) -> Made:
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
-            ratio = odds(view, model, _gradient_wins, _attention_wins).estimate()
+            found = ratio(view, model).estimate()
             has = "no" if model.endswith("noenc") else "yes"
-            yield row({"corpus": view.corpus, "model": model, "encoder": has}, ratio=ratio)
+            yield row({"corpus": view.corpus, "model": model, "encoder": has}, ratio=found)
 
     table = views.table(rows)
     table["least of the paper"] = np.where(table["encoder"] == "yes", LEAST_RATIO, np.nan)
@@ -179,14 +179,6 @@ def how_often_earlier(views: Views) -> Made:
         f"{least['corpus']}); the paper's is {LEAST_RATIO}."
     )
     return Made(table, sentence=said)
-
-
-def _gradient_wins(one: Erased) -> np.ndarray:
-    return np.asarray(one.earlier("gradient", "attention") == 1)
-
-
-def _attention_wins(one: Erased) -> np.ndarray:
-    return np.asarray(one.earlier("gradient", "attention") == -1)
 
 
 def more_than_half(views: Views) -> Made:

@@ -8,7 +8,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted, recipe_of
+from heedful.corpora import Corpus, EncodedCorpus, planted, recipe_of
 from heedful.corpora.files import read_file
 from heedful.corpora.root import locate, root_of
 from heedful.errors import InputError
@@ -29,14 +29,6 @@ JOINS = ("concat", "residual")
 TUNED = ("tying", "mlm")
 VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 
-NAMES = {
-    "sst": "sst:2/faithful",
-    "ag": "ag_news:world-business/faithful",
-    "ng": "20newsgroups:rec.sport.baseball,rec.sport.hockey/faithful",
-    "imdb": "imdb:2/faithful",
-    "eraser": "eraser_movies",
-}
-"""The public corpora by the readers' names (docs/studies/faithful.md, "Corpora")."""
 NOTES = ("anemia", "diabetes")
 """Corpora of clinical notes, which only credentialed users have."""
 SMOKE = "planted"
@@ -185,10 +177,6 @@ class Setting:
         return found
 
 
-def _public(name: str, plan: Plan) -> Corpus:
-    return load_corpus(name, plan.data_root)
-
-
 def _planted(plan: Plan) -> Corpus:
     length = "short" if plan.scale == "smoke" else "long"
     return planted(2, length, sizes=dict(sizes(plan).planted))
@@ -228,8 +216,8 @@ def vectors_of(plan: Plan, corpus: str) -> Path | None:
 def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
     """The corpus as ids with the vectors of its words."""
     # The reader of ERASER movies has no recipe, and neither have the clinical notes.
-    has_recipe = corpus in NAMES and corpus != "eraser"
-    least = recipe_of(NAMES[corpus]).min_count if has_recipe else 2
+    has_recipe = corpus in PAPER.readers and corpus != "eraser"
+    least = recipe_of(PAPER.readers[corpus]).min_count if has_recipe else 2
     found = stages.prepared(plan, corpus, vectors_of(plan, corpus), min_count=least)
     return replace(found, absent=_without_notes(corpus)) if corpus in NOTES else found
 
@@ -308,7 +296,7 @@ def roster(plan: Plan, corpus: str) -> list[tuple[Setting, int]]:
 SOURCES = (
     PAPER.source(SMOKE, _planted, dict(SCALES["smoke"].planted)),
     PAPER.source(EVIDENCE, _planted, dict(SCALES["paper"].planted)),
-    *(PAPER.source(name, partial(_public, NAMES[name])) for name in ("sst", "ag", "ng", "imdb")),
+    *map(PAPER.source, ("sst", "ag", "ng", "imdb")),
     *(PAPER.source(name, partial(_notes, name)) for name in NOTES),
-    PAPER.source("eraser", partial(_public, NAMES["eraser"])),
+    PAPER.source("eraser"),
 )

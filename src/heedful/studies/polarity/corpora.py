@@ -9,19 +9,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted, synthetic
+from heedful.corpora import Corpus, EncodedCorpus, planted, synthetic
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan
 from heedful.studies.polarity.printed import PAPER
 
-NAMES = {
-    "sst": "sst:2/polarity",
-    "imdb": "imdb:2/polarity",
-    "imdb-whole": "imdb:2/polarity-whole",
-    "20news-1": "20newsgroups:rec.sport.baseball,rec.sport.hockey/polarity",
-    "20news-2": "20newsgroups:rec.motorcycles,sci.med,talk.politics.guns/polarity-2",
-}
 BINARY = ("sst", "imdb", "20news-1", "planted")
 """Texts in two classes; planted reviews stand in for them at smoke scale."""
 SEVERAL = ("20news-2", "planted-3")
@@ -34,10 +27,6 @@ TINY: dict[str, int] = {"instances": 1_200, "neutral": 100, "polar": 10}
 """Synthetic sets at smoke scale."""
 
 
-def _real(name: str, plan: Plan) -> Corpus:
-    return load_corpus(NAMES[name], plan.data_root)
-
-
 def _planted(classes: int, plan: Plan) -> Corpus:
     return planted(classes, "short", sizes=PLANTED)
 
@@ -48,7 +37,7 @@ def _made(task: str, plan: Plan) -> Corpus:
 
 
 SOURCES = (
-    *(PAPER.source(name, partial(_real, name)) for name in NAMES),
+    *map(PAPER.source, PAPER.readers),
     PAPER.source("planted", partial(_planted, 2), PLANTED),
     PAPER.source("planted-3", partial(_planted, 3), PLANTED),
     *(PAPER.source(name, partial(_made, name), TINY) for name in MADE),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted
+from heedful.corpora import Corpus, EncodedCorpus, planted
 from heedful.corpora.narrative_batches import NarrativeCorpus
 from heedful.corpora.narratives import Narratives, planted_narratives, read_send
 from heedful.corpora.root import root_of
@@ -37,16 +37,12 @@ MINUTES = {"smoke": 1.2, "paper": 2.0}
 """Mean length of planted narratives."""
 
 
-def _sst(plan: Plan) -> Corpus:
-    return load_corpus("sst:5", plan.data_root)
-
-
 def _planted(plan: Plan) -> Corpus:
     return planted(5, "short", sizes=PLANTED)
 
 
 SOURCES = (
-    PAPER.source("sst", _sst),
+    PAPER.source("sst"),
     PAPER.source("planted", _planted, PLANTED),
     PAPER.source(SEND),
     PAPER.source("narratives", inputs=TALES),
