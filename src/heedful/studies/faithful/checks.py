@@ -16,7 +16,7 @@ from heedful.reproduction.measures import trained_contrast
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
-from heedful.statistics import Estimate, over_seeds
+from heedful.statistics import over_seeds
 from heedful.studies.faithful.appendix import control_needs
 from heedful.studies.faithful.figures import ATTACKED, adversary_needs
 from heedful.studies.faithful.measures import gap, information_gain, larger_drops
@@ -41,19 +41,14 @@ def _other_scores(view: View) -> Parts:
     return Parts(found)
 
 
+def _drops(view: View, first: Setting, second: Setting) -> Parts:
+    """First minus second model's change of F1 under both edits, one attention."""
+    return {edit: minus(view, first, second, f"change {edit} f1") for edit in EDITS}
+
+
 def _frozen_base(view: View) -> Parts:
     """A2: what freezing alone does to base."""
-    return {
-            edit: minus(
-                view, Setting(is_frozen=True), Setting(), f"change {edit} f1"
-            )
-            for edit in EDITS
-        }  # fmt: skip
-
-
-def _drops(view: View, first: Setting, second: Setting) -> dict[str, Estimate]:
-    """Tying minus base under both edits, one attention."""
-    return {edit: minus(view, first, second, f"change {edit} f1") for edit in EDITS}
+    return _drops(view, Setting(is_frozen=True), Setting())
 
 
 def _frozen_tying(view: View) -> Parts:

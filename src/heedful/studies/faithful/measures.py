@@ -68,16 +68,18 @@ def larger_drops(
         }  # fmt: skip
 
 
+def minus_base(variants: Sequence[str], view: View, name: str) -> Parts:
+    """A number of each remedy minus that of base, by attention."""
+    return {
+        f"{variant} {a}": minus(view, Setting(variant, a), Setting(attention=a), name)
+        for variant in variants
+        for a in ATTENTIONS
+    }
+
+
 def kept_quality(variants: Sequence[str], view: View) -> Parts:
     """FAI-5: F1 with trained attention, remedy minus base, in points."""
-    return {
-            f"{variant} {attention}": minus(
-                view, Setting(variant, attention), Setting(attention=attention),
-                "points trained f1"
-            )
-            for variant in variants
-            for attention in ATTENTIONS
-        }  # fmt: skip
+    return minus_base(variants, view, "points trained f1")
 
 
 def in_spreads(view: View, first: Setting, second: Setting, name: str) -> Estimate:
@@ -154,14 +156,7 @@ def near_the_ceiling(view: View) -> Parts:
 
 def less_sure_words(view: View) -> Parts:
     """FAI-10."""
-    return {
-            f"{variant} {attention}": minus(
-                view, Setting(variant, attention), Setting(attention=attention),
-                "confidence"
-            )
-            for variant in ("tying", "mlm")
-            for attention in ATTENTIONS
-        }  # fmt: skip
+    return minus_base(("tying", "mlm"), view, "confidence")
 
 
 def words_near(view: View) -> Parts:
