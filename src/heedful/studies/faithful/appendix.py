@@ -9,7 +9,7 @@ import numpy as np
 from heedful.reproduction.measures import trained_average, trained_contrast
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import row
+from heedful.reproduction.tables import row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies.faithful.models import (
@@ -64,9 +64,7 @@ def _strengths(views: Views) -> Made:
 
     table = each_model(views, models(TUNED, ("+",)), one)
     picked = table[table["chosen on dev"] == "yes"]
-    said = ", ".join(
-        f"{r['objective']} {r['strength']:g} on {r['corpus']}" for _, r in picked.iterrows()
-    )
+    said = row_by_row(picked, "{objective} {strength:g} on {corpus}", ", ")
     return Made(table, sentence=f"Chosen on dev: {said}.")
 
 
@@ -144,8 +142,8 @@ def _rationales(views: Views) -> Made:
         return [row({"corpus": view.corpus, "model": asked.variant}, **values)]
 
     table = each_model(views, models(attentions=("+",)), one)
-    parts = [f"{r['model']} {r['AUPRC']:.2f} on {r['corpus']}" for _, r in table.iterrows()]
-    return Made(table, sentence=f"Attention against known evidence, AUPRC: {', '.join(parts)}.")
+    said = row_by_row(table, "{model} {AUPRC:.2f} on {corpus}", ", ")
+    return Made(table, sentence=f"Attention against known evidence, AUPRC: {said}.")
 
 
 def _probe_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
@@ -207,9 +205,7 @@ def _over_frozen(views: Views) -> Made:
         return [row(keys, **values)]
 
     table = each_model(views, models(("mlm",)), one)
-    said = ", ".join(
-        f"{r['permuted']:+.1f} on {r['corpus']} ({r['attention']})" for _, r in table.iterrows()
-    )
+    said = row_by_row(table, "{permuted:+.1f} on {corpus} ({attention})", ", ")
     return Made(
         table,
         sentence="Masked words freeze the word vectors. Against a base that freezes them too, "

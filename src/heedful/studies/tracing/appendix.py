@@ -15,7 +15,7 @@ from heedful.report.latex import highlighted
 from heedful.report.lexicon_charts import rated_scatter
 from heedful.reproduction.results import Skipped, Step
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import row
+from heedful.reproduction.tables import row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, over_seeds
 from heedful.statistics.association import correlation
@@ -98,9 +98,7 @@ def ways_down(views: Views) -> Made:
         ]
 
     table = views.table(one)
-    said = "; ".join(
-        f"{r['corpus']}, {r['LAT and']}: {r['r']:.2f}" for r in table.to_dict("records")
-    )
+    said = row_by_row(table, "{corpus}, {LAT and}: {r:.2f}")
     return Made(table, sentence=f"Word averages correlate, given 1/N, by {said}.")
 
 

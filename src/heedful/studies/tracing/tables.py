@@ -14,7 +14,7 @@ from heedful.corpora.narrative_batches import NarrativeCorpus
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import beside, row
+from heedful.reproduction.tables import beside, row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.statistics.regression import LINEAR, SQUARE, Fit, least_squares, quadratic, vertex
@@ -80,10 +80,7 @@ def corpus_sizes(views: Views) -> Made:
         ]
 
     table = views.table(one)
-    said = "; ".join(
-        f"{r['corpus']}: {r['rated']:,} words seen more than once have a rating"
-        for r in table.to_dict("records")
-    )
+    said = row_by_row(table, "{corpus}: {rated:,} words seen more than once have a rating")
     deviation = "Words are matched as they stand, then by simplemma's lemma; the paper's table "
     return Made(table, sentence=f"{said}.", deviations=(deviation + "was corrected by hand.",))
 
@@ -186,7 +183,7 @@ def hidden(views: Views) -> Made:
         return [row(keys, hidden=over_seeds(share))]
 
     ours = views.table(one)
-    said = "; ".join(f"{r['corpus']}: {r['hidden']:.3f} %" for r in ours.to_dict("records"))
+    said = row_by_row(ours, "{corpus}: {hidden:.3f} %")
     return Made(
         beside(ours, printed.HIDDEN, ["corpus"]), sentence=f"{said} have a score of 0.4 or more."
     )
