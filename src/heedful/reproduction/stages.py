@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from heedful.corpora import Corpus, EncodedCorpus, load_prepared, prepare
+from heedful.corpora.root import root_of
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Recipe, build, load_classifier, parse, save_model
 from heedful.models.recipe import described
@@ -24,6 +25,15 @@ def _save_model(folder: Path, model: AttentionClassifier) -> None:
 
 
 MODEL: Form[AttentionClassifier] = Form("", _save_model, load_classifier)
+GLOVE = "glove/glove.6B.100d.subset.txt.gz"
+
+
+def word_vectors(plan: Plan) -> Path:
+    """The file of the vectors at hand; a machine that only has prepared files needs its name."""
+    try:
+        return root_of(plan.data_root) / GLOVE
+    except InputError:
+        return Path(GLOVE)
 
 
 def prepared(

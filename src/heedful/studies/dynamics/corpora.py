@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, planted
 from heedful.corpora.recipes import with_marks
-from heedful.corpora.root import root_of
 from heedful.corpora.zhang import SOURCE as ZHANG
-from heedful.errors import InputError
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan
@@ -26,7 +23,6 @@ TEXTS = (*PAPER.readers, "yelp", "planted")
 """Corpora of the classification tables."""
 SIX = tuple(name for name in TEXTS if name != "sms")
 """Without SMS, which the authors left out."""
-VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 
 
 def _newsgroups(plan: Plan) -> Corpus:
@@ -61,11 +57,7 @@ def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
     """The corpus as ids: words seen three times; real ones with vectors for DYN-A4."""
     if corpus == "planted":
         return stages.prepared(plan, corpus, min_count=1)
-    try:
-        vectors = root_of(plan.data_root) / VECTORS
-    except InputError:  # a machine that only has the prepared files: the name is what counts
-        vectors = Path(VECTORS)
-    found = stages.prepared(plan, corpus, vectors, min_count=3)
+    found = stages.prepared(plan, corpus, stages.word_vectors(plan), min_count=3)
     return (
         replace(found, absent=translation.lacking(plan, YELP, ZHANG)) if corpus == "yelp" else found
     )

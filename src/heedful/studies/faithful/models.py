@@ -27,7 +27,6 @@ ATTENTIONS = ("+", "•")
 VARIANTS = ("base", "concat", "residual", "tying", "mlm")
 JOINS = ("concat", "residual")
 TUNED = ("tying", "mlm")
-VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 
 NOTES = ("anemia", "diabetes")
 """Corpora of clinical notes, which only credentialed users have."""
@@ -206,10 +205,7 @@ def vectors_of(plan: Plan, corpus: str) -> Path | None:
     """The word vectors that a corpus starts from; none at smoke scale."""
     if plan.scale == "smoke" or corpus in (SMOKE, EVIDENCE):
         return None
-    try:
-        return root_of(plan.data_root) / VECTORS
-    except InputError:  # a machine that only has the prepared files: the name is what counts
-        return Path(VECTORS)
+    return stages.word_vectors(plan)
 
 
 @made_once

@@ -17,7 +17,6 @@ from heedful.reproduction.study import Plan
 from heedful.studies.tracing import trace_steps as traced
 from heedful.studies.tracing.printed import PAPER
 
-VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 DIM = 100
 """Of the vectors at hand; the published ones have 300."""
 SEND = "send"
@@ -51,12 +50,7 @@ SOURCES = (
 
 def vectors_of(plan: Plan) -> Path | None:
     """The word vectors; none at smoke scale."""
-    if plan.scale == "smoke":
-        return None
-    try:
-        return root_of(plan.data_root) / VECTORS
-    except InputError:  # a machine that only has the prepared files: the name is what counts
-        return Path(VECTORS)
+    return None if plan.scale == "smoke" else stages.word_vectors(plan)
 
 
 def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
