@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.reproduction.ledger import above
+from heedful.reproduction.ledger import above, below
 from heedful.reproduction.paper import Paper
 from heedful.reproduction.study import Made, Source, Study
 from heedful.studies import STUDIES, study_of
@@ -33,6 +33,7 @@ sentence = "It grows."
 where = "section 2"
 statistic = "slope"
 over = "all"
+side = "> 0"
 [claims.C-1.paper]
 Theirs = "0.3"
 
@@ -54,8 +55,10 @@ def paper(tmp_path: Path) -> Paper:
 def test_a_claim_has_its_words_and_the_value_of_the_corpus_that_ours_stands_for(
     paper: Paper,
 ) -> None:
-    claim = paper.claim("C-1", above(0), None)
+    claim = paper.claim("C-1", None)
     assert (claim.sentence, claim.where, claim.over) == ("It grows.", "section 2", "all")
+    assert claim.side == above(0)
+    assert paper.claim("C-1", None, side={"slope": below(1)}).side == {"slope": below(1)}
     assert claim.paper == {"ours": "0.3"}
     assert claim.paper_value("made") == "not given"
 
