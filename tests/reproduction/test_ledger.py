@@ -14,8 +14,10 @@ from heedful.reproduction.ledger import (
     below,
     between,
     each_unchanged,
+    holding,
     judge,
     over_all,
+    sides_of,
     within,
 )
 from heedful.statistics import Estimate
@@ -164,3 +166,31 @@ def test_a_check_sees_a_verdict_that_changes_beside_one_refuted_both_ways() -> N
     assert turned.word == "refuted"
     assert "tying" in turned.reason
     assert "mlm" not in turned.reason
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        above(0),
+        above(-3),
+        below(0.05),
+        at_least(1.6),
+        at_most(1e-12),
+        between(-0.6, -0.4),
+        within(0.5),
+        within(0),
+        within(1.5, 47.5),
+        within(0, 0.32),
+        holding(0),
+    ],
+)
+def test_a_side_is_read_from_the_text_that_a_person_writes(side: Side) -> None:
+    assert sides_of(side.text) == side
+    assert sides_of({"a part": side.text}) == {"a part": side}
+
+
+def test_a_side_may_be_a_fraction_and_must_be_a_side() -> None:
+    assert sides_of("< 1/3") == below(1 / 3)
+    for text in ("about 3", "> 1 or 2", "0"):
+        with pytest.raises(ValueError, match="got"):
+            sides_of(text)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from heedful.report.drawing import page_style
-from heedful.reproduction.ledger import NotMeasurable, Parts, judge
+from heedful.reproduction.ledger import NotMeasurable, judge
 from heedful.reproduction.results import Results, Skipped
 from heedful.reproduction.view import Views
 from heedful.statistics import Estimate
@@ -139,7 +139,7 @@ def test_seeds_that_disagree_widen_the_interval_of_sms() -> None:
     both = {"13": 0.94, "14": 0.1, "15": 0.95, "16": 0.94, "17": 0.1}
     alike = dict.fromkeys(both, 0.4)
     found = measures.seeds_disagree(Views(_given(sms=_made(both), sst=_made(alike)), SHORT))
-    assert isinstance(found, Parts)
+    assert isinstance(found, dict)
     (told, estimate), *others = found.items()
     assert not others
     assert "0.94, 0.10, 0.95, 0.94, 0.10" in told
@@ -151,12 +151,12 @@ def test_seeds_that_disagree_widen_the_interval_of_sms() -> None:
     # One of five apart: a mean of pairs that share run A does not tell what another run A would.
     one = both | {"14": 0.95}
     found = measures.seeds_disagree(Views(_given(sms=_made(one), sst=_made(alike)), SHORT))
-    assert isinstance(found, Parts)
+    assert isinstance(found, dict)
     assert next(iter(found.values())).high > 0.2  # type: ignore[union-attr]
     even = measures.seeds_disagree(
         Views(_given(sms=_made(dict.fromkeys(both, 0.6)), sst=_made(alike)), SHORT)
     )
-    assert isinstance(even, Parts)
+    assert isinstance(even, dict)
     assert next(iter(even.values())).high < 0  # type: ignore[union-attr]
 
 

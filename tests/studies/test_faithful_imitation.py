@@ -11,8 +11,7 @@ from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.corpora.batches import collate
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, build, parse, read
-from heedful.studies.faithful.distances import distances
-from heedful.studies.faithful.imitation import distance, imitate, remember
+from heedful.studies.faithful.imitation import distance, distances, imitate, remember
 from heedful.training import TrainConfig, fit
 from tests.tiny import batch_of, classifier
 

@@ -7,8 +7,10 @@ it lies wholly on the other, undecided when it straddles, not measurable when da
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from heedful.statistics import Estimate
@@ -99,10 +101,6 @@ class NotMeasurable(NamedTuple):
     reason: str
 
 
-class Parts(dict[str, "Estimate | NotMeasurable | Unchanged"]):
-    """Several statistics that must all lie on their sides, by name."""
-
-
 @dataclass(frozen=True)
 class Unchanged:
     """The same statistic two ways: the claim is that the verdict stays the same.
@@ -116,6 +114,8 @@ class Unchanged:
     after: Estimate | Parts
 
 
+Parts: TypeAlias = dict[str, Estimate | NotMeasurable | Unchanged]
+"""Several statistics that must all lie on their sides, by name."""
 Measured: TypeAlias = Estimate | Parts | Unchanged | NotMeasurable
 Sides: TypeAlias = Side | Mapping[str, Side]
 
@@ -233,6 +233,40 @@ def over_all(judged: Mapping[str, Judgement]) -> Judgement:
         for name, one in judged.items()
     )
     return Judgement(word, estimate, _join(told), parts)
+
+
+SIGNS: Mapping[str, Callable[[float], Side]] = {
+    ">": above,
+    "<": below,
+    "≥": at_least,
+    "≤": at_most,
+    "size ≤": within,
+    "interval holds": holding,
+}
+
+
+def sides_of(text: str | Mapping[str, str]) -> Sides:
+    """The side that a person writes so (`text_of` the other way round), or one for each part.
+
+    >>> sides_of("≥ 10/16").low, sides_of("47.5 ± 1.5").low, sides_of("in [-0.6, -0.4]").high
+    (0.625, 46.0, -0.4)
+    """
+    if not isinstance(text, str):
+        return {part: _written(one) for part, one in text.items()}
+    return _written(text)
+
+
+def _written(text: str) -> Side:
+    numbers = [float(Fraction(one)) for one in re.findall(r"-?[\d.]+(?:e-?\d+|/\d+)?", text)]
+    if "±" in text:
+        return within(numbers[1], numbers[0])
+    if text.startswith("in ["):
+        return between(*numbers)
+    sign = text.rpartition(" ")[0]
+    if sign not in SIGNS or len(numbers) != 1:
+        known = ", ".join(f"{one} 0" for one in SIGNS)
+        raise ValueError(f"a side is {known}, 0 ± 1 or in [0, 1]; got {text!r}")
+    return SIGNS[sign](numbers[0])
 
 
 def text_of(sides: Sides) -> str:

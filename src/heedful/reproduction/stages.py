@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from heedful.corpora import Corpus, EncodedCorpus, load_prepared, prepare
+from heedful.corpora.root import root_of
 from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Recipe, build, load_classifier, parse, save_model
 from heedful.models.recipe import described
@@ -16,15 +19,21 @@ from heedful.reproduction.study import Plan
 from heedful.runs import TABLES, Form
 from heedful.training import TrainConfig, fit
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def _save_model(folder: Path, model: AttentionClassifier) -> None:
     save_model(model, folder)
 
 
 MODEL: Form[AttentionClassifier] = Form("", _save_model, load_classifier)
+GLOVE = "glove/glove.6B.100d.subset.txt.gz"
+
+
+def word_vectors(plan: Plan) -> Path:
+    """The file of the vectors at hand; a machine that only has prepared files needs its name."""
+    try:
+        return root_of(plan.data_root) / GLOVE
+    except InputError:
+        return Path(GLOVE)
 
 
 def prepared(

@@ -39,6 +39,9 @@ change a verdict, or `NotMeasurable(reason)`. `side` says what is claimed: `abov
 `all`, decided over the corpora at hand; a function `measure_all(views)` measures it instead where
 the claim compares corpora.
 
+**Words.** A larger study has them as data, in a `paper.toml` beside it: see
+`heedful.reproduction.paper`.
+
 A missing corpus, or any InputError inside a step, skips what needs it with the reason.
 """
 

@@ -70,6 +70,16 @@ def beside(ours: pd.DataFrame, paper: pd.DataFrame, keys: Sequence[str]) -> pd.D
     return pd.DataFrame(columns, index=index).reset_index()
 
 
+def row_by_row(table: pd.DataFrame, sentence: str, between: str = "; ") -> str:
+    """A sentence filled in from each row.
+
+    >>> lengths = pd.DataFrame({"corpus": ["sst", "imdb"], "words": [19.3, 230.1]})
+    >>> row_by_row(lengths, "{corpus} {words:.0f}")
+    'sst 19; imdb 230'
+    """
+    return between.join(sentence.format_map(one) for one in table.to_dict("records"))
+
+
 def gathered(parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> pd.DataFrame:
     """One table from the rows of every corpus (what `results.each` gives)."""
     return pd.DataFrame([dict(one) for rows in parts.values() for one in rows])

@@ -122,12 +122,10 @@ def _attention_before_random(view: View) -> Estimate:
 
 def _permuting_matters_less(view: View) -> Parts:
     without, with_encoder = (_tables(view, recipe, "substitution") for recipe in RECIPES)
-    return Parts(
-        {
-            "changed without encoder": average(without, "permuted_changes"),
-            "without minus with": contrast(without, with_encoder, "permuted_changes"),
-        }
-    )
+    return {
+        "changed without encoder": average(without, "permuted_changes"),
+        "without minus with": contrast(without, with_encoder, "permuted_changes"),
+    }
 
 
 STUDY = Study(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,17 +23,15 @@ from heedful.report.panels import heatmap, lines
 from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
 from heedful.reproduction.results import Results, Step, named
-from heedful.reproduction.study import Artifact, Made, Plan, Source
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.view import View, Views
 from heedful.runs import TABLE
 from heedful.runs.randomness import numpy_generator
-from heedful.statistics import over_seeds
-
-if TYPE_CHECKING:
-    from heedful.statistics import Estimate
+from heedful.statistics import Estimate, over_seeds
+from heedful.studies.dynamics.printed import PAPER
 
 TOY = "toy"
-SOURCE = Source(TOY, "worked examples and a toy corpus")
+SOURCE = PAPER.source(TOY)
 ONLY = (TOY,)
 
 GERMAN = ("Dieser", "Film", "großartig", "ist", "schlecht")
@@ -185,7 +183,7 @@ def derivative(view: View) -> Parts:
     for _, part in logits.groupby("seed"):
         slopes.append(float(np.polyfit(np.log(part["width"]), np.log(part["error"]), 1)[0]))
         last.append(float(part.loc[part["width"] == DIMS[-1], "error"].iloc[0]))
-    return Parts({"slope": over_seeds(slopes), "error at 65,536": over_seeds(last)})
+    return {"slope": over_seeds(slopes), "error at 65,536": over_seeds(last)}
 
 
 def worked_example() -> dict[str, Estimate]:
@@ -227,16 +225,10 @@ def _counterexample(views: Views) -> Made:
 
 
 EXAMPLES = (
-    Artifact("F1", "Counts, translation probabilities and an alignment", "Fig. 1", "figure",
-             _figure_1, corpora=ONLY, paper=".32 and .74"),
-    Artifact("F4", "Counts of permutations tell nothing", "Fig. 4", "figure", _figure_4,
-             corpora=ONLY, paper="picture"),
-    Artifact("F5", "Counts of words and classes", "Fig. 5", "figure", _figure_5, corpora=ONLY,
-             paper="1, 0 and .5"),
-    Artifact("F8", "Counts of a mixture tell the block alone", "Fig. 8", "figure", _figure_8,
-             corpora=ONLY, paper="picture"),
-    Artifact("E3", "Optimal attention away from the largest probe", "A.1, eqs. 28-30", "table",
-             _counterexample, corpora=ONLY, paper="(0, .5, .5)"),
-    Artifact("E4", "The first move of the proxy", "A.2, eq. 15", "figure", _errors,
-             lambda plan, corpus: [rates(plan)], ONLY, "limit"),
-)  # fmt: skip
+    PAPER.artifact("F1", _figure_1, corpora=ONLY),
+    PAPER.artifact("F4", _figure_4, corpora=ONLY),
+    PAPER.artifact("F5", _figure_5, corpora=ONLY),
+    PAPER.artifact("F8", _figure_8, corpora=ONLY),
+    PAPER.artifact("E3", _counterexample, corpora=ONLY),
+    PAPER.artifact("E4", _errors, lambda plan, corpus: [rates(plan)], ONLY),
+)

@@ -11,13 +11,13 @@ import pandas as pd
 
 from heedful.report.panels import lines
 from heedful.report.watch_charts import halfway
-from heedful.reproduction.study import Artifact, Made
+from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics.draws import minus
 from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics.cells import span, written
-from heedful.studies.dynamics.printed import COLUMNS
+from heedful.studies.dynamics.printed import COLUMNS, PAPER
 from heedful.studies.dynamics.tables import ROWS, needs
 
 if TYPE_CHECKING:
@@ -297,22 +297,13 @@ def _signs(views: Views) -> Made:
 
 
 FIGURES = (
-    Artifact("F2", "How ξ reads off an agreement", "Fig. 2", "figure", _contextualised, needs(),
-             ROWS, "illustration"),
-    Artifact("X1", "Agreement over training", "ours (A.7)", "figure", _over_training,
-             needs(), ROWS, "said to rise, then fall"),
-    Artifact("X2", "Two stages: when the probe meets the counts and attention meets the probe",
-             "ours (section 6)", "figure", _two_stages, needs(), ROWS, "argued, not shown"),
-    Artifact("X3", "Entropy of attention over training", "ours (section 6)", "figure", _entropy,
-             needs(), ROWS, "not measured"),
-    Artifact("X4", "Counts as direct predictors of attention", "ours (section 6)", "table",
-             _counts_predict, needs(), ROWS, "not measured"),
-    Artifact("X5", "Agreements over seeds", "ours", "table", _seeds, needs(), ROWS,
-             "Amazon moved from 76.8 to 53 on a retrain"),
-    Artifact("X6", "Checkpoints chosen honestly, ties, marks", "ours", "table",
-             _checked_columns, needs(), ROWS, "not reported"),
-    Artifact("X7", "Both signs of Δ", "ours", "table", _signs, needs(), ROWS,
-             "the release has the wrong one"),
-    Artifact("X8", "Attention of two seeds", "A.9", "table", _two_seeds, needs(),
-             (*corpora.SIX, "sms"), "text: on SMS two seeds hardly agree"),
-)  # fmt: skip
+    PAPER.artifact("F2", _contextualised, needs(), ROWS),
+    PAPER.artifact("X1", _over_training, needs(), ROWS),
+    PAPER.artifact("X2", _two_stages, needs(), ROWS),
+    PAPER.artifact("X3", _entropy, needs(), ROWS),
+    PAPER.artifact("X4", _counts_predict, needs(), ROWS),
+    PAPER.artifact("X5", _seeds, needs(), ROWS),
+    PAPER.artifact("X6", _checked_columns, needs(), ROWS),
+    PAPER.artifact("X7", _signs, needs(), ROWS),
+    PAPER.artifact("X8", _two_seeds, needs(), (*corpora.SIX, "sms")),
+)

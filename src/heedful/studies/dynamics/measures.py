@@ -115,19 +115,17 @@ def chosen_elsewhere(view: View) -> Parts:
 def well_into_training(view: View) -> Parts:
     """DYN-5: ξ minus the performance at step 0, in shares."""
     found = view.of(steps.compared)
-    return Parts(
-        {
-            f"ξ({name[2:-1]}) minus step 0": _xi_draws(found, pair).estimate()
-            for pair, name in NAMED.items()
-            if pair in ("attention~uniform", "attention~probe")
-        }
-    )
+    return {
+        f"ξ({name[2:-1]}) minus step 0": _xi_draws(found, pair).estimate()
+        for pair, name in NAMED.items()
+        if pair in ("attention~uniform", "attention~probe")
+    }
 
 
 def ranks_agree(view: View) -> Parts:
     """DYN-6."""
     found = view.of(steps.compared)
-    return Parts({NAMED[pair]: highest(found, pair, "tau").estimate() for pair in RANKED})
+    return {NAMED[pair]: highest(found, pair, "tau").estimate() for pair in RANKED}
 
 
 def frozen_differs(view: View) -> Estimate:
@@ -141,7 +139,7 @@ def rises_and_falls(view: View) -> Parts:
     """DYN-9."""
     curve = view.of(steps.compared).curve("top:attention~uniform")
     inside = is_inside(curve).estimate()
-    return Parts({"highest inside": inside, "last minus highest": curve.fall().estimate()})
+    return {"highest inside": inside, "last minus highest": curve.fall().estimate()}
 
 
 def proxy_is_regression(view: View) -> Parts:
@@ -152,7 +150,7 @@ def proxy_is_regression(view: View) -> Parts:
     words = words[words["count"] > 0].nlargest(WORDS, "count")
     names = [str(number) for number in words["id"]]
     correlation = spearman(words["proxy"], words["logistic"], names)
-    return Parts({"difference": difference.estimate(), "word weights": correlation})
+    return {"difference": difference.estimate(), "word weights": correlation}
 
 
 def final_agreements(found: CorpusAgreements) -> dict[str, Draws]:
@@ -176,7 +174,7 @@ def seeds_disagree(views: Views) -> Parts | NotMeasurable:
     least = min(final, key=lambda corpus: final[corpus].value)
     values = ", ".join(f"{one.value:.2f}" for one in runs["sms"].values())
     told = f"{least} ({final[least].value:.2f}) minus SMS (run by run {values})"
-    return Parts({told: minus(smallest(final.values()), sms).estimate()})
+    return {told: minus(smallest(final.values()), sms).estimate()}
 
 
 def as_literally_written(view: View) -> Parts:
@@ -297,4 +295,4 @@ def _moved(spread: Mapping[str, Sequence[float]]) -> Parts | NotMeasurable:
     if found is None:
         return NotMeasurable("needs two runs of a kind")
     name, estimate = found
-    return Parts({f"{name} ({span(spread[name], 1)})": estimate})
+    return {f"{name} ({span(spread[name], 1)})": estimate}

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from heedful.dynamics.proxy import PENALTIES, ProxyConfig
+from heedful.dynamics.trajectory import FollowedRun
 from heedful.models import Recipe, parse
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan
 from heedful.studies.dynamics import run_steps, translation, translation_steps
+from heedful.studies.dynamics.comparisons import CorpusAgreements
 from heedful.studies.dynamics.corpora import text
 from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.studies.dynamics.translation import TRANSLATED
 from heedful.training.config import Schedule
 from heedful.training.presets import DYNAMICS_TRAIN, PRESETS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from heedful.dynamics.trajectory import FollowedRun
-    from heedful.studies.dynamics.comparisons import CorpusAgreements
-
 
 REFERENCE, COMPARISONS, UNIFORMS = 20, (13, 14, 15, 16, 17), (12, 18, 19, 21, 22)
 """Seeds of run A, of B to F, and of the runs with uniform attention; the first is published."""

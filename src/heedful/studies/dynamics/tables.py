@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Artifact, Made, Plan
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
@@ -17,11 +18,8 @@ from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics import printed as paper
 from heedful.studies.dynamics.cells import NEVER, briefly, span, written
 from heedful.studies.dynamics.comparisons import MAIN, RANKED, CorpusAgreements
-from heedful.studies.dynamics.printed import COLUMNS
+from heedful.studies.dynamics.printed import COLUMNS, PAPER
 from heedful.studies.dynamics.translation import TRANSLATED
-
-if TYPE_CHECKING:
-    from heedful.reproduction.results import Step
 
 ROWS = (*corpora.SIX, *TRANSLATED)
 """Corpora of the main tables."""
@@ -248,41 +246,57 @@ _GREEDY = (
 )
 
 
-def _main(id: str, title: str, where: str, said: str, **settings: Any) -> Artifact:
-    split, performance = settings["split"], settings.get("performance", "accuracy")
+def _main(
+    id: str, printed: pd.DataFrame, split: str, measure: str, performance: str, **shown: Any
+) -> Artifact:
     corpora = ROWS if performance == "accuracy" else TRANSLATED
     if id == "T2":  # the paper's choice of rows; T5 has all
         corpora = (*paper.MAIN["corpus"], "planted", "planted-pairs")
-    make = partial(_table, **settings)
-    return Artifact(id, title, where, "table", make, needs(split, performance), corpora, said)
+    make = partial(
+        _table, printed=printed, split=split, measure=measure, performance=performance, **shown
+    )
+    return PAPER.artifact(id, make, needs(split, performance), corpora)
 
 
 TABLES = (
-    _main("T2", "Agreement of attention with what words tell, in whole per cent", "Table 2",
-          "20 to 82 against 5 to 8 by chance", printed=paper.MAIN, split="dev",
-          measure="top", digits=0, shown=_INTEGERS),
-    _main("T3", "The same by Kendall's τ", "Table 3", "3.9 to 36.8 against 0",
-          printed=paper.KENDALL, split="dev", measure="tau"),
-    _main("T4", "Kendall's τ with BLEU as performance", "Table 4", "4.2 to 27.5",
-          printed=paper.KENDALL_BLEU, split="dev", measure="tau", performance="bleu"),
-    _main("T5", "Agreement with all four ξ", "Table 5", "17.6 to 81.6",
-          printed=paper.VALIDATION, split="dev", measure="top"),
-    _main("T6", "Agreement with BLEU as performance", "Table 6", "27.2 to 48.7",
-          printed=paper.BLEU, split="dev", measure="top", performance="bleu"),
-    _main("T7", "Agreement on a training subset", "Table 7", "11.2 to 80.1",
-          printed=paper.TRAINING, split="train", measure="top"),
-    _main("T8", "Agreement on a training subset with BLEU as performance", "Table 8",
-          "28.4 to 34.7", printed=paper.TRAINING_BLEU, split="train", measure="top",
-          performance="bleu"),
-    Artifact("T9", "Corpora", "Table 9", "table", _sizes,
-             lambda plan, corpus: [steps.sizes(plan, corpus)],
-             (*corpora.TEXTS, *TRANSLATED)),
-    Artifact("T10", "Attention on a frozen random probe", "Table 10", "table",
-             partial(_of_pairs, printed=paper.FROZEN, named=_FROZEN, said=_frozen_said, scale=100,
-                     digits=0, deviations=_SEED),
-             needs(), corpora.SIX, "8 to 19 against 18 to 65"),
-    Artifact("T11", "Proxy and logistic regression", "Table 11", "table",
-             partial(_of_pairs, printed=paper.LOGISTIC, named=_LOGISTIC, said=_logistic_said,
-                     scale=1, digits=2),
-             needs(), corpora.SIX, "regression higher in six of six, by .01 to .07"),
-)  # fmt: skip
+    _main("T2", paper.MAIN, "dev", "top", "accuracy", digits=0, shown=_INTEGERS),
+    _main("T3", paper.KENDALL, "dev", "tau", "accuracy"),
+    _main("T4", paper.KENDALL_BLEU, "dev", "tau", "bleu"),
+    _main("T5", paper.VALIDATION, "dev", "top", "accuracy"),
+    _main("T6", paper.BLEU, "dev", "top", "bleu"),
+    _main("T7", paper.TRAINING, "train", "top", "accuracy"),
+    _main("T8", paper.TRAINING_BLEU, "train", "top", "bleu"),
+    PAPER.artifact(
+        "T9",
+        _sizes,
+        lambda plan, corpus: [steps.sizes(plan, corpus)],
+        (*corpora.TEXTS, *TRANSLATED),
+    ),
+    PAPER.artifact(
+        "T10",
+        partial(
+            _of_pairs,
+            printed=paper.FROZEN,
+            named=_FROZEN,
+            said=_frozen_said,
+            scale=100,
+            digits=0,
+            deviations=_SEED,
+        ),
+        needs(),
+        corpora.SIX,
+    ),
+    PAPER.artifact(
+        "T11",
+        partial(
+            _of_pairs,
+            printed=paper.LOGISTIC,
+            named=_LOGISTIC,
+            said=_logistic_said,
+            scale=1,
+            digits=2,
+        ),
+        needs(),
+        corpora.SIX,
+    ),
+)

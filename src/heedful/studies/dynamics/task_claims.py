@@ -23,12 +23,13 @@ from heedful.reproduction.ledger import (
     within,
 )
 from heedful.reproduction.results import Skipped, Step
-from heedful.reproduction.study import Claim, Plan
+from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
 from heedful.statistics import Estimate, median, over_seeds
 from heedful.statistics.seeds import extent
 from heedful.statistics.shares import apart, exact_share, to_the_power
 from heedful.studies.dynamics import task_figures, task_steps, tasks
+from heedful.studies.dynamics.printed import PAPER
 from heedful.studies.dynamics.seeds import LEARNT
 from heedful.studies.dynamics.tasks import COPYING, HEADS, KEYWORD
 
@@ -58,18 +59,15 @@ def _fails_and_is_slower(slow: str, fast: str) -> Any:
     def measure(view: View) -> Parts:
         by = tasks.sizes(view.plan).training.steps
         one, two = (view.on(role).of(task_steps.curves) for role in (slow, fast))
-        return Parts(
-            {
-                "learnt": _share(one, by),
-                "control learnt": _share(two, by),
-                "median step, minus control": _later(one, two, by),
-            }
-        )
+        return {
+            "learnt": _share(one, by),
+            "control learnt": _share(two, by),
+            "median step, minus control": _later(one, two, by),
+        }
 
     return measure
 
 
-_STATISTIC = "share of seeds above .95 by step 300; median of steps later than the control"
 _FAILS = {
     "learnt": below(1.0),
     "control learnt": at_least(ALWAYS),
@@ -84,15 +82,13 @@ def _proxy_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
 def _proxy(view: View) -> Parts:
     fixed, control, mixture = (view[step] for step in _proxy_needs(view.plan, view.corpus))
 
-    return Parts(
-        {
-            "spread over positions": extent(fixed["spread"]),
-            "the control's spread": extent(control["spread"]),
-            "loss above log n": extent(fixed["loss"] - fixed["bound"]),
-            "mixture: spread": extent(mixture["spread"]),
-            "mixture: other block": extent(mixture["across"]),
-        }
-    )
+    return {
+        "spread over positions": extent(fixed["spread"]),
+        "the control's spread": extent(control["spread"]),
+        "loss above log n": extent(fixed["loss"] - fixed["bound"]),
+        "mixture: spread": extent(mixture["spread"]),
+        "mixture: other block": extent(mixture["across"]),
+    }
 
 
 _PROXY = {
@@ -120,22 +116,12 @@ def _heads(view: View, name: str, base: int) -> Parts | NotMeasurable:
         if isinstance(share, NotMeasurable):
             return share
     bad, good, fresh = (share for share in found.values() if isinstance(share, Estimate))
-    return Parts(
-        {
-            "one good minus all bad": apart(good, bad),
-            "random minus all bad": apart(fresh, bad),
-            "one good": good,
-            "random": fresh,
-        }
-    )
-
-
-_HEADS = {
-    "one good minus all bad": above(0),
-    "random minus all bad": above(0),
-    "one good": above(0.5),
-    "random": above(0.5),
-}
+    return {
+        "one good minus all bad": apart(good, bad),
+        "random minus all bad": apart(fresh, bad),
+        "one good": good,
+        "random": fresh,
+    }
 
 
 def _eight_heads(view: View) -> Parts | NotMeasurable:
@@ -179,16 +165,14 @@ def _locality(view: View) -> Parts:
     def ratio(part: pd.DataFrame, one: str, two: str, scale: str) -> Estimate:
         return over_seeds((part[one] - part[two]) / part[scale])
 
-    return Parts(
-        {
-            "early: keyword minus next": gap(early, "keyword", "next"),
-            "early: next minus mean": gap(early, "next", "mean"),
-            "early: (mean minus last) / keyword": ratio(early, "mean", "last", "keyword"),
-            "late: last minus next": gap(late, "last", "next"),
-            "late: next minus mean": gap(late, "next", "mean"),
-            "late: (keyword minus mean) / last": ratio(late, "keyword", "mean", "last"),
-        }
-    )
+    return {
+        "early: keyword minus next": gap(early, "keyword", "next"),
+        "early: next minus mean": gap(early, "next", "mean"),
+        "early: (mean minus last) / keyword": ratio(early, "mean", "last", "keyword"),
+        "late: last minus next": gap(late, "last", "next"),
+        "late: next minus mean": gap(late, "next", "mean"),
+        "late: (keyword minus mean) / last": ratio(late, "keyword", "mean", "last"),
+    }
 
 
 _LOCALITY = {
@@ -206,16 +190,14 @@ def _reordering(view: View) -> Parts:
     by = tasks.sizes(view.plan).training.steps
     copy, reorder = (view.on(role).of(task_steps.curves) for role in ("control", "reordered"))
     flat, turned = (view.on(role).of(task_steps.uniform) for role in ("control", "reordered"))
-    return Parts(
-        {
-            "copying above .99": _share(copy, by, 0.99),
-            "reordering above .95": _share(reorder, by),
-            "uniform probe, reordering minus copying": over_seeds(
-                turned["agreement"] - flat["agreement"]
-            ),
-            "uniform loss, reordering minus copying": over_seeds(turned["loss"] - flat["loss"]),
-        }
-    )
+    return {
+        "copying above .99": _share(copy, by, 0.99),
+        "reordering above .95": _share(reorder, by),
+        "uniform probe, reordering minus copying": over_seeds(
+            turned["agreement"] - flat["agreement"]
+        ),
+        "uniform loss, reordering minus copying": over_seeds(turned["loss"] - flat["loss"]),
+    }
 
 
 _REORDERING = {
@@ -231,14 +213,12 @@ def _stopping(view: View) -> Parts:
     fixed, control = (view.on(role).of(task_steps.curves) for role in ("fixed set", "control"))
     shares = {stop: _share(fixed, stop) for stop in stops}
     told = ", ".join(f"{share.value:.0%} by {stop:,}" for stop, share in shares.items())
-    return Parts(
-        {
-            f"learnt by the last stop minus by the first ({told})": apart(
-                shares[stops[-1]], shares[stops[0]]
-            ),
-            "median step, minus control": _later(fixed, control, stops[-1]),
-        }
-    )
+    return {
+        f"learnt by the last stop minus by the first ({told})": apart(
+            shares[stops[-1]], shares[stops[0]]
+        ),
+        "median step, minus control": _later(fixed, control, stops[-1]),
+    }
 
 
 def _combinations(plan: Plan) -> Iterator[tuple[str, int]]:
@@ -294,12 +274,10 @@ def _order(table: pd.DataFrame) -> Parts:
     shares = {
         kind: _share(table[table["kind"] == kind], np.inf, key="draw") for kind in task_steps.KINDS
     }
-    return Parts(
-        {
-            "one good minus all bad": apart(shares["one good"], shares["all bad"]),
-            "random minus all bad": apart(shares["random"], shares["all bad"]),
-        }
-    )
+    return {
+        "one good minus all bad": apart(shares["one good"], shares["all bad"]),
+        "random minus all bad": apart(shares["random"], shares["all bad"]),
+    }
 
 
 def _seeds(plan: Plan, corpus: str) -> int:
@@ -313,65 +291,42 @@ def _draws(plan: Plan, corpus: str) -> int:
 
 
 CLAIMS = (
-    Claim(
-        "DYN-11", "Copying permutations of one fixed set of words sometimes fails and is slower; "
-        "with surplus words it is learnt every time.",
-        "3.3, Fig. 3 left", _STATISTIC,
-        "picture; sometimes fails / every time", _FAILS,
+    PAPER.claim(
+        "DYN-11",
         _fails_and_is_slower("fixed set", "control"),
         task_steps.needs_roles("fixed set", "control"),
-        (COPYING,), seeds=_seeds,
+        (COPYING,),
+        seeds=_seeds,
+        side=_FAILS,
     ),
-    Claim(
-        "DYN-12", "The same for a mixture of permutations of two disjoint sets.",
-        "3.3, A.3, Fig. 3 right", _STATISTIC,
-        "picture", _FAILS, _fails_and_is_slower("mixture", "mixture control"),
-        task_steps.needs_roles("mixture", "mixture control"), (COPYING,), seeds=_seeds,
+    PAPER.claim(
+        "DYN-12",
+        _fails_and_is_slower("mixture", "mixture control"),
+        task_steps.needs_roles("mixture", "mixture control"),
+        (COPYING,),
+        seeds=_seeds,
+        side=_FAILS,
     ),
-    Claim(
-        "DYN-13", "On one fixed set the proxy cannot learn; in the mixture it learns the block.",
-        "3.3, 4.3, A.3, Figs. 4, 8", "spread of the proxy's probe over positions, loss per word "
-        "minus log n, probability of the other block",
-        "provable; Trans = 1/40 inside a block", _PROXY, _proxy, _proxy_needs, (COPYING,),
+    PAPER.claim("DYN-13", _proxy, _proxy_needs, (COPYING,), side=_PROXY),
+    PAPER.claim("DYN-16", _eight_heads, task_steps.needs_heads, (HEADS,), seeds=_draws),
+    PAPER.claim("DYN-17", _more_heads, _few_needs, (HEADS,), seeds=_draws, side=_MORE),
+    PAPER.claim(
+        "DYN-18", _locality, task_steps.needs_gamma, (KEYWORD,), seeds=_seeds, side=_LOCALITY
     ),
-    Claim(
-        "DYN-16", "Eight bad heads fail, one good head rescues training, random heads almost "
-        "always work.",
-        "5.2, Fig. 6", "share of runs above .95 by kind of heads (the code's form)",
-        "picture; fails / can converge / very high probability", _HEADS, _eight_heads,
-        task_steps.needs_heads, (HEADS,), seeds=_draws,
+    PAPER.claim(
+        "DYN-19",
+        _reordering,
+        task_steps.needs_reordered,
+        (COPYING,),
+        seeds=_seeds,
+        side=_REORDERING,
     ),
-    Claim(
-        "DYN-17", "The more random heads, the smaller the chance that all are bad, exponentially.",
-        "5.2", "share of failures at 1, 2, 4, 8 random heads, and against q^K",
-        "argued, 8 heads only", _MORE, _more_heads, _few_needs, (HEADS,), seeds=_draws,
-    ),
-    Claim(
-        "DYN-18", "Under uniform attention the keyword's state says most early, then its "
-        "neighbour's; after long training the last state does.",
-        "6.1, Fig. 7", "order of the log-odds of single states, early and late, over seeds",
-        "picture; eqs. 22-24", _LOCALITY, _locality, task_steps.needs_gamma, (KEYWORD,),
+    PAPER.claim(
+        "DYN-A5",
+        _stopping,
+        task_steps.needs_roles("fixed set", "control"),
+        (COPYING,),
         seeds=_seeds,
     ),
-    Claim(
-        "DYN-19", "A fixed permutation of the output order is never learnt, although under uniform "
-        "attention it is like copying, which is always learnt.",
-        "6.2", "share of seeds above .99 (copying) and .95 (reordering); differences of the "
-        "uniform runs",
-        "always / always fails", _REORDERING, _reordering, task_steps.needs_reordered, (COPYING,),
-        seeds=_seeds,
-    ),
-    Claim(
-        "DYN-A5", "Artefact: whether copying one fixed set fails depends on when one stops.",
-        "ours", "share of seeds above .95 at several stops; time to .95",
-        "no rate given", above(0), _stopping,
-        task_steps.needs_roles("fixed set", "control"), (COPYING,), seeds=_seeds,
-    ),
-    Claim(
-        "DYN-A6", "Artefact: good and bad heads are relative to one base, and code and paper join "
-        "heads differently; the order of the kinds stays.",
-        "ours", "DYN-16's differences on the first base in the code's form, and over all "
-        "bases of each form",
-        "not reported", above(0), _every_base, _every_needs, (HEADS,), seeds=_draws,
-    ),
-)  # fmt: skip
+    PAPER.claim("DYN-A6", _every_base, _every_needs, (HEADS,), seeds=_draws),
+)

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heedful.reproduction.study import Artifact, Made
+from heedful.report.panels import lines
+from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.statistics.shares import exact_share
 from heedful.studies.dynamics import task_steps
 from heedful.studies.dynamics.keyword import PLACES
+from heedful.studies.dynamics.printed import PAPER
 from heedful.studies.dynamics.seeds import LEARNT
 from heedful.studies.dynamics.task_steps import (
     curves,
@@ -41,8 +43,6 @@ def share_learnt(table: pd.DataFrame, key: str, threshold: float, by: float) -> 
 
 
 def _figure_3(views: Views) -> Made:
-    from heedful.report.panels import lines
-
     panels = {
         "fixed set": ("one fixed set", "permutations"),
         "control": ("one fixed set", "surplus words"),
@@ -73,8 +73,6 @@ def _figure_3(views: Views) -> Made:
 
 
 def _figure_6(views: Views) -> Made:
-    from heedful.report.panels import lines
-
     base = sizes(views.plan).bases[0]
 
     def of(view: View) -> pd.DataFrame:
@@ -98,8 +96,6 @@ def _figure_6(views: Views) -> Made:
 
 
 def _figure_7(views: Views) -> Made:
-    from heedful.report.panels import lines
-
     def of(view: View) -> Iterator[dict[str, Any]]:
         for step, part in view[gamma(view.plan)].groupby("step"):
             for place in PLACES:
@@ -155,22 +151,13 @@ def _table_e2(views: Views) -> Made:
 
 
 ARTIFACTS = (
-    Artifact(
-        "F3", "Copying permutations, one line per seed", "3.3, Fig. 3", "figure", _figure_3,
-        needs_roles("fixed set", "control", "mixture", "mixture control"), (COPYING,),
-        "Permutations of one fixed set, or of one of two, sometimes fail; the controls never do.",
+    PAPER.artifact(
+        "F3",
+        _figure_3,
+        needs_roles("fixed set", "control", "mixture", "mixture control"),
+        (COPYING,),
     ),
-    Artifact(
-        "F6", "Eight heads: all bad, one good, random", "5.2, Fig. 6", "figure", _figure_6,
-        needs_heads, (HEADS,), "All bad fails, one good head rescues, random heads learn.",
-    ),
-    Artifact(
-        "F7", "What single states say of the keyword", "6.1, Fig. 7", "figure", _figure_7,
-        needs_gamma, (KEYWORD,),
-        "First the keyword's state, then its neighbour, in the end the last state.",
-    ),
-    Artifact(
-        "E2", "A fixed reordering of the output is not learnt", "6.2", "table", _table_e2,
-        needs_reordered, (COPYING,), "Copying always perfect within 300 steps; reordering never.",
-    ),
-)  # fmt: skip
+    PAPER.artifact("F6", _figure_6, needs_heads, (HEADS,)),
+    PAPER.artifact("F7", _figure_7, needs_gamma, (KEYWORD,)),
+    PAPER.artifact("E2", _table_e2, needs_reordered, (COPYING,)),
+)

@@ -10,17 +10,14 @@ from dataclasses import dataclass
 
 from heedful.corpora.tasks import Copying, Keyword
 from heedful.models.translator import TranslatorConfig, code_copying_config, copying_config
-from heedful.reproduction.study import Plan, Scale, Source
+from heedful.reproduction.study import Plan, Scale
 from heedful.studies.dynamics.heads import Search
 from heedful.studies.dynamics.keyword import KeywordConfig
+from heedful.studies.dynamics.printed import PAPER
 from heedful.studies.dynamics.seeds import FAILED, LEARNT, SeedsConfig
 
 COPYING, HEADS, KEYWORD = "copying", "heads", "keyword"
-SOURCES = (
-    Source(COPYING, "copying permutations, generated"),
-    Source(HEADS, "copying with good and bad heads, generated"),
-    Source(KEYWORD, "finding a keyword, generated"),
-)
+SOURCES = tuple(map(PAPER.source, (COPYING, HEADS, KEYWORD)))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -19,23 +19,22 @@ from heedful.corpora.pieces import PIECES, bleu_of_counts
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.corpora.root import locate, root_of
 from heedful.dynamics.proxy import ProxyConfig
+from heedful.dynamics.trajectory import FollowedRun
 from heedful.errors import InputError
 from heedful.models.translator import TranslatorConfig
 from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Artifact, Made, Plan, Source
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.statistics.draws import draws, minus
 from heedful.studies.dynamics import translation_steps
 from heedful.studies.dynamics.agreement_curves import curve_of
+from heedful.studies.dynamics.printed import PAPER
 from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.training.sequences import EPOCHS, GRIDS, SequenceConfig
-
-if TYPE_CHECKING:
-    from heedful.dynamics.trajectory import FollowedRun
 
 REFERENCE, COMPARISON, UNIFORM = 20, 13, 12
 """Seeds of the published runs: one of each kind."""
@@ -54,25 +53,10 @@ READ = PUBLISHED | {"multi30k-en-de": ("multi30k", ("en", "de"))}
 LINEAR_ON = ("multi30k", "multi30k-en-de", "planted-pairs")
 """Where a linear translator is trained too."""
 TRANSLATED = (*READ, "planted-pairs")
-_TITLES = {
-    "multi30k": "Multi30k, German to English",
-    "multi30k-en-de": "Multi30k, English to German",
-    "iwslt14": "IWSLT14, German to English",
-    "it-pt": "News Commentary, Italian to Portuguese",
-    "en-nl": "News Commentary, English to Dutch",
-    "en-pt": "News Commentary, English to Portuguese",
-}
-
 SOURCES = (
-    *(
-        Source(name, title, scales=("paper",) if name in PUBLISHED else ())
-        for name, title in _TITLES.items()
-    ),
-    Source(
-        "planted-pairs", "planted reviews in an invented language", None,
-        "the parallel corpora", ("smoke",), PAIRS,
-    ),
-)  # fmt: skip
+    *map(PAPER.source, ("multi30k", "multi30k-en-de", "iwslt14", "it-pt", "en-nl", "en-pt")),
+    PAPER.source("planted-pairs", inputs=PAIRS),
+)
 
 
 def _load(plan: Plan, corpus: str) -> Parallel:
@@ -227,10 +211,7 @@ def needs_linear(plan: Plan, corpus: str) -> list[Step[Any]]:
 E1_PAPER = pd.DataFrame(
     {"corpus": ["multi30k"], "BLEU": [37.9], "BLEU, linear": [38.2], "A(αopt,β)": [0.53]}
 )
-LINEAR = Artifact(
-    "E1", "A linear output, and its optimal attention", "A.1", "table", _linear_model,
-    needs_linear, LINEAR_ON, "BLEU 38.2 against 37.9; A(αopt,β) = 0.53",
-)  # fmt: skip
+LINEAR = PAPER.artifact("E1", _linear_model, needs_linear, LINEAR_ON)  # fmt: skip
 
 
 def as_good(view: View) -> Estimate:
@@ -244,4 +225,4 @@ def sits_on_the_largest(view: View) -> Parts:
     beyond, gap = found["beyond chance"], found["largest gap"]
     assert isinstance(beyond, Estimate)
     assert isinstance(gap, float)
-    return Parts({"A(αopt,β) minus chance": beyond, "largest gap": exact(gap, beyond.n)})
+    return {"A(αopt,β) minus chance": beyond, "largest gap": exact(gap, beyond.n)}

@@ -16,13 +16,13 @@ from heedful.reproduction.ledger import (
     below,
     each_unchanged,
 )
-from heedful.reproduction.study import Claim
 from heedful.reproduction.view import View
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.examination import Erased, coarsened
-from heedful.studies.erasure.measures import estimates, mean, odds, rows_of, share_of_models
+from heedful.studies.erasure.measures import estimates, mean, ratio, rows_of, share_of_models
 from heedful.studies.erasure.models import MODELS, WITH_ENCODER
+from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.several_claims import (
     LATE,
     ORDERED,
@@ -33,7 +33,6 @@ from heedful.studies.erasure.several_claims import (
     late,
     medians,
     ordered,
-    wins,
 )
 from heedful.studies.erasure.single_claims import (
     MIRRORS,
@@ -50,7 +49,7 @@ LEAST_DOCUMENTS = 30
 
 def prefixed(prefix: str, parts: Parts) -> Parts:
     """The parts under longer names."""
-    return Parts({f"{prefix}, {name}": one for name, one in parts.items()})
+    return {f"{prefix}, {name}": one for name, one in parts.items()}
 
 
 def both_rules(view: View) -> Parts:
@@ -115,12 +114,8 @@ def bias_speaking(view: View) -> Parts:
         for model in WITH_ENCODER:
             parts |= {f"ERA-8, {n}": d for n, d in gaps(view, model, fraction).items()}
             # Both must flip earlier: the winner always does, so it would leave nothing out.
-            parts[f"ERA-10, {model}"] = odds(
-                view,
-                model,
-                lambda one: wins(one, 1, before_the_end(one) if is_cut else True),
-                lambda one: wins(one, -1, before_the_end(one) if is_cut else True),
-            )
+            both = ratio(view, model, before_the_end) if is_cut else ratio(view, model)
+            parts[f"ERA-10, {model}"] = both
         return estimates(parts | {f"ERA-12, {n}": d for n, d in late(view, fraction).items()})
 
     return each_unchanged(found(False), found(True))
@@ -179,7 +174,7 @@ def both_denominators(view: View) -> Parts:
         return mean(view, model, lambda one: one.earlier("gradient", "attention") == 1)
 
     def most(shares: list[Draws]) -> Parts:
-        return Parts({"models": share_of_models(shares, lambda d: d > 0.5)})
+        return {"models": share_of_models(shares, lambda d: d > 0.5)}
 
     return each_unchanged(
         most([of_all(model) for model in WITH_ENCODER]),
@@ -193,76 +188,10 @@ LENGTHS: Mapping[str, Side] = {f"ERA-12, {name}": side for name, side in LATE.it
 }
 
 CLAIMS = (
-    Claim(
-        "ERA-A1",
-        "The random item of the release can be the top item and is never the first: the "
-        "conclusions do not hang on it.",
-        "ours",
-        "each verdict of ERA-5 to ERA-7 under the correct and the published rule; equal (the cells "
-        "themselves are in T2, the shares of negative ΔJS in N5)",
-        "published tables very probably used the faulty rule",
-        RULES,
-        both_rules,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-A2",
-        "Leaving never-flipping instances out of each box apart does not make the result.",
-        "ours",
-        "differences of median k*/n as in ERA-8: per ranking, where all rankings flip, and with "
-        "never-flips set to 1; each verdict unchanged (who decides as the bias does is in N6)",
-        "not reported",
-        below(0),
-        never_flipping,
-        ENCODED,
-        over="all",
-    ),
-    Claim(
-        "ERA-A3",
-        "Flips at k = n, where the bias speaks and not the items, do not make the result.",
-        "ours",
-        "ERA-8, ERA-10 and ERA-12 with and without flips at k = n; each verdict unchanged (their "
-        "share is in N6)",
-        "not reported",
-        END,
-        bias_speaking,
-        ENCODED,
-        over="all",
-    ),
-    Claim(
-        "ERA-A4",
-        "Late flips are not an effect of few sentences and coarse fractions.",
-        "ours",
-        "ERA-12 and ERA-13 at matched n: documents of 8 sentences or more, FLAN fractions rounded "
-        "up to the steps of the sentences (ours); each verdict unchanged (by bins of n: X2)",
-        "not checked",
-        LENGTHS,
-        matched_lengths,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-A5",
-        "The product ranking includes a shrinkage that renormalisation undoes: centring it needs "
-        "fewer items.",
-        "ours",
-        "paired difference of k*/n, centred product minus product, every model; < 0 (ours)",
-        "none",
-        below(0),
-        centred_gain,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-A6",
-        "Who flips first does not depend on whether all test instances are counted.",
-        "ours",
-        "ERA-9 over all test instances and over instances with n > 1 that flip; verdict unchanged",
-        "wording says test set",
-        at_least(10 / 16),
-        both_denominators,
-        ENCODED,
-        over="all",
-    ),
+    PAPER.claim("ERA-A1", both_rules, ALL, side=RULES),
+    PAPER.claim("ERA-A2", never_flipping, ENCODED),
+    PAPER.claim("ERA-A3", bias_speaking, ENCODED, side=END),
+    PAPER.claim("ERA-A4", matched_lengths, ALL, side=LENGTHS),
+    PAPER.claim("ERA-A5", centred_gain, ALL),
+    PAPER.claim("ERA-A6", both_denominators, ENCODED),
 )

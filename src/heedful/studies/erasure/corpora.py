@@ -15,15 +15,15 @@ from heedful.corpora import (
     Encoded,
     EncodedCorpus,
     Vocabulary,
-    load_corpus,
     load_prepared,
     planted,
     prepare,
 )
 from heedful.errors import InputError
 from heedful.reproduction.results import Results, Step, named
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.study import Plan
 from heedful.runs import Form
+from heedful.studies.erasure.printed import PAPER
 
 _TEXT, _VECTORS = "text", "vectors.safetensors"
 SMOKE_SIZES: dict[str, int] = {"train": 900, "dev": 100, "test": 240}
@@ -39,51 +39,13 @@ def _planted(classes: int, plan: Plan) -> Corpus:
     return planted(classes, "long", sizes=SMOKE_SIZES)
 
 
-def _real(name: str, plan: Plan) -> Corpus:
-    return load_corpus(f"{name}/erasure", plan.data_root)
-
-
-def _source(
-    name: str, reader: str, title: str, stands_for: str | None = None, deviation: str = ""
-) -> Source:
-    scales: tuple[Any, ...] = () if stands_for is None else ("paper",)
-    inputs = {"reader": f"{reader}/erasure"}
-    return Source(name, title, partial(_real, reader), stands_for, scales, inputs, deviation)
-
-
 SOURCES = (
     *(
-        Source(
-            f"planted-{classes}",
-            f"planted reviews, {classes} classes",
-            partial(_planted, classes),
-            scales=("smoke",),
-            inputs={"classes": classes, "sizes": SMOKE_SIZES},
-        )
-        for classes in (2, 5)
+        PAPER.source(f"planted-{n}", partial(_planted, n), {"classes": n, "sizes": SMOKE_SIZES})
+        for n in (2, 5)
     ),
-    _source(
-        "20newsgroups", "20newsgroups", "20 Newsgroups, 20 topics", "Yahoo Answers, 10 topics",
-        "20 Newsgroups is the topic corpus: bydate split, headers, footers and quotes removed.",
-    ),
-    _source(
-        "imdb-stars", "imdb:stars", "IMDB by stars, 8 classes", "IMDB, 10 ratings (Diao et al.)",
-        "IMDB by stars has no 5 and 6, 22,500 training reviews instead of 108,552.",
-    ),
-    _source(
-        "amazon-stars", "amazon:stars", "Amazon multi-domain by stars, 4 classes",
-        "Amazon review full, 5 stars",
-        "Amazon multi-domain has 8,000 reviews in 4 classes (no 3 stars) instead of 3.65 million.",
-    ),
-    _source(
-        "ag-news", "ag_news", "AG News, 4 topics", "Yahoo Answers, 10 topics",
-        "AG News is trained on the 28,264 articles at hand; its texts have about two sentences.",
-    ),
-    _source("yahoo-answers", "yahoo_answers", "Yahoo Answers, 10 topics"),
-    _source("imdb-ratings", "imdb_diao", "IMDB, 10 ratings (Diao et al. 2014)"),
-    _source("amazon-full", "amazon_full", "Amazon review full, 5 stars"),
-    _source("yelp-full", "yelp_full", "Yelp review full, 5 stars"),
-)  # fmt: skip
+    *(PAPER.source(name, inputs={"reader": read}) for name, read in PAPER.readers.items()),
+)
 """Planted reviews at smoke scale, the four stand-ins at paper scale; the four originals have no
 scale of their own: ask for them by `--corpora` when their files are in the data root."""
 RATING = tuple(source.name for source in SOURCES if source.name not in TOPIC)

@@ -50,6 +50,23 @@ def odds(view: View, model: str, first: PerDocument, second: PerDocument) -> Dra
     return drawn(view, model, lambda one: draws.odds(first(one), second(one), one.names))
 
 
+def wins(one: Erased, value: int, kept: np.ndarray | bool = True) -> np.ndarray:
+    """Where the gradient is earlier (1) or attention is (-1), among the kept documents."""
+    return np.asarray((one.earlier("gradient", "attention") == value) & kept)
+
+
+def ratio(
+    view: View, model: str, kept: Callable[[Erased], np.ndarray | bool] = lambda one: True
+) -> Draws:
+    """(gradient earlier) / (attention earlier), among the kept documents."""
+    return odds(
+        view,
+        model,
+        lambda one: wins(one, 1, kept(one)),
+        lambda one: wins(one, -1, kept(one)),
+    )
+
+
 def measured(found: Estimate) -> Estimate | NotMeasurable:
     """The estimate; what has no value was not measured, which is more than undecided."""
     if math.isnan(found.value):
@@ -59,7 +76,7 @@ def measured(found: Estimate) -> Estimate | NotMeasurable:
 
 def estimates(found: dict[str, Draws]) -> Parts:
     """Each statistic with its interval, as parts that must all hold."""
-    return Parts({name: measured(one.estimate()) for name, one in found.items()})
+    return {name: measured(one.estimate()) for name, one in found.items()}
 
 
 def share_of_models(

@@ -17,7 +17,6 @@ from heedful.reproduction.ledger import (
     below,
 )
 from heedful.reproduction.measures import exact
-from heedful.reproduction.study import Claim
 from heedful.reproduction.view import View, Views, alone
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
@@ -27,11 +26,11 @@ from heedful.studies.erasure.measures import (
     mean,
     measured,
     median,
-    odds,
+    ratio,
     share_of_models,
 )
 from heedful.studies.erasure.models import FAMILIES, MODELS, WITH_ENCODER, WITHOUT
-from heedful.studies.erasure.printed import PUBLISHED, by_corpus
+from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.steps import needs
 
 PAIRS = (("attention", "random"), ("gradient", "attention"), ("product", "attention"))
@@ -79,19 +78,9 @@ def gradient_mostly(views: Views) -> Measured:
     return of_models(views, WITH_ENCODER, gradient_share, lambda d: d > 0.5)
 
 
-def wins(one: Erased, value: int, kept: np.ndarray | bool = True) -> np.ndarray:
-    """Where the gradient is earlier (1) or attention is (-1), among the kept documents."""
-    return np.asarray((one.earlier("gradient", "attention") == value) & kept)
-
-
 def fewest(one: Erased) -> np.ndarray:
     """k* of the gradient or of attention, whichever is smaller."""
     return np.asarray(np.minimum(one.removed("gradient"), one.removed("attention")))
-
-
-def ratio(view: View, model: str) -> Draws:
-    """(gradient earlier) / (attention earlier)."""
-    return odds(view, model, lambda one: wins(one, 1), lambda one: wins(one, -1))
 
 
 def ratios(view: View) -> Parts:
@@ -206,15 +195,13 @@ def large_mass(views: Views) -> Parts:
     ) -> Estimate | NotMeasurable:
         return of_models(views, MODELS, statistic, holds)
 
-    return Parts(
-        {
-            "median mass above 0.5": share(
-                lambda view, m: mass(view, m, "attention"), lambda d: d > 0.5
-            ),
-            "0.25 above gradient": share(less("gradient"), lambda d: d >= 0.25),
-            "0.25 above product": share(less("product"), lambda d: d >= 0.25),
-        }
-    )
+    return {
+        "median mass above 0.5": share(
+            lambda view, m: mass(view, m, "attention"), lambda d: d > 0.5
+        ),
+        "0.25 above gradient": share(less("gradient"), lambda d: d >= 0.25),
+        "0.25 above product": share(less("product"), lambda d: d >= 0.25),
+    }
 
 
 def where_the_gain_lies(view: View) -> Parts:
@@ -225,150 +212,81 @@ def where_the_gain_lies(view: View) -> Parts:
 
     found = {}
     for model in WITH_ENCODER:
-        many = odds(
-            view,
-            model,
-            lambda one: wins(one, 1, several(one)),
-            lambda one: wins(one, -1, several(one)),
-        )
-        single = odds(
-            view,
-            model,
-            lambda one: wins(one, 1, ~several(one)),
-            lambda one: wins(one, -1, ~several(one)),
-        )
+        many, single = ratio(view, model, several), ratio(view, model, lambda one: ~several(one))
         found[f"{model}: several"] = many
         found[f"{model}: several - one"] = draws.minus(many, single)
     return estimates(found)
 
 
+def accuracy(view: View, model: str) -> Draws:
+    """Test accuracy."""
+    return mean(view, model, lambda one: one.right)
+
+
+def accuracy_gaps(views: Views) -> dict[str, Draws]:
+    """Accuracy of rnn - conv and conv - noenc in each family; the smallest over corpora."""
+    return {
+        f"{family}: {wide} - {narrow}": draws.smallest(
+            draws.minus(accuracy(view, family + wide), accuracy(view, family + narrow))
+            for view in views
+        )
+        for family, (wide, narrow) in product(FAMILIES, (("rnn", "conv"), ("conv", "noenc")))
+    }
+
+
+def accuracy_order(views: Views) -> Parts:
+    """ERA-21: accuracy by encoder; ERA-8 and ERA-10 in the more and in the less accurate half."""
+    cells = [(view, model) for view in views for model in WITH_ENCODER]
+    accurate = [accuracy(view, model).value for view, model in cells]
+    found = accuracy_gaps(views)
+    for half, is_in in (("above", np.greater), ("below", np.less_equal)):
+        chosen = [c for c, a in zip(cells, accurate, strict=True) if is_in(a, np.median(accurate))]
+        worst = [draws.largest(gaps(view, model).values()) for view, model in chosen]
+        found[f"ERA-8, accuracy {half} the median"] = draws.largest(worst)
+        least = draws.smallest(ratio(view, model) for view, model in chosen)
+        found[f"ERA-10, accuracy {half} the median"] = least
+    return estimates(found)
+
+
+GAPS = tuple(
+    f"{family}: {wide} - {narrow}"
+    for family, (wide, narrow) in product(FAMILIES, (("rnn", "conv"), ("conv", "noenc")))
+)
+HALVES = ("above", "below")
+
+
 ALL, ENCODED = needs(*MODELS), needs(*WITH_ENCODER)
 CLAIMS = (
-    Claim(
-        "ERA-8",
-        "In encoder models attention flips earlier than a random order, but later than gradient or "
-        "product.",
-        "5.4, Figs. 5, 10",
-        "paired difference of k*/n where both flip: attention - random, gradient - attention, "
-        "product - attention; < 0",
-        "picture",
-        below(0),
-        earlier_than_attention,
-        ENCODED,
-        over="all",
-    ),
-    Claim(
-        "ERA-9",
-        "The gradient needs fewer items than attention for most instances.",
-        "5.4",
-        "share of the encoder models at hand in which k* of the gradient is below that of "
-        "attention for most instances; ≥ 10/16 (the count itself needs the original corpora)",
-        "10 of 16",
-        at_least(10 / 16),
-        alone(gradient_mostly),
-        ENCODED,
-        measure_all=gradient_mostly,
-    ),
-    Claim(
-        "ERA-10",
-        "The gradient beats attention at least 1.6 times as often as the reverse, in every encoder "
-        "model.",
-        "5.4",
-        "(gradient earlier) / (attention earlier), every encoder model; ≥ 1.6",
-        "minimum 1.6",
-        at_least(1.6),
-        ratios,
-        ENCODED,
-        over="all",
-    ),
-    Claim(
-        "ERA-11",
-        "Product needs slightly fewer items than gradient, often but not always.",
-        "5.4, A.2",
-        "share of models whose paired difference of k*/n, product - gradient, is ≤ 0; > 0.5",
-        "picture",
-        above(0.5),
-        alone(product_mostly),
-        ALL,
-        measure_all=product_mostly,
-    ),
-    Claim(
-        "ERA-12",
-        "Flips come late when the encoder is recurrent, even over hundreds of tokens.",
-        "5.5, Fig. 5",
-        "median k*/n by attention, HANrnn and FLANrnn, ≥ 0.75 (ours); FLANrnn under every ranking "
-        "> 0.5",
-        "picture; median or lower quartile at or near 1 in several panels",
-        LATE,
-        late_flips,
-        needs("HANrnn", "FLANrnn"),
-        over="all",
-    ),
-    Claim(
-        "ERA-13",
-        "The wider the contextualisation the later the flip: rnn > conv > noenc, strongly in "
-        "FLANs, weakly in HANs.",
-        "5.6, Figs. 5, 6, 10",
-        "differences of median k*/n by ranking, rnn - conv and conv - noenc > 0; rnn - conv of "
-        "FLAN minus that of HAN > 0",
-        "picture",
-        above(0),
-        wider_is_later,
-        ALL,
-        over="all",
-    ),
-    Claim(
+    PAPER.claim("ERA-8", earlier_than_attention, ENCODED),
+    PAPER.claim("ERA-9", alone(gradient_mostly), ENCODED, measure_all=gradient_mostly),
+    PAPER.claim("ERA-10", ratios, ENCODED),
+    PAPER.claim("ERA-11", alone(product_mostly), ALL, measure_all=product_mostly),
+    PAPER.claim("ERA-12", late_flips, needs("HANrnn", "FLANrnn"), side=LATE),
+    PAPER.claim("ERA-13", wider_is_later, ALL),
+    PAPER.claim(
         "ERA-14",
-        "Without encoder attention is on par with or better than the gradient; product is often "
-        "best.",
-        "5.6, Fig. 6",
-        "noenc models: lower end of the interval of (gradient earlier) / (attention earlier) ≤ 1; "
-        "share of them in which product has the lowest median k*/n > 0.5",
-        "picture",
-        {f"{model}: ratio, lower end": at_most(1) for model in WITHOUT}
-        | {"models with product lowest": above(0.5)},
         alone(on_par_without_encoder),
         needs(*WITHOUT),
         measure_all=on_par_without_encoder,
+        side={f"{model}: ratio, lower end": at_most(1) for model in WITHOUT}
+        | {"models with product lowest": above(0.5)},
     ),
-    Claim(
-        "ERA-15",
-        "Without encoder even random orders flip earlier than with one, most on Amazon.",
-        "5.6, Fig. 6",
-        "median k*/n in random order, noenc - rnn and noenc - conv; < 0 (the tail on Amazon, N3, "
-        "needs the full Amazon)",
-        dict.fromkeys(PUBLISHED, "picture")
-        | by_corpus({"Amazon": "share above 0.50: 12.4, 2.8, 0.9, 0.5 % (Random to Product)"}),
-        below(0),
-        random_is_early,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-16",
-        "Attention removes a large original mass before the flip; gradient and product about 0.25 "
-        "less or more.",
-        "A.3, Fig. 11",
-        "share of models with median mass by attention > 0.5 (ours), and with that median at least "
-        "0.25 above those of gradient and of product; each > 0.5",
-        "about 0.25 or more for most models",
-        above(0.5),
-        alone(large_mass),
-        ALL,
-        measure_all=large_mass,
-    ),
-    Claim(
+    PAPER.claim("ERA-15", random_is_early, ALL),
+    PAPER.claim("ERA-16", alone(large_mass), ALL, measure_all=large_mass),
+    PAPER.claim(
         "ERA-19",
-        "Hence the gradient's advantage lies in instances that need several items under both "
-        "rankings.",
-        "A.3",
-        "(gradient earlier) / (attention earlier) where both k* ≥ 2, encoder models: > 1, and "
-        "minus that where one k* = 1: > 0",
-        "argued, not measured",
-        {f"{model}: several": above(1) for model in WITH_ENCODER}
-        | {f"{model}: several - one": above(0) for model in WITH_ENCODER},
         where_the_gain_lies,
         ENCODED,
-        over="all",
+        side={f"{model}: several": above(1) for model in WITH_ENCODER}
+        | {f"{model}: several - one": above(0) for model in WITH_ENCODER},
+    ),
+    PAPER.claim(
+        "ERA-21",
+        alone(accuracy_order),
+        needs(*MODELS),
+        measure_all=accuracy_order,
+        side={name: above(0) for name in GAPS}
+        | {f"ERA-8, accuracy {half} the median": below(0) for half in HALVES}
+        | {f"ERA-10, accuracy {half} the median": at_least(1.6) for half in HALVES},
     ),
 )

@@ -6,8 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from heedful.reproduction.ledger import Measured, NotMeasurable, Parts, above, at_least, below
-from heedful.reproduction.study import Claim
+from heedful.reproduction.ledger import Measured, NotMeasurable, Parts, above, below
 from heedful.reproduction.view import View, Views, alone
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
@@ -25,7 +24,7 @@ from heedful.studies.erasure.measures import (
     share_of_models,
 )
 from heedful.studies.erasure.models import ENCODERS, MODELS
-from heedful.studies.erasure.printed import by_corpus
+from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.steps import needs
 
 NEAR = (0.35, 0.45)
@@ -224,130 +223,26 @@ ALL = needs(*MODELS)
 MIRRORS = {"Spearman over models": above(0)} | {f"FLAN - HAN, {e}": below(0) for e in ENCODERS}
 
 CLAIMS = (
-    Claim(
-        "ERA-1",
-        "Erasing the item with most attention moves the output more than erasing a random other "
-        "one in the vast majority of instances.",
-        "4.1, Figs. 3, 7",
-        "share of instances with ΔJS > 0, every model; ≥ 0.75 (ours)",
-        "picture; negatives are called a small fraction",
-        at_least(0.75),
-        mostly_positive,
-        ALL,
-        over="all",
-    ),
-    Claim(
+    PAPER.claim("ERA-1", mostly_positive, ALL),
+    PAPER.claim(
         "ERA-2",
-        "Where it moves it less, the difference is tiny and the two weights are almost tied.",
-        "4.1, Figs. 3, 4, 8",
-        "negative ΔJS: 95th percentile of its size < 0.05 nats (ours); median Δα minus that of the "
-        "other instances < 0",
-        "picture; exception named: the HANs on Yahoo",
-        {f"{m}: size": below(0.05) for m in MODELS} | {f"{m}: Δα": below(0) for m in MODELS},
         small_where_negative,
         ALL,
-        over="all",
+        side={f"{m}: size": below(0.05) for m in MODELS} | {f"{m}: Δα": below(0) for m in MODELS},
     ),
-    Claim(
-        "ERA-3",
-        "Even at a weight difference near 0.4 many effects are close to zero; the upswing comes at "
-        "larger differences.",
-        "4.1, Fig. 3",
-        "HANrnn: share with ΔJS < 0.05 among Δα in [0.35, 0.45] > 0.3 (ours); mean ΔJS beyond "
-        "Δα = 0.8 over that mean > 2 (ours)",
-        "picture",
-        {"close to zero": above(0.3), "upswing": above(2)},
-        late_upswing,
-        needs("HANrnn"),
-        over="all",
-    ),
-    Claim(
-        "ERA-4",
-        "The upswing starts earlier with less contextualisation.",
-        "A.2, Fig. 7",
-        "left edge of the first Δα bin (width 0.1) with mean ΔJS > 0.1: noenc ≤ conv ≤ rnn (where "
-        "one of the two passes it, and the other has such Δα)",
-        "picture, slightly earlier",
-        at_least(0),
-        upswing_order,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-5",
-        "When exactly one of the two erasures flips the decision, it is far more often the top "
-        "item's.",
-        "4.2, Table 2, Fig. 9",
-        "P(only top) - P(only random), exact paired test, every model; > 0",
-        by_corpus(
-            {"Yahoo": "HANrnn 8.7/1.3 %", "IMDB": "HANrnn 12.2/1.4 %",
-             "Amazon": "HANrnn 7.6/2.7 %", "Yelp": "HANrnn 8.9/1.9 %"}
-        ),
-        above(0),
-        top_beats_random,
-        ALL,
-        over="all",
-    ),
-    Claim(
-        "ERA-6",
-        "Yet erasing the top item usually does not flip the decision.",
-        "4.2, Table 2",
-        "HANrnn: share of instances where erasing the top item does not flip; > 0.5",
-        by_corpus({"Yahoo": "90.9 %", "IMDB": "85.6 %", "Amazon": "89.8 %", "Yelp": "89.6 %"}),
-        above(0.5),
-        top_rarely_flips,
-        needs("HANrnn"),
-        over="all",
-    ),
-    Claim(
-        "ERA-7",
-        "The share of wrong-way flips mirrors the share of negative ΔJS, and is smallest in FLANs.",
-        "4.2, footnote 5",
-        "only-random / (only-random + only-top) against the share of negative ΔJS: Spearman over "
-        "models > 0; FLAN minus HAN of the same encoder < 0 (over all corpora: the largest)",
-        by_corpus({"Yahoo": "13 %", "IMDB": "10 %", "Amazon": "26 %", "Yelp": "18 %"}),
-        MIRRORS,
-        alone(mirrors),
-        ALL,
-        measure_all=mirrors,
-    ),
-    Claim(
-        "ERA-17",
-        "On the topic corpus the HANs have fat tails of negative ΔJS.",
-        "A.2, Figs. 8, 10",
-        "90th percentile of Δα among negative ΔJS, topic minus rating corpora, each HAN; > 0 "
-        "(needs Yahoo; other topic corpora stand in)",
-        "picture, all three HANs on Yahoo",
-        above(0),
-        None,
-        needs(*HANS),
-        measure_all=fat_tails,
-    ),
-    Claim(
+    PAPER.claim("ERA-3", late_upswing, needs("HANrnn")),
+    PAPER.claim("ERA-4", upswing_order, ALL),
+    PAPER.claim("ERA-5", top_beats_random, ALL),
+    PAPER.claim("ERA-6", top_rarely_flips, needs("HANrnn")),
+    PAPER.claim("ERA-7", alone(mirrors), ALL, measure_all=mirrors, side=MIRRORS),
+    PAPER.claim("ERA-17", None, needs(*HANS), measure_all=fat_tails),
+    PAPER.claim(
         "ERA-18",
-        "The single top item flips more often by product than by attention everywhere, by gradient "
-        "less often in most models.",
-        "A.3, Figs. 9, 12, 13",
-        "share flipped by the top item: product minus attention > 0, every model (over all "
-        "corpora: the smallest); share of models with gradient below attention > 0.5",
-        "24 of 24; lower in 14 of 24",
-        {f"product - attention, {m}": above(0) for m in MODELS}
-        | {"models with gradient below attention": above(0.5)},
         alone(first_by_product),
         ALL,
         measure_all=first_by_product,
+        side={f"product - attention, {m}": above(0) for m in MODELS}
+        | {"models with gradient below attention": above(0.5)},
     ),
-    Claim(
-        "ERA-20",
-        "Encoder-free models flip on a single erasure more often than any other architecture.",
-        "A.2, Fig. 9",
-        "1 - neither, noenc minus rnn and minus conv; > 0 on rating corpora (the exception, the "
-        "FLAN on Yahoo, needs Yahoo)",
-        "text",
-        above(0),
-        single_flips_without_encoder,
-        ALL,
-        corpora=RATING,
-        over="all",
-    ),
-)  # fmt: skip
+    PAPER.claim("ERA-20", single_flips_without_encoder, ALL, corpora=RATING),
+)

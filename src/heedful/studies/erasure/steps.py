@@ -7,9 +7,10 @@ rows alone.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from heedful.reproduction import stages
 from heedful.reproduction.results import Results, Step
@@ -17,9 +18,6 @@ from heedful.reproduction.study import Needs, Plan
 from heedful.runs import Form
 from heedful.studies.erasure.corpora import text
 from heedful.studies.erasure.models import preset_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def erased(plan: Plan, corpus: str, model: str, seed: int) -> Step[pd.DataFrame]:
@@ -75,8 +73,6 @@ def _save_small(path: Path, table: pd.DataFrame) -> None:
 
 
 def _load_small(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.read_parquet(path)
 
 

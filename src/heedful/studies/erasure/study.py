@@ -31,12 +31,12 @@ from typing import Any
 from heedful.errors import InputError, unknown
 from heedful.reproduction.reproduce import STEPS
 from heedful.reproduction.results import Results, Step
-from heedful.reproduction.study import Artifact, Plan, Study
-from heedful.studies.erasure import accuracy_claims, checks, several_claims, single_claims
+from heedful.reproduction.study import Plan, Study
+from heedful.studies.erasure import checks, several_claims, single_claims
 from heedful.studies.erasure.corpora import PASSES, SOURCES, counts, text
 from heedful.studies.erasure.figures import box_plots, contingencies, histograms, scatters
 from heedful.studies.erasure.models import MODELS, WITHOUT
-from heedful.studies.erasure.printed import REFERENCE
+from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.steps import erased, needs
 from heedful.studies.erasure.tables import (
     accuracies,
@@ -65,116 +65,41 @@ def _all(plan: Plan, corpus: str) -> list[Step[Any]]:
 
 
 def _deviations(plan: Plan) -> tuple[str, ...]:
-    found = [
-        "Sentences by our rule instead of spaCy's parser; words and marks by our token rule. HANs "
-        "and FLANs read the same tokens.",
-        "Random draws are keyed by (seed, instance); the random item is any other item, the "
-        "published rule stands beside it; ties by position; recurrent biases start at 0.",
-        "Erased decisions are computed in float64 from scores, by one function.",
-        f"{len(plan.seeds)} training{'s' if len(plan.seeds) > 1 else ''} per cell; the paper has "
-        "one. Intervals are over test documents, and over seeds where there are several.",
-        "Extensions of ours: five random orders, the centred product and the exact greedy order "
-        "(documents of at most 256 items), in X1, X2 and ERA-A5.",
-    ]
-    if plan.scale == "smoke":
-        return (*found, "Width 20, random word vectors, no schedule of the paper.")
+    count = len(plan.seeds)
     passes = ", ".join(f"{corpus} {PASSES.get(corpus, 30)}" for corpus in plan.corpora)
-    return (
-        *found,
-        f"Word vectors by gensim's CBOW on each corpus, one worker, passes: {passes}; carried as "
-        "bytes (1 part in 254 of a word's largest entry).",
-        "Dropout, rates, epochs, patience and schedules of the paper, whose corpora are 5 to 400 "
-        "times larger: as many epochs are far fewer steps here.",
-        "Batches are bounded by documents × longest document in HANs too (the release bounds them "
-        "by the longest sentence).",
+    return PAPER.deviations(
+        plan, trainings=f"{count} training{'s' if count > 1 else ''}", passes=passes
     )
-
-
-def _artifact(
-    id: str, title: str, where: str, kind: Any, make: Any, needed: Any, paper: str = ""
-) -> Artifact:
-    return Artifact(id, title, where, kind, make, needed, paper=paper)
 
 
 _EVERY = needs(*MODELS)
 ARTIFACTS = (
-    _artifact("T1", "The corpora", "Table 1", "table", corpus_sizes, _sizes),
-    _artifact(
-        "T2", "Who flips the decision: the top item or a random other one", "Table 2", "table",
-        single_flips, needs("HANrnn"), "HANrnn: only the top item flips 7.6 to 12.2 %.",
-    ),
-    _artifact("T3", "Test accuracy", "Table 3", "table", accuracies, _all, "45.4 to 75.5 %."),
-    _artifact(
-        "F3", "Difference in output against difference in attention, HANrnn", "Fig. 3", "figure",
-        scatters("HANrnn", per_bin=10), needs("HANrnn"), "Near zero up to Δα of 0.4, then upwards.",
-    ),
-    _artifact(
-        "F4", "Difference in attention where the random item matters more, HANrnn", "Fig. 4",
-        "figure", histograms("HANrnn"), needs("HANrnn"), "Nearly all at small Δα.",
-    ),
-    _artifact(
-        "F5", "Items removed at the first flip", "Fig. 5", "figure", box_plots(*FIG_5),
-        needs(*FIG_5), "Late with recurrent encoders, earlier with convolutions.",
-    ),
-    _artifact(
-        "F6", "Items removed at the first flip, no encoder", "Fig. 6", "figure",
-        box_plots(*WITHOUT), needs(*WITHOUT), "Very early; attention as good as the gradient.",
-    ),
-    _artifact(
-        "F7", "Difference in output against difference in attention", "Fig. 7", "figure",
-        scatters(*MODELS, per_bin=4), _EVERY, "The upswing starts earlier without encoder.",
-    ),
-    _artifact(
-        "F8", "Difference in attention where the random item matters more", "Fig. 8", "figure",
-        histograms(*MODELS), _EVERY, "Fat tails in the HANs on Yahoo.",
-    ),
-    _artifact(
-        "F9", "Single erasures by attention", "Fig. 9", "figure",
-        contingencies(*MODELS, ranking="attention"), _EVERY, "The top item flips more often.",
-    ),
-    _artifact(
-        "F10", "Items removed at the first flip, all models", "Fig. 10", "figure",
-        box_plots(*MODELS), _EVERY, "Gradient and product before attention, but without encoder.",
-    ),
-    _artifact(
-        "F11", "Attention mass removed at the first flip", "Fig. 11", "figure",
-        box_plots(*MODELS, of="mass"), _EVERY, "About 0.25 less by gradient and product.",
-    ),
-    _artifact(
-        "F12", "Single erasures by gradient", "Fig. 12", "figure",
-        contingencies(*MODELS, ranking="gradient"), _EVERY, "Below attention in 14 of 24 models.",
-    ),
-    _artifact(
-        "F13", "Single erasures by product", "Fig. 13", "figure",
-        contingencies(*MODELS, ranking="product"), _EVERY, "Above attention in 24 of 24 models.",
-    ),
-    _artifact(
-        "N1", "Which ranking flips with fewer items", "5.4", "table", who_is_earlier, _EVERY,
-        "Gradient earlier on most instances of 10 of 16 encoder models.",
-    ),
-    _artifact(
-        "N2", "Gradient earlier over attention earlier", "5.4", "table", how_often_earlier, _EVERY,
-        "At least 1.6 in every encoder model.",
-    ),
-    _artifact(
-        "N3", "FLANnoenc: more than half of the items removed", "5.6", "table", more_than_half,
-        needs("FLANnoenc"), "Amazon: 12.4, 2.8, 0.9 and 0.5 %.",
-    ),
-    _artifact(
-        "N4", "How often the single top item flips", "A.3", "table", top_item_flips, _EVERY,
-        "Product above attention in 24 of 24 models, gradient below in 14 of 24.",
-    ),
-    _artifact(
-        "N5", "Negative differences in output", "4.1", "table", negatives, _EVERY,
-        "A small fraction.",
-    ),
-    _artifact("N6", "Instances left out", "ours", "table", exclusions, _all, "Not reported."),
-    _artifact("X1", "Every ranking, ours among them", "ours", "table", all_rankings, _EVERY),
-    _artifact("X2", "Items removed at equal numbers of items", "ours", "table", by_units, _EVERY),
-)  # fmt: skip
+    PAPER.artifact("T1", corpus_sizes, _sizes),
+    PAPER.artifact("T2", single_flips, needs("HANrnn")),
+    PAPER.artifact("T3", accuracies, _all),
+    PAPER.artifact("F3", scatters("HANrnn", per_bin=10), needs("HANrnn")),
+    PAPER.artifact("F4", histograms("HANrnn"), needs("HANrnn")),
+    PAPER.artifact("F5", box_plots(*FIG_5), needs(*FIG_5)),
+    PAPER.artifact("F6", box_plots(*WITHOUT), needs(*WITHOUT)),
+    PAPER.artifact("F7", scatters(*MODELS, per_bin=4), _EVERY),
+    PAPER.artifact("F8", histograms(*MODELS), _EVERY),
+    PAPER.artifact("F9", contingencies(*MODELS, ranking="attention"), _EVERY),
+    PAPER.artifact("F10", box_plots(*MODELS), _EVERY),
+    PAPER.artifact("F11", box_plots(*MODELS, of="mass"), _EVERY),
+    PAPER.artifact("F12", contingencies(*MODELS, ranking="gradient"), _EVERY),
+    PAPER.artifact("F13", contingencies(*MODELS, ranking="product"), _EVERY),
+    PAPER.artifact("N1", who_is_earlier, _EVERY),
+    PAPER.artifact("N2", how_often_earlier, _EVERY),
+    PAPER.artifact("N3", more_than_half, needs("FLANnoenc")),
+    PAPER.artifact("N4", top_item_flips, _EVERY),
+    PAPER.artifact("N5", negatives, _EVERY),
+    PAPER.artifact("N6", exclusions, _all),
+    PAPER.artifact("X1", all_rankings, _EVERY),
+    PAPER.artifact("X2", by_units, _EVERY),
+)
 
 CLAIM_ORDER = [*(f"ERA-{k}" for k in range(1, 22)), *(f"ERA-A{k}" for k in range(1, 7))]
-_MODULES = (single_claims, several_claims, accuracy_claims, checks)
+_MODULES = (single_claims, several_claims, checks)
 _CLAIMS = [claim for module in _MODULES for claim in module.CLAIMS]
 
 
@@ -203,7 +128,7 @@ def cell(
 STUDY = Study(
     name="erasure",
     title="Is attention interpretable? Erasing attention weights",
-    reference=REFERENCE,
+    reference=PAPER.reference,
     sources=SOURCES,
     artifacts=ARTIFACTS,
     claims=tuple(sorted(_CLAIMS, key=lambda claim: CLAIM_ORDER.index(claim.id))),

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import row
+from heedful.reproduction.tables import row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, proportion
 from heedful.studies.erasure.corpora import counts
 from heedful.studies.erasure.examination import OURS, RANDOM_ORDERS, RANKINGS, Erased
-from heedful.studies.erasure.measures import mean, odds, rows_of
+from heedful.studies.erasure.measures import mean, ratio, rows_of
 from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.printed import (
     LEAST_RATIO,
@@ -55,11 +55,8 @@ def corpus_sizes(views: Views) -> Made:
     paper = TABLE_1.rename(columns=lambda name: name.replace(",s.d.", " s.d."))
     table = beside_published(views.table(rows), paper)
     ours = table[table["words"].notna()]
-    told = [
-        f"{r['corpus']} {r['words']:.0f} words, {r['sentences']:.1f} sentences"
-        for _, r in ours.iterrows()
-    ]
-    return Made(table, sentence=f"Mean length: {'; '.join(told)}.")
+    said = row_by_row(ours, "{corpus} {words:.0f} words, {sentences:.1f} sentences")
+    return Made(table, sentence=f"Mean length: {said}.")
 
 
 def single_flips(views: Views) -> Made:
@@ -77,14 +74,10 @@ def single_flips(views: Views) -> Made:
     table.loc[ours, [f"{name}, paper" for name in CELLS]] = np.nan
     for name in CELLS:
         table[f"{name}, difference"] = table[name] - table[f"{name}, paper"]
-    first = table[ours]
-    told = [
-        f"{r['corpus']} {r['only top']:.1f} % against {r['only random']:.1f} %"
-        for _, r in first.iterrows()
-    ]
+    said = row_by_row(table[ours], "{corpus} {only top:.1f} % against {only random:.1f} %")
     return Made(
         table,
-        sentence="Only the top item flips, against only the random one: " + "; ".join(told) + ".",
+        sentence=f"Only the top item flips, against only the random one: {said}.",
         deviations=(
             "Two rules for the random item: any other item (correct), and the published one, a "
             "position from 1 to n - 1, with which the paper's numbers are compared.",
@@ -127,13 +120,13 @@ def accuracies(views: Views) -> Made:
     table = table.merge(paper, on=["published", "model"], how="left")
     wide = table.pivot(index="corpus", columns="model", values="accuracy")[list(MODELS)]
     shown = wide.loc[list(dict.fromkeys(table["corpus"]))].round(1).reset_index()
-    told = [
+    ranges = [
         f"{r['corpus']} {r[list(MODELS)].min():.0f} to {r[list(MODELS)].max():.0f} %"
         for _, r in shown.iterrows()
     ]
     theirs = TABLE_3.rename(columns={"published": "corpus"})
     shown = pd.concat([shown, theirs.assign(corpus=theirs["corpus"] + ", paper")])
-    return Made(table, sentence=f"Test accuracy: {'; '.join(told)}.", shown=shown)
+    return Made(table, sentence=f"Test accuracy: {'; '.join(ranges)}.", shown=shown)
 
 
 def who_is_earlier(views: Views) -> Made:
@@ -167,9 +160,9 @@ def how_often_earlier(views: Views) -> Made:
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         for model in MODELS:
-            ratio = odds(view, model, _gradient_wins, _attention_wins).estimate()
+            found = ratio(view, model).estimate()
             has = "no" if model.endswith("noenc") else "yes"
-            yield row({"corpus": view.corpus, "model": model, "encoder": has}, ratio=ratio)
+            yield row({"corpus": view.corpus, "model": model, "encoder": has}, ratio=found)
 
     table = views.table(rows)
     table["least of the paper"] = np.where(table["encoder"] == "yes", LEAST_RATIO, np.nan)
@@ -179,14 +172,6 @@ def how_often_earlier(views: Views) -> Made:
         f"{least['corpus']}); the paper's is {LEAST_RATIO}."
     )
     return Made(table, sentence=said)
-
-
-def _gradient_wins(one: Erased) -> np.ndarray:
-    return np.asarray(one.earlier("gradient", "attention") == 1)
-
-
-def _attention_wins(one: Erased) -> np.ndarray:
-    return np.asarray(one.earlier("gradient", "attention") == -1)
 
 
 def more_than_half(views: Views) -> Made:
@@ -200,11 +185,8 @@ def more_than_half(views: Views) -> Made:
             yield row({"corpus": view.corpus, "ranking": ranking}, percent=found, paper=paper)
 
     table = views.table(rows)
-    told = [
-        f"{r['corpus']} {r['percent']:.1f} %"
-        for _, r in table[table["ranking"] == "attention"].iterrows()
-    ]
-    return Made(table, sentence=f"By attention, more than half removed: {'; '.join(told)}.")
+    said = row_by_row(table[table["ranking"] == "attention"], "{corpus} {percent:.1f} %")
+    return Made(table, sentence=f"By attention, more than half removed: {said}.")
 
 
 def _percent_late(one: Erased, ranking: str) -> np.ndarray:
@@ -306,8 +288,8 @@ def all_rankings(views: Views) -> Made:
     table = views.table(rows)
     means = table.groupby("ranking")["fraction, never = 1"].mean()
     shown = ("attention", "product", "centred", "greedy")
-    told = ", ".join(f"{name} {means[name]:.2f}" for name in shown)
-    said = f"Mean over models of the items removed: {told}."
+    listed = ", ".join(f"{name} {means[name]:.2f}" for name in shown)
+    said = f"Mean over models of the items removed: {listed}."
     fewer = "Greedy orders are those of documents of at most 256 items: compare `minus random`."
     return Made(table, sentence=said, deviations=(fewer,))
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from heedful.reproduction.measures import trained_average, trained_contrast
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import row
+from heedful.reproduction.study import Made, Plan
+from heedful.reproduction.tables import row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
 from heedful.studies.faithful.models import (
@@ -26,6 +26,7 @@ from heedful.studies.faithful.models import (
     other_sums,
     searched,
 )
+from heedful.studies.faithful.printed import PAPER
 from heedful.studies.faithful.steps import chosen, instances, measured, minus, per_seed, probed
 from heedful.studies.faithful.tables import each_model, information_minus, models, scores, steps_of
 
@@ -63,9 +64,7 @@ def _strengths(views: Views) -> Made:
 
     table = each_model(views, models(TUNED, ("+",)), one)
     picked = table[table["chosen on dev"] == "yes"]
-    said = ", ".join(
-        f"{r['objective']} {r['strength']:g} on {r['corpus']}" for _, r in picked.iterrows()
-    )
+    said = row_by_row(picked, "{objective} {strength:g} on {corpus}", ", ")
     return Made(table, sentence=f"Chosen on dev: {said}.")
 
 
@@ -143,8 +142,8 @@ def _rationales(views: Views) -> Made:
         return [row({"corpus": view.corpus, "model": asked.variant}, **values)]
 
     table = each_model(views, models(attentions=("+",)), one)
-    parts = [f"{r['model']} {r['AUPRC']:.2f} on {r['corpus']}" for _, r in table.iterrows()]
-    return Made(table, sentence=f"Attention against known evidence, AUPRC: {', '.join(parts)}.")
+    said = row_by_row(table, "{model} {AUPRC:.2f} on {corpus}", ", ")
+    return Made(table, sentence=f"Attention against known evidence, AUPRC: {said}.")
 
 
 def _probe_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
@@ -206,9 +205,7 @@ def _over_frozen(views: Views) -> Made:
         return [row(keys, **values)]
 
     table = each_model(views, models(("mlm",)), one)
-    said = ", ".join(
-        f"{r['permuted']:+.1f} on {r['corpus']} ({r['attention']})" for _, r in table.iterrows()
-    )
+    said = row_by_row(table, "{permuted:+.1f} on {corpus} ({attention})", ", ")
     return Made(
         table,
         sentence="Masked words freeze the word vectors. Against a base that freezes them too, "
@@ -217,19 +214,19 @@ def _over_frozen(views: Views) -> Made:
 
 
 EXTRAS = (
-    Artifact("X2", "Dot attention: the start of its query", "C, no numbers there", "table",
-             _queries, query_needs, DEEP),
-    Artifact("X3", "Strengths of tying and masked words", "promised, not printed", "table",
-             _strengths, _strength_needs, MAIN),
-    Artifact("X5", "Controls: vectors, queries, bias, norms", "ours", "table", _controls,
-             control_needs, DEEP),
-    Artifact("X6", "Attention against human and planted evidence", "ours; left open there", "table",
-             _rationales, steps_of(models(attentions=("+",))), RATIONALES),
-    Artifact("X10", "Masked words against a base with frozen vectors", "ours", "table",
-             _over_frozen,
-             steps_of(one for a in ATTENTIONS
-                      for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))),
-             DEEP),
-    Artifact("X9", "Word identity from states: a linear probe", "ours (section 6)", "table",
-             _probes, _probe_needs, MAIN),
-)  # fmt: skip
+    PAPER.artifact("X2", _queries, query_needs, DEEP),
+    PAPER.artifact("X3", _strengths, _strength_needs, MAIN),
+    PAPER.artifact("X5", _controls, control_needs, DEEP),
+    PAPER.artifact("X6", _rationales, steps_of(models(attentions=("+",))), RATIONALES),
+    PAPER.artifact(
+        "X10",
+        _over_frozen,
+        steps_of(
+            one
+            for a in ATTENTIONS
+            for one in (Setting("mlm", a), Setting(attention=a, is_frozen=True))
+        ),
+        DEEP,
+    ),
+    PAPER.artifact("X9", _probes, _probe_needs, MAIN),
+)

@@ -16,6 +16,7 @@ from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import classification_scores, over_seeds
 from heedful.studies.faithful.models import DEEP, EDITS, MAIN, SMOKE, VARIANTS, Setting
+from heedful.studies.faithful.printed import PAPER
 from heedful.studies.faithful.steps import adversaries, imitated, instances, measured
 from heedful.studies.faithful.tables import each_model, models, steps_of
 
@@ -193,30 +194,22 @@ def _lengths(views: Views) -> Made:
     return Made(table, draw, "Decisions that shuffled attention changes, by length of the text.")
 
 
-_ALL = VARIANTS
 _SENTENCE_NEEDS = steps_of(models(attentions=("+",)))
 _ON = (SMOKE, "sst")
 
 
-def _words(id: str, title: str, where: str, chooser: Chooser, shown: tuple[str, ...]) -> Artifact:
-    return Artifact(
-        id, title, where, "figure", partial(_sentence, chooser, shown), _SENTENCE_NEEDS, _ON
-    )
+def _words(id: str, chooser: Chooser, shown: tuple[str, ...] = VARIANTS) -> Artifact:
+    return PAPER.artifact(id, partial(_sentence, chooser, shown), _SENTENCE_NEEDS, _ON)
 
 
 FIGURES = (
-    Artifact("F1", "What an adversary pays for moving attention", "Figure 1", "figure", _curves,
-             adversary_needs, ATTACKED, paper="masked words above base; one outlier on Diabetes"),
-    _words("F2", "Words alone: a sentence read by base and by tying", "Figure 2", _most_leaking,
-           ("base", "tying")),
-    _words("F3", "Words alone: a sentence that base misreads", "Figure 3", _misread, _ALL),
-    _words("F4", "Words alone: a clear-cut sentence", "Figure 4", _clear, _ALL),
-    _words("F5", "Words alone: the longest sentence", "Figure 5", _longest, _ALL),
-    _words("F6", "Words alone: an unsure sentence", "Figure 6", _unsure, _ALL),
-    _words("F7", "Words alone: a remedy surer of the right class than base", "Figure 7", _surer,
-           _ALL),
-    Artifact("X7", "Leakage by distance to the most attended word", "ours", "figure", _leakage,
-             steps_of(models(attentions=("+",))), DEEP),
-    Artifact("X8", "Changed decisions by length", "ours; A there", "figure", _lengths,
-             steps_of(models(attentions=("+",))), DEEP),
-)  # fmt: skip
+    PAPER.artifact("F1", _curves, adversary_needs, ATTACKED),
+    _words("F2", _most_leaking, ("base", "tying")),
+    _words("F3", _misread),
+    _words("F4", _clear),
+    _words("F5", _longest),
+    _words("F6", _unsure),
+    _words("F7", _surer),
+    PAPER.artifact("X7", _leakage, steps_of(models(attentions=("+",))), DEEP),
+    PAPER.artifact("X8", _lengths, steps_of(models(attentions=("+",))), DEEP),
+)

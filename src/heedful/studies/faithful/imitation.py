@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.audits.examination import Portion, readings
+from heedful.audits.finding import frame
 from heedful.corpora.batches import Batch, batches, moved
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.errors import InputError, unknown
@@ -27,6 +29,7 @@ from heedful.models.classifier import AttentionClassifier
 from heedful.models.classifier_stack import ClassifierStack, StackPass
 from heedful.models.recipe import Penalties
 from heedful.models.saved import build
+from heedful.models.verbs import read
 from heedful.statistics.divergence import js_divergence, total_variation
 from heedful.training import objectives
 from heedful.training.config import TrainConfig, refuse_unstacked
@@ -214,3 +217,28 @@ class _Goal:
                 here = batch.to(device)
                 total += self.apart(stack.forward(here), here).sum(1)
         return [Objective(loss) for loss in (total / max(len(dev), 1)).tolist()]
+
+
+def distances(
+    seconds: Sequence[AttentionClassifier],
+    first: AttentionClassifier,
+    encoded: Encoded,
+    device: torch.device | str = "cpu",
+) -> list[pd.DataFrame]:
+    """For each second model JSD of the attentions and TVD of the outputs on every document.
+
+    The first model reads every document once, however many imitate it. TVD is the whole definition,
+    half the sum over all classes; the published code of the trained adversary has half of it.
+    `decision` is the second model's, so that a collapse can be seen.
+    """
+    found: list[list[pd.DataFrame]] = [[] for _ in seconds]
+    for one in readings(first, encoded, device, Portion(256)):
+        attention, output = one.scores.log_softmax(-1), one.logits.softmax(-1)
+        for parts, second in zip(found, seconds, strict=True):
+            two = read(second, one.batch)
+            jsd = js_divergence(attention, two.scores.log_softmax(-1))
+            tvd = total_variation(output, two.logits.softmax(-1))
+            columns = {"jsd": jsd, "tvd": tvd, "decision": two.decision, "label": two.labels}
+            arrays = {name: np.asarray(column.cpu()) for name, column in columns.items()}
+            parts.append(frame(one.names, **arrays))
+    return [pd.concat(parts, ignore_index=True) for parts in found]

@@ -41,15 +41,13 @@ FEW = 30
 
 def small_changes(view: View) -> Parts:
     """FAI-1: changes of F1 of the base model."""
-    return Parts(
-        {
-            f"{edit} {attention}": over_seeds(
-                per_seed(view, Setting(attention=attention), f"change {edit} f1")
-            )
-            for attention in ATTENTIONS
-            for edit in EDITS
-        }
-    )
+    return {
+        f"{edit} {attention}": over_seeds(
+            per_seed(view, Setting(attention=attention), f"change {edit} f1")
+        )
+        for attention in ATTENTIONS
+        for edit in EDITS
+    }
 
 
 def larger_drops(
@@ -59,8 +57,7 @@ def larger_drops(
     edits: Sequence[str] = EDITS,
 ) -> Parts:
     """FAI-2 to FAI-4: change of the score under each edit, remedy minus base."""
-    return Parts(
-        {
+    return {
             f"{variant} {edit} {attention}": minus(
                 view, Setting(variant, attention), Setting(attention=attention),
                 f"change {edit} {score}"
@@ -68,22 +65,21 @@ def larger_drops(
             for variant in variants
             for attention in ATTENTIONS
             for edit in edits
-        }
-    )  # fmt: skip
+        }  # fmt: skip
+
+
+def minus_base(variants: Sequence[str], view: View, name: str) -> Parts:
+    """A number of each remedy minus that of base, by attention."""
+    return {
+        f"{variant} {a}": minus(view, Setting(variant, a), Setting(attention=a), name)
+        for variant in variants
+        for a in ATTENTIONS
+    }
 
 
 def kept_quality(variants: Sequence[str], view: View) -> Parts:
     """FAI-5: F1 with trained attention, remedy minus base, in points."""
-    return Parts(
-        {
-            f"{variant} {attention}": minus(
-                view, Setting(variant, attention), Setting(attention=attention),
-                "points trained f1"
-            )
-            for variant in variants
-            for attention in ATTENTIONS
-        }
-    )  # fmt: skip
+    return minus_base(variants, view, "points trained f1")
 
 
 def in_spreads(view: View, first: Setting, second: Setting, name: str) -> Estimate:
@@ -99,30 +95,26 @@ ALIKE = ("points trained f1", "change uniform f1", "change permuted f1")
 
 def residual_like_concat(view: View) -> Parts:
     """FAI-6."""
-    return Parts(
-        {
+    return {
             f"{name} {attention}": in_spreads(
                 view, Setting("residual", attention),
                 Setting("concat", attention), name
             )
             for name in ALIKE
             for attention in ATTENTIONS
-        }
-    )  # fmt: skip
+        }  # fmt: skip
 
 
 def nothing_left(view: View) -> Parts:
     """FAI-7."""
-    return Parts(
-        {
-            f"{variant} {edit} {attention}": over_seeds(
-                per_seed(view, Setting(variant, attention), f"points {edit} f1")
-            )
-            for variant in DEPTH_VARIANTS
-            for edit in EDITS
-            for attention in ATTENTIONS
-        }
-    )
+    return {
+        f"{variant} {edit} {attention}": over_seeds(
+            per_seed(view, Setting(variant, attention), f"points {edit} f1")
+        )
+        for variant in DEPTH_VARIANTS
+        for edit in EDITS
+        for attention in ATTENTIONS
+    }
 
 
 def information_gain(
@@ -133,15 +125,13 @@ def information_gain(
 ) -> Parts:
     """FAI-8: information minus base, of one column (less its bias where a second one is named)."""
     base = Setting(is_frozen=is_frozen)
-    return Parts(
-        {
-            f"{variant} {sample}": information_minus(
-                view, replace(base, variant=variant), base, sample, columns
-            )
-            for variant in variants
-            for sample in ("MF", "RS")
-        }
-    )
+    return {
+        f"{variant} {sample}": information_minus(
+            view, replace(base, variant=variant), base, sample, columns
+        )
+        for variant in variants
+        for sample in ("MF", "RS")
+    }
 
 
 def near_the_ceiling(view: View) -> Parts:
@@ -166,28 +156,17 @@ def near_the_ceiling(view: View) -> Parts:
 
 def less_sure_words(view: View) -> Parts:
     """FAI-10."""
-    return Parts(
-        {
-            f"{variant} {attention}": minus(
-                view, Setting(variant, attention), Setting(attention=attention),
-                "confidence"
-            )
-            for variant in ("tying", "mlm")
-            for attention in ATTENTIONS
-        }
-    )  # fmt: skip
+    return minus_base(("tying", "mlm"), view, "confidence")
 
 
 def words_near(view: View) -> Parts:
     """FAI-11."""
     base = instances(view, Setting())
     tied = instances(view, Setting("tying"))
-    return Parts(
-        {
-            "near the sentence, base minus tying": trained_contrast(base, tied, "near"),
-            "near even odds, tying minus base": trained_contrast(tied, base, "undecided"),
-        }
-    )
+    return {
+        "near the sentence, base minus tying": trained_contrast(base, tied, "near"),
+        "near even odds, tying minus base": trained_contrast(tied, base, "undecided"),
+    }
 
 
 def leaks_when_sure(view: View) -> Parts:
@@ -203,7 +182,7 @@ def leaks_when_sure(view: View) -> Parts:
         ).dropna()
         for one, two in zip(base, tied, strict=True)
     ]
-    return Parts({"Spearman": _goes_with(seen), "unsure": _where_unsure(seen)})
+    return {"Spearman": _goes_with(seen), "unsure": _where_unsure(seen)}
 
 
 def _goes_with(seen: Sequence[pd.DataFrame]) -> Estimate:
@@ -270,34 +249,30 @@ def gap(view: View, variant: str, divergence: str = "jsd") -> Estimate:
 
 def dearer_adversary(view: View) -> Parts:
     """FAI-14, for every remedy."""
-    return Parts({v: gap(view, v) for v in VARIANTS if v != "base"})
+    return {v: gap(view, v) for v in VARIANTS if v != "base"}
 
 
 def deeper_is_flatter(view: View) -> Parts:
     """FAI-15: the size of base's change at fewer minus at more layers."""
-    return Parts(
-        {
+    return {
             f"{edit}, {n} minus {n + 1} layers": minus(
                 view, Setting(layers=n + 1), Setting(layers=n),
                 f"change {edit} f1"
             )
             for edit in EDITS
             for n in LAYERS[:-1]
-        }
-    )  # fmt: skip
+        }  # fmt: skip
 
 
 def weaker_when_deep(view: View) -> Parts:
     """FAI-16."""
-    return Parts(
-        {
+    return {
             variant: minus(
                 view, Setting(variant, layers=3), Setting(variant),
                 "change permuted f1"
             )
             for variant in ("tying", "mlm")
-        }
-    )  # fmt: skip
+        }  # fmt: skip
 
 
 def query_start(view: View) -> Parts:
@@ -306,14 +281,12 @@ def query_start(view: View) -> Parts:
     def of(query: str, name: str) -> Estimate:
         return over_seeds(per_seed(view, QUERIES[query, "base"], name))
 
-    return Parts(
-        {
-            "entropy, default": of("default", "entropy"),
-            "entropy, N(0, 1)": of("normal", "entropy"),
-            "uniform, default": of("default", "change uniform f1"),
-            "permuted, default": of("default", "change permuted f1"),
-        }
-    )
+    return {
+        "entropy, default": of("default", "entropy"),
+        "entropy, N(0, 1)": of("normal", "entropy"),
+        "uniform, default": of("default", "change uniform f1"),
+        "permuted, default": of("default", "change permuted f1"),
+    }
 
 
 def longer_is_fragile(view: View) -> Estimate:
@@ -342,13 +315,11 @@ def longer_corpora(views: Views) -> Measured:
 
 def query_of_instance(view: View) -> Parts:
     """FAI-19."""
-    return Parts(
-        {
+    return {
             f"{variant}: {name}": in_spreads(
                 view, CONTROLS[f"{variant}, query of the instance"],
                 Setting(variant, "•"), name
             )
             for variant in ("base", "tying")
             for name in ALIKE
-        }
-    )  # fmt: skip
+        }  # fmt: skip

@@ -6,22 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from heedful.corpora import EncodedCorpus, load_corpus, planted, recipe_of
+from heedful.corpora import Corpus, EncodedCorpus, planted, recipe_of
 from heedful.corpora.files import read_file
 from heedful.corpora.root import locate, root_of
 from heedful.errors import InputError
 from heedful.models import Recipe, parse
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.study import Plan
 from heedful.studies.faithful.examination import Measuring
+from heedful.studies.faithful.printed import PAPER
 from heedful.training import TrainConfig
 from heedful.training.presets import FAITHFUL_MODEL, FAITHFUL_TRAIN
-
-if TYPE_CHECKING:
-    from heedful.corpora import Corpus
 
 T = TypeVar("T")
 
@@ -29,16 +27,7 @@ ATTENTIONS = ("+", "•")
 VARIANTS = ("base", "concat", "residual", "tying", "mlm")
 JOINS = ("concat", "residual")
 TUNED = ("tying", "mlm")
-VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 
-NAMES = {
-    "sst": "sst:2/faithful",
-    "ag": "ag_news:world-business/faithful",
-    "ng": "20newsgroups:rec.sport.baseball,rec.sport.hockey/faithful",
-    "imdb": "imdb:2/faithful",
-    "eraser": "eraser_movies",
-}
-"""The public corpora by the readers' names (docs/studies/faithful.md, "Corpora")."""
 NOTES = ("anemia", "diabetes")
 """Corpora of clinical notes, which only credentialed users have."""
 SMOKE = "planted"
@@ -187,10 +176,6 @@ class Setting:
         return found
 
 
-def _public(name: str, plan: Plan) -> Corpus:
-    return load_corpus(name, plan.data_root)
-
-
 def _planted(plan: Plan) -> Corpus:
     length = "short" if plan.scale == "smoke" else "long"
     return planted(2, length, sizes=dict(sizes(plan).planted))
@@ -220,18 +205,15 @@ def vectors_of(plan: Plan, corpus: str) -> Path | None:
     """The word vectors that a corpus starts from; none at smoke scale."""
     if plan.scale == "smoke" or corpus in (SMOKE, EVIDENCE):
         return None
-    try:
-        return root_of(plan.data_root) / VECTORS
-    except InputError:  # a machine that only has the prepared files: the name is what counts
-        return Path(VECTORS)
+    return stages.word_vectors(plan)
 
 
 @made_once
 def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
     """The corpus as ids with the vectors of its words."""
     # The reader of ERASER movies has no recipe, and neither have the clinical notes.
-    has_recipe = corpus in NAMES and corpus != "eraser"
-    least = recipe_of(NAMES[corpus]).min_count if has_recipe else 2
+    has_recipe = corpus in PAPER.readers and corpus != "eraser"
+    least = recipe_of(PAPER.readers[corpus]).min_count if has_recipe else 2
     found = stages.prepared(plan, corpus, vectors_of(plan, corpus), min_count=least)
     return replace(found, absent=_without_notes(corpus)) if corpus in NOTES else found
 
@@ -308,27 +290,9 @@ def roster(plan: Plan, corpus: str) -> list[tuple[Setting, int]]:
 
 
 SOURCES = (
-    Source(
-        SMOKE, "planted reviews, short", _planted, scales=("smoke",),
-        inputs=dict(SCALES["smoke"].planted),
-    ),
-    Source(
-        EVIDENCE, "planted reviews with known evidence", _planted, scales=("paper",),
-        inputs=dict(SCALES["paper"].planted),
-    ),
-    Source("sst", "SST, negative or positive", partial(_public, NAMES["sst"]), scales=("paper",)),
-    Source(
-        "ag", "AG News, world or business", partial(_public, NAMES["ag"]), scales=("paper",),
-        deviation="AG News: 14,161 of the 60,000 training texts are at hand; the test is whole.",
-    ),
-    Source(
-        "ng", "20 Newsgroups, baseball or hockey", partial(_public, NAMES["ng"]),
-        scales=("paper",),
-    ),
-    Source("imdb", "IMDB, negative or positive", partial(_public, NAMES["imdb"]),
-           scales=("paper",)),
-    Source("anemia", "Anemia, acute or chronic (MIMIC)", partial(_notes, "anemia")),
-    Source("diabetes", "Diabetes (MIMIC)", partial(_notes, "diabetes")),
-    Source("eraser", "film reviews with human rationales", partial(_public, NAMES["eraser"]),
-           scales=("paper",)),
-)  # fmt: skip
+    PAPER.source(SMOKE, _planted, dict(SCALES["smoke"].planted)),
+    PAPER.source(EVIDENCE, _planted, dict(SCALES["paper"].planted)),
+    *map(PAPER.source, ("sst", "ag", "ng", "imdb")),
+    *(PAPER.source(name, partial(_notes, name)) for name in NOTES),
+    PAPER.source("eraser"),
+)

@@ -16,10 +16,9 @@ from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
 from heedful.runs import TABLE, TABLES, Form, read_json, write_json
 from heedful.statistics import Estimate, over_seeds
-from heedful.studies.faithful.distances import distances
 from heedful.studies.faithful.drift import Drift
 from heedful.studies.faithful.examination import Measuring, Tables, measure, number, probed_words
-from heedful.studies.faithful.imitation import imitate
+from heedful.studies.faithful.imitation import distances, imitate
 from heedful.studies.faithful.models import (
     EVIDENCE,
     JOINS,

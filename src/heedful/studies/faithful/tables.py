@@ -11,7 +11,7 @@ import pandas as pd
 
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
@@ -28,6 +28,7 @@ from heedful.studies.faithful.models import (
     sizes,
     text,
 )
+from heedful.studies.faithful.printed import PAPER
 from heedful.studies.faithful.steps import measured, per_seed
 
 
@@ -300,20 +301,18 @@ def _depth(views: Views) -> Made:
 
 
 TABLES = (
-    Artifact("T1", "F1 and its change under uniform and permuted attention", "Table 1", "table",
-             partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)), MAIN),
-    Artifact("T2", "Mutual information between embeddings and states", "Table 2", "table",
-             _information, steps_of(models(attentions=("+",))), MAIN),
-    Artifact("T3", "Probability of the decision from one word alone", "Table 3", "table",
-             _confidence, steps_of(models()), MAIN),
-    Artifact("T4", "Hyperparameters", "Table 4", "table", _hyperparameters),
-    Artifact("T5", "Corpora", "Table 5", "table", _corpora,
-             lambda plan, corpus: [text(plan, corpus)]),
-    Artifact("T6", "Depth of the encoder, additive attention", "Table 6", "table", _depth,
-             steps_of(DEPTHS), DEEP),
-    Artifact("X1", "Residual: F1 and its changes", "4.1, omitted there", "table",
-             partial(_score_table, ("residual",)), steps_of(models(("residual",))), MAIN),
-    Artifact("X4", "Diabetes: F1 and its changes", "4.1, omitted there", "table",
-             partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)),
-             ("diabetes",), paper="F1 = 0 under uniform and permuted attention"),
-)  # fmt: skip
+    PAPER.artifact(
+        "T1", partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)), MAIN
+    ),
+    PAPER.artifact("T2", _information, steps_of(models(attentions=("+",))), MAIN),
+    PAPER.artifact("T3", _confidence, steps_of(models()), MAIN),
+    PAPER.artifact("T4", _hyperparameters),
+    PAPER.artifact("T5", _corpora, lambda plan, corpus: [text(plan, corpus)]),
+    PAPER.artifact("T6", _depth, steps_of(DEPTHS), DEEP),
+    PAPER.artifact(
+        "X1", partial(_score_table, ("residual",)), steps_of(models(("residual",))), MAIN
+    ),
+    PAPER.artifact(
+        "X4", partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)), ("diabetes",)
+    ),
+)

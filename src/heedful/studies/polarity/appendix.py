@@ -20,7 +20,7 @@ import pandas as pd
 from heedful.report import panels
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Made, Needs, Plan
-from heedful.reproduction.tables import gathered, row
+from heedful.reproduction.tables import gathered, row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, new_draw, over_seeds
 from heedful.statistics.association import spearman_of_few
@@ -165,17 +165,16 @@ def strengths(views: Views) -> Made:
         ]
 
     table = views.table(of)
-    told = []
+    best_on_dev = []
     for (corpus, model), rows in table.groupby(["corpus", "model"], sort=False):
         best = rows.sort_values("dev").iloc[-1]
         spread = np.ptp(rows["accuracy"])
-        told.append(f"{corpus} {model} {best['L2']} (test accuracies differ by {spread:.1f})")
-    aucs = [
-        f"{r['model']} at {r['L2']} {r['AUC of positive']:.2f} and {r['AUC of negative']:.2f}"
-        for _, r in table.iterrows()
-    ]
-    said = f"Best on dev: {'; '.join(told)}. AUC of attention scores against neutral words: "
-    return Made(table, sentence=f"{said}{'; '.join(aucs)}.")
+        best_on_dev.append(
+            f"{corpus} {model} {best['L2']} (test accuracies differ by {spread:.1f})"
+        )
+    aucs = row_by_row(table, "{model} at {L2} {AUC of positive:.2f} and {AUC of negative:.2f}")
+    said = f"Best on dev: {'; '.join(best_on_dev)}. AUC of attention scores against neutral words: "
+    return Made(table, sentence=f"{said}{aucs}.")
 
 
 def optimisers(views: Views) -> Made:
@@ -189,12 +188,9 @@ def optimisers(views: Views) -> Made:
         ]
 
     table = views.table(of)
-    told = [
-        f"{r['optimiser']} {r['accuracy']:.1f} %, right signs {r['right signs']:.2f}, AUC "
-        f"{r['AUC of positive']:.2f} and {r['AUC of negative']:.2f}"
-        for _, r in table.iterrows()
-    ]
-    return Made(table, sentence="; ".join(told) + ".")
+    said = "{optimiser} {accuracy:.1f} %, right signs {right signs:.2f}, AUC "
+    said += "{AUC of positive:.2f} and {AUC of negative:.2f}"
+    return Made(table, sentence=row_by_row(table, said) + ".")
 
 
 def gaps(views: Views) -> Made:

@@ -130,12 +130,10 @@ def query_term(view: View) -> Parts:
             by_seed = [over_training(one["mean"], one) for one in (first, second)]
         return by_seed[0] / by_seed[1]
 
-    return Parts(
-        {
-            "F over E at the start": over_seeds(ratio(table[table["epoch"] == 0])),
-            "F over E later": over_seeds(ratio(table[table["epoch"] > 0])),
-        }
-    )
+    return {
+        "F over E at the start": over_seeds(ratio(table[table["epoch"] == 0])),
+        "F over E later": over_seeds(ratio(table[table["epoch"] > 0])),
+    }
 
 
 def alignment_term(view: View) -> Parts:
@@ -178,7 +176,7 @@ def imbalance_decides(views: Views) -> Parts:
     """POL-20: V·W after long SGD on each unbalanced set, W starting as on texts."""
     start = next(iter(steps.HEADS))
     found = {c: last_of(views.on(c).of(steps.balanced), start)["V·W"] for c in views.corpora}
-    return Parts({corpora.RATIOS[corpus]: over_seeds(values) for corpus, values in found.items()})
+    return {corpora.RATIOS[corpus]: over_seeds(values) for corpus, values in found.items()}
 
 
 def formulas(view: View) -> Parts:
@@ -186,4 +184,4 @@ def formulas(view: View) -> Parts:
     found = view.of(steps.identities)
     words = len(view.of(steps.words))
     # The multi-class forms hold two classes too; the printed slip shows in either.
-    return Parts({name: exact(value, words) for name, value in found.items()})
+    return {name: exact(value, words) for name, value in found.items()}

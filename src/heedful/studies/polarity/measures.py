@@ -107,15 +107,11 @@ def neutral_small(view: View, model: str = "dp", least: int = 0) -> Estimate:
 def above_neutral(view: View, model: str = "dp", rule: str = "kind") -> Parts:
     """POL-3, POL-11: AUC of attention scores, each class against neutral, in every seed."""
     names = steps.class_names(view)
-    return Parts(
-        {
-            f"{role_of(name, names)}, seed {run.seed}": _known(
-                separation(run, name, rule=rule), name
-            )
-            for run in runs_of(view, model)
-            for name in names[::-1]
-        }
-    )
+    return {
+        f"{role_of(name, names)}, seed {run.seed}": _known(separation(run, name, rule=rule), name)
+        for run in runs_of(view, model)
+        for name in names[::-1]
+    }
 
 
 def _known(estimate: Estimate, name: str) -> Estimate | NotMeasurable:
@@ -145,13 +141,13 @@ def small_scale_hurts(view: View) -> Parts:
     """POL-4: accuracy at moderate λ minus accuracy at small λ, in points."""
     table = accuracies(view, "dp")
     moderate = table[["10", "20", "50", "100"]].mean(axis=1)
-    return Parts({f"minus λ={s}": points(moderate - table[s]) for s in ("0.001", "1")})
+    return {f"minus λ={s}": points(moderate - table[s]) for s in ("0.001", "1")}
 
 
 def large_scale_is_free(view: View) -> Parts:
     """POL-5: accuracy at λ = 10000 minus at 10, in points, for every model."""
     tables = {m: accuracies(view, m) for m in steps.MODELS}
-    return Parts({steps.TITLES[m]: points(t["10000"] - t["10"]) for m, t in tables.items()})
+    return {steps.TITLES[m]: points(t["10000"] - t["10"]) for m, t in tables.items()}
 
 
 def is_mean_pooling(view: View) -> Parts:
@@ -160,7 +156,7 @@ def is_mean_pooling(view: View) -> Parts:
     runs = runs[runs["setting"] == "10000"]
     changed = points(100 * (runs["uniform accuracy"] - runs["accuracy"]))
     distance = over_seeds(runs["total variation"], 0, 1)
-    return Parts({"total variation": distance, "uniform minus trained": changed})
+    return {"total variation": distance, "uniform minus trained": changed}
 
 
 def scale_is_crucial(view: View) -> Parts:
@@ -188,13 +184,11 @@ def unreadable(view: View) -> Parts:
         gaps.append(abs(gap))
         agree.append(np.sign(gap) == np.sign(product[run.seed]))
         lower.append(separation(run, negative if gap > 0 else positive).value)
-    return Parts(
-        {
-            "gap over s.d.": over_seeds(gaps, 0),
-            "seeds with the sign of V·W": exact(float(np.mean(agree)), len(agree)),
-            "AUC of the lower class": shares(lower),
-        }
-    )
+    return {
+        "gap over s.d.": over_seeds(gaps, 0),
+        "seeds with the sign of V·W": exact(float(np.mean(agree)), len(agree)),
+        "AUC of the lower class": shares(lower),
+    }
 
 
 def scores_shrink(view: View) -> Parts:
@@ -288,13 +282,11 @@ def weight_runs(view: View) -> list[ScoredRun]:
 def weights_above(view: View) -> Parts:
     """POL-13: AUC of mean weights in test texts, each class against neutral, in every seed."""
     names = steps.class_names(view)
-    return Parts(
-        {
-            f"{role_of(name, names)}, seed {run.seed}": separation(run, name, "weight")
-            for run in weight_runs(view)
-            for name in names[::-1]
-        }
-    )
+    return {
+        f"{role_of(name, names)}, seed {run.seed}": separation(run, name, "weight")
+        for run in weight_runs(view)
+        for name in names[::-1]
+    }
 
 
 def same_order(view: View) -> Estimate:

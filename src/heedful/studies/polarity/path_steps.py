@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Float64, Int
+from torch import Tensor
 
 from heedful.audits.erasure import five_numbers
 from heedful.corpora import EncodedCorpus
+from heedful.corpora.encoded import Encoded
 from heedful.dynamics import by_class, flow, token_classes
-from heedful.dynamics.flow import dot_product_rate
+from heedful.dynamics.flow import dot_product_rate, pair_means, parts_of
+from heedful.dynamics.scores import WordScores, polarity_of, read_flat, word_scores
 from heedful.dynamics.token_classes import TokenClasses
 from heedful.models import AttentionClassifier, Recipe
 from heedful.models.recipe import described
@@ -25,7 +29,6 @@ from heedful.studies.polarity.derivatives import (
     printed_dot_products,
     rates,
 )
-from heedful.studies.polarity.paths import followed
 from heedful.studies.polarity.word_steps import (
     StackMember,
     Tables,
@@ -53,7 +56,7 @@ def watched(
 ) -> Step[Tables]:
     """The stack of each seed watched while it learns; tables `path`, `terms`, `words` and `pairs`.
 
-    `path` has what `paths.followed` gives at the start and after `every` so many epochs,
+    `path` has what `followed` gives at the start and after `every` so many epochs,
     `terms` the flow's terms by class of word at the start and after the epochs in `flows_at`. The
     weights are those of the last epoch, not of the best: it is the path that is looked at. `words`
     has the scores at the end, `pairs` box plots of the word vectors' dot products.
@@ -167,3 +170,76 @@ def _pair_boxes(model: AttentionClassifier, classes: TokenClasses) -> list[dict[
         if different.any():
             rows.append({"group": f"{a}-{b}"} | five_numbers(products[different]))
     return rows
+
+
+def followed(
+    model: AttentionClassifier,
+    classes: TokenClasses,
+    encoded: Encoded,
+    start: Float64[Tensor, "output width"],
+) -> dict[str, float]:
+    """The state of training in named numbers; `start` is the head's first weight.
+
+    `polarity/CLASS`, `attention/CLASS` are means over the class's words (in several classes the
+    polarity is the word's own class's logit); `dot/A-B` means over pairs of word vectors,
+    `pair/A-B` one fixed pair, `value dot/A-B` the same behind an affine map; `V·W`, `|W|²`,
+    `W·W(0)`; `β` is the mean error of the texts.
+    """
+    parts, scores = parts_of(model), word_scores(model)
+    groups = torch.from_numpy(classes.kind).to(scores.scores.device)
+    found = _class_means(scores, classes, groups)
+    found |= _pairs("dot", parts.words, classes, groups)
+    found |= _fixed_pairs(parts.words, classes, groups)
+    head, query = parts.head, parts.query
+    if parts.matrix is not None and not parts.is_additive:
+        values = parts.words @ parts.matrix.T
+        found |= _pairs("value dot", values, classes, groups)
+        head, query = head @ parts.matrix, query @ parts.matrix
+    if not parts.is_additive:
+        found["V·W"] = float((head @ query)[-1])
+    found["|W|²"] = float(parts.head.square().sum())
+    found["W·W(0)"] = float((parts.head * start).sum())
+    reading = read_flat(model, encoded, scores)
+    right = reading.logits.softmax(-1).gather(1, reading.labels[:, None])
+    found["β"] = float((1 - right).mean())
+    return found
+
+
+def _class_means(
+    scores: WordScores, classes: TokenClasses, groups: Int[Tensor, "word"]
+) -> dict[str, float]:
+    found = {}
+    last = len(classes.names) - 1
+    for number, name in enumerate(classes.names):
+        chosen = groups == number
+        logits = scores.logits[chosen]
+        if last == 2:
+            own = polarity_of(logits)
+        else:
+            own = logits[:, number] if number < last else logits.abs().amax(1)
+        found[f"polarity/{name}"] = float(own.mean())
+        found[f"attention/{name}"] = float(scores.scores[chosen].mean())
+    return found
+
+
+def _pairs(
+    kind: str, vectors: Tensor, classes: TokenClasses, groups: Int[Tensor, "word"]
+) -> dict[str, float]:
+    means = pair_means(vectors, vectors, groups, len(classes.names))
+    names = enumerate(classes.names)
+    return {
+        f"{kind}/{a}-{b}": float(means[i, k])
+        for (i, a), (k, b) in combinations_with_replacement(names, 2)
+    }
+
+
+def _fixed_pairs(
+    vectors: Tensor, classes: TokenClasses, groups: Int[Tensor, "word"]
+) -> dict[str, float]:
+    """The first word of one class with the second of the other, by id."""
+    firsts = [torch.nonzero(groups == k)[:2, 0] for k in range(len(classes.names))]
+    found = {}
+    for (i, a), (k, b) in combinations_with_replacement(enumerate(classes.names), 2):
+        if len(firsts[i]) and len(firsts[k]) > 1:
+            found[f"pair/{a}-{b}"] = float(vectors[firsts[i][0]] @ vectors[firsts[k][1]])
+    return found

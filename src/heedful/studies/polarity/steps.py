@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -17,9 +17,6 @@ from heedful.studies.polarity.corpora import MADE, PLANTED, SEVERAL, text
 from heedful.studies.polarity.word_steps import StackMember, Tables
 from heedful.training import TrainConfig
 from heedful.training.presets import POLARITY_SCALES, PRESETS
-
-if TYPE_CHECKING:
-    pass
 
 SCALES = POLARITY_SCALES
 MODELS = ("dp", "dp-l", "dp-a", "ad")

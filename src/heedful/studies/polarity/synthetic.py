@@ -15,7 +15,7 @@ import pandas as pd
 from heedful.report import panels
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import beside, row
+from heedful.reproduction.tables import beside, row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.studies.polarity import corpora, steps
@@ -57,7 +57,7 @@ def curves(
     model: str,
     prefixes: Sequence[str],
     settings: Sequence[str] = ("plain",),
-    by: str = "setting",
+    by: str = "kind",
     only: Collection[str] = (),
     rate: float = steps.SLOW,
 ) -> Make:
@@ -110,7 +110,7 @@ def pair_boxes(views: Views) -> Made:
     short = {"positive": "pos", "negative": "neg", "neutral": "neu"}
     table["group"] = table["group"].replace(short, regex=True)
     draw = partial(panels.boxes, x="group", hue="corpus", label="dot product", limits=None)
-    said = ", ".join(f"{r['group']} {r['median']:.2f}" for _, r in table.iterrows())
+    said = row_by_row(table, "{group} {median:.2f}", ", ")
     return Made(table, draw, f"Medians: {said}. Neutral words are those that the rule finds.")
 
 
@@ -159,7 +159,7 @@ def imbalance(views: Views) -> Made:
 def _moved(table: pd.DataFrame, name: str) -> str:
     """Mean V·W by ratio under one training, and how far it moved from the balanced set's."""
     rows = table[table["series"] == name]
-    means = ", ".join(f"{r['ratio']} {r['V·W']:+.1f}" for _, r in rows.iterrows())
+    means = row_by_row(rows, "{ratio} {V·W:+.1f}", ", ")
     said = f"{name}: mean V·W {means}."
     if "minus 1:1" in rows:
         columns = rows.loc[rows["minus 1:1"].notna(), ["ratio", *_ENDS]]

@@ -21,14 +21,13 @@ import torch
 from heedful.corpora import Encoded, EncodedCorpus, batches, redrawn, with_rare_unknown
 from heedful.corpora.redrawing import Pools
 from heedful.dynamics import TokenRule, occurrence_scores, token_classes
-from heedful.dynamics.scores import word_scores
+from heedful.dynamics.scores import read_flat, word_scores
 from heedful.dynamics.token_classes import TokenClasses
 from heedful.models import AttentionClassifier, Recipe, build
 from heedful.models.classifier_stack import ClassifierStack
 from heedful.models.recipe import described
 from heedful.reproduction.results import Results, Step
 from heedful.runs import JSON, TABLE, TABLES
-from heedful.studies.polarity.weights import weight_table
 from heedful.training import TrainConfig
 from heedful.training.evaluation import EVALUATION_TOKENS
 from heedful.training.loop import Moment
@@ -277,3 +276,34 @@ def inputs_of(members: Sequence[StackMember], config: TrainConfig) -> dict[str, 
         for m in members
     ]
     return {"members": listed, "train": config.described()}
+
+
+def weight_table(model: AttentionClassifier, encoded: Encoded) -> pd.DataFrame:
+    """For each word of the split: its mean weight, and in what texts it stands.
+
+    Columns `word` (id), `weight` (mean over occurrences), `times`, `length` (median tokens of its
+    texts) and `low` (share of its occurrences in texts where every attention score is negative).
+    A weight is relative to its text: a plain word weighs much where nothing else asks for it.
+    """
+    scores = word_scores(model)
+    reading = read_flat(model, encoded, scores)
+    top = torch.full((len(reading.labels),), -torch.inf, dtype=torch.float64)
+    top = top.to(scores.scores.device)
+    top = top.scatter_reduce(0, reading.document, scores.scores[reading.word], "amax")
+    tokens = pd.DataFrame(
+        {
+            "word": reading.word.cpu().numpy(),
+            "weight": reading.attention.cpu().numpy(),
+            "length": reading.lengths[reading.document].cpu().numpy(),
+            "low": (top < 0)[reading.document].cpu().numpy(),
+        }
+    )
+    grouped = tokens.groupby("word")
+    return pd.DataFrame(
+        {
+            "weight": grouped["weight"].mean(),
+            "times": grouped.size(),
+            "length": grouped["length"].median(),
+            "low": grouped["low"].mean(),
+        }
+    ).reset_index()

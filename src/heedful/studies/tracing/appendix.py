@@ -14,14 +14,15 @@ from heedful.report.drawing import standalone
 from heedful.report.latex import highlighted
 from heedful.report.lexicon_charts import rated_scatter
 from heedful.reproduction.results import Skipped, Step
-from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import row
+from heedful.reproduction.study import Made, Plan
+from heedful.reproduction.tables import row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import draws, over_seeds
 from heedful.statistics.association import correlation
 from heedful.statistics.draws import Draws
 from heedful.studies.tracing import corpora, flow_diagram, models, steps
 from heedful.studies.tracing.measures import accuracies, bends, rated
+from heedful.studies.tracing.printed import PAPER
 
 OTHERS = {
     "heads averaged": "averaged", "rollout": "rollout", "pooling alone": "pooling",
@@ -97,9 +98,7 @@ def ways_down(views: Views) -> Made:
         ]
 
     table = views.table(one)
-    said = "; ".join(
-        f"{r['corpus']}, {r['LAT and']}: {r['r']:.2f}" for r in table.to_dict("records")
-    )
+    said = row_by_row(table, "{corpus}, {LAT and}: {r:.2f}")
     return Made(table, sentence=f"Word averages correlate, given 1/N, by {said}.")
 
 
@@ -157,23 +156,9 @@ def _of_variants(plan: Plan, corpus: str) -> Iterable[Step[Any]]:
 
 
 EXTRAS = (
-    Artifact(
-        "X-V", "The square term under other recipes", "ours", "table", variants, _of_variants,
-        corpora.TEXTS, "not checked",
-    ),
-    Artifact(
-        "X-T", "LAT and other ways down", "ours", "table", ways_down, steps.RATED,
-        paper="not checked",
-    ),
-    Artifact(
-        "X-S", "Spread of word scores over valence", "repository", "figure", spreads, steps.RATED,
-    ),
-    Artifact(
-        "X-H", "Attention of heads and layers as it is", "repository", "drawing", raw_heads,
-        models.needs_flow, corpora.TEXTS,
-    ),
-    Artifact(
-        "X-L", "A sentence coloured for LaTeX", "repository", "table", coloured, models.needs_flow,
-        corpora.TEXTS,
-    ),
-)  # fmt: skip
+    PAPER.artifact("X-V", variants, _of_variants, corpora.TEXTS),
+    PAPER.artifact("X-T", ways_down, steps.RATED),
+    PAPER.artifact("X-S", spreads, steps.RATED),
+    PAPER.artifact("X-H", raw_heads, models.needs_flow, corpora.TEXTS),
+    PAPER.artifact("X-L", coloured, models.needs_flow, corpora.TEXTS),
+)

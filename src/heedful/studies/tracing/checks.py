@@ -47,13 +47,11 @@ def survives_length(view: View) -> Parts:
 
 def gradients_stay_flat(view: View) -> Parts:
     """A2: the share of seeds in which gradients that no softmax flattens do not bend either."""
-    return Parts(
-        {
-            f"{name}{', with mean 1/N' * has_length}": flat_seeds(view, score, has_length)
-            for name, score in GRADIENTS.items()
-            for has_length in (False, True)
-        }
-    )
+    return {
+        f"{name}{', with mean 1/N' * has_length}": flat_seeds(view, score, has_length)
+        for name, score in GRADIENTS.items()
+        for has_length in (False, True)
+    }
 
 
 def above_own_chance(view: View) -> Parts:
@@ -69,13 +67,11 @@ def has_two_arms(view: View) -> Parts:
         split = lexicon.lines(words, "lat").split if is_vertex else steps.MIDDLE
         return lexicon.arms(words, "lat", split)[side]
 
-    return Parts(
-        {
-            f"{name} of {place}": view.over_seeds(partial(arm, is_vertex, side))
-            for place, is_vertex in (("5", False), ("the vertex", True))
-            for side, name in enumerate(("left", "right"))
-        }
-    )
+    return {
+        f"{name} of {place}": view.over_seeds(partial(arm, is_vertex, side))
+        for place, is_vertex in (("5", False), ("the vertex", True))
+        for side, name in enumerate(("left", "right"))
+    }
 
 
 def beats_other_scores(view: View) -> Parts:
@@ -112,12 +108,10 @@ def beats_other_scores(view: View) -> Parts:
 
 def correlated_beyond_length(view: View) -> Parts:
     """A6: partial correlation of LAT and gradient given 1/N."""
-    return Parts(
-        {
-            "tokens": view.over_seeds(lambda s: token_correlation(view, s, False, True)),
-            "words": view.over_seeds(lambda s: word_correlation(view, s, False, True)),
-        }
-    )
+    return {
+        "tokens": view.over_seeds(lambda s: token_correlation(view, s, False, True)),
+        "words": view.over_seeds(lambda s: word_correlation(view, s, False, True)),
+    }
 
 
 def same_under_recipes(view: View) -> Parts:

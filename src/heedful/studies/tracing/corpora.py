@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heedful.corpora import EncodedCorpus, load_corpus, planted
+from heedful.corpora import Corpus, EncodedCorpus, planted
 from heedful.corpora.narrative_batches import NarrativeCorpus
-from heedful.corpora.narratives import planted_narratives, read_send
+from heedful.corpora.narratives import Narratives, planted_narratives, read_send
 from heedful.corpora.root import root_of
 from heedful.errors import InputError
 from heedful.reproduction import stages
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Plan, Source
+from heedful.reproduction.study import Plan
 from heedful.studies.tracing import trace_steps as traced
+from heedful.studies.tracing.printed import PAPER
 
-if TYPE_CHECKING:
-    from heedful.corpora import Corpus
-    from heedful.corpora.narratives import Narratives
-
-VECTORS = "glove/glove.6B.100d.subset.txt.gz"
 DIM = 100
 """Of the vectors at hand; the published ones have 300."""
 SEND = "send"
@@ -40,33 +36,21 @@ MINUTES = {"smoke": 1.2, "paper": 2.0}
 """Mean length of planted narratives."""
 
 
-def _sst(plan: Plan) -> Corpus:
-    return load_corpus("sst:5", plan.data_root)
-
-
 def _planted(plan: Plan) -> Corpus:
     return planted(5, "short", sizes=PLANTED)
 
 
 SOURCES = (
-    Source("sst", "SST, five classes", _sst, scales=("paper",),
-           deviation="SST-5 with 100-dimensional GloVe vectors (6B) instead of 300: the residual "
-           "stream is 100 wide and the model has 1.34 million parameters. 11 % of the words "
-           "(a, 's, n't among them) are not in the subset at hand and have the zero vector."),
-    Source("planted", "planted reviews, five classes", _planted, "SST-5", ("smoke",), PLANTED),
-    Source(SEND, "SEND, rated narratives", scales=("paper",)),
-    Source("narratives", "planted narratives", stand_in_for="SEND", inputs=TALES),
-)  # fmt: skip
+    PAPER.source("sst"),
+    PAPER.source("planted", _planted, PLANTED),
+    PAPER.source(SEND),
+    PAPER.source("narratives", inputs=TALES),
+)
 
 
 def vectors_of(plan: Plan) -> Path | None:
     """The word vectors; none at smoke scale."""
-    if plan.scale == "smoke":
-        return None
-    try:
-        return root_of(plan.data_root) / VECTORS
-    except InputError:  # a machine that only has the prepared files: the name is what counts
-        return Path(VECTORS)
+    return None if plan.scale == "smoke" else stages.word_vectors(plan)
 
 
 def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:

@@ -13,11 +13,12 @@ from heedful.audits import head_shares, lexicon
 from heedful.audits.head_shares import KINDS
 from heedful.report.lexicon_charts import MOST_WORDS, clouds, rated_scatter
 from heedful.report.panels import heatmap, lines
-from heedful.reproduction.study import Artifact, Made, Plan
+from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.view import View, Views
 from heedful.statistics import draws
 from heedful.studies.tracing import printed, steps
 from heedful.studies.tracing.measures import HIDDEN, rated
+from heedful.studies.tracing.printed import PAPER
 
 LISTED = 8
 
@@ -162,24 +163,9 @@ def sorted_heads(views: Views) -> Made:
 
 
 FIGURES = (
-    Artifact(
-        "F4", "Words with the highest LAT scores", "Fig. 4", "figure", cloud,
-        steps.needs("words"), paper="sorry, painful, unsatisfying / congratulations, comfortable",
-    ),
-    Artifact(
-        "F5", "Word scores over valence", "Fig. 5", "figure", scatter, steps.RATED,
-        paper="a U for LAT, none for the gradient; 2335 and 660 words",
-    ),
-    Artifact(
-        "F6", "Attention of heads on emotional words", "Fig. 6", "figure", heads,
-        steps.needs("heads"), paper="all heads above a chance that belongs to other texts",
-    ),
-    Artifact(
-        "X2", "How evenly each layer spreads", "ours", "figure", entropies, steps.needs("texts"),
-        paper="even top layer, by eye",
-    ),
-    Artifact(
-        "X3", "Heads in order, all seeds", "ours", "figure", sorted_heads, steps.needs("heads"),
-        paper="one model",
-    ),
-)  # fmt: skip
+    PAPER.artifact("F4", cloud, steps.needs("words")),
+    PAPER.artifact("F5", scatter, steps.RATED),
+    PAPER.artifact("F6", heads, steps.needs("heads")),
+    PAPER.artifact("X2", entropies, steps.needs("texts")),
+    PAPER.artifact("X3", sorted_heads, steps.needs("heads")),
+)

@@ -122,14 +122,12 @@ def top_layer_is_even(view: View) -> Parts:
         texts = view.of(steps.texts, seed)
         return [draws.average(texts[name], _names(texts)) for name in _layers(texts)]
 
-    return Parts(
-        {
-            "entropy of the top layer": view.over_seeds(lambda seed: entropies(seed)[-1]),
-            "minus the highest other": view.over_seeds(
-                lambda seed: draws.minus(entropies(seed)[-1], draws.largest(entropies(seed)[:-1]))
-            ),
-        }
-    )
+    return {
+        "entropy of the top layer": view.over_seeds(lambda seed: entropies(seed)[-1]),
+        "minus the highest other": view.over_seeds(
+            lambda seed: draws.minus(entropies(seed)[-1], draws.largest(entropies(seed)[:-1]))
+        ),
+    }
 
 
 def gathers_and_spreads(view: View) -> Parts:
@@ -140,12 +138,10 @@ def gathers_and_spreads(view: View) -> Parts:
         cells = [column for column in texts if str(column).startswith("gain ")]
         return [draws.average(texts[cell], _names(texts)) for cell in cells]
 
-    return Parts(
-        {
-            "largest gain": view.over_seeds(lambda seed: draws.largest(gains(seed))),
-            "smallest gain": view.over_seeds(lambda seed: draws.smallest(gains(seed))),
-        }
-    )
+    return {
+        "largest gain": view.over_seeds(lambda seed: draws.largest(gains(seed))),
+        "smallest gain": view.over_seeds(lambda seed: draws.smallest(gains(seed))),
+    }
 
 
 def feelings_first(view: View) -> Estimate:
@@ -226,12 +222,10 @@ def gradient_is_flat(view: View) -> Parts:
         )
         return draws.minus(one, two)
 
-    return Parts(
-        {
-            "seeds with p > .05": flat_seeds(view, "gradient"),
-            "b2 over s.d., gradient minus LAT": view.over_seeds(apart),
-        }
-    )
+    return {
+        "seeds with p > .05": flat_seeds(view, "gradient"),
+        "b2 over s.d., gradient minus LAT": view.over_seeds(apart),
+    }
 
 
 def word_correlation(view: View, seed: int, is_ranked: bool, is_partial: bool = False) -> Draws:
@@ -255,13 +249,11 @@ def token_correlation(view: View, seed: int, is_ranked: bool, is_partial: bool =
 
 def are_correlated(view: View) -> Parts:
     """TRA-14: correlations of LAT and gradient, tokens and word means."""
-    return Parts(
-        {
-            f"{name}, {level}": view.over_seeds(partial(of, view, is_ranked=is_ranked))
-            for name, is_ranked in (("Pearson", False), ("Spearman", True))
-            for level, of in (("tokens", token_correlation), ("words", word_correlation))
-        }
-    )
+    return {
+        f"{name}, {level}": view.over_seeds(partial(of, view, is_ranked=is_ranked))
+        for name, is_ranked in (("Pearson", False), ("Spearman", True))
+        for level, of in (("tokens", token_correlation), ("words", word_correlation))
+    }
 
 
 def heads_above_chance(view: View, is_published: bool = True) -> Parts:
@@ -272,7 +264,7 @@ def heads_above_chance(view: View, is_published: bool = True) -> Parts:
             head_shares.above_chance(view.of(steps.heads, seed), kind, is_published)
         )
 
-    return Parts({kind: view.over_seeds(partial(lowest, kind)) for kind in KINDS})
+    return {kind: view.over_seeds(partial(lowest, kind)) for kind in KINDS}
 
 
 def heads_specialise(view: View) -> Parts:
@@ -328,11 +320,9 @@ def same_words(view: View) -> Measured:
 
 def hides_few(view: View) -> Parts:
     """TRA-18: the share of rated words that the figure leaves out, every seed."""
-    return Parts(
-        {
-            f"seed {seed}": proportion(
-                int((rated(view, seed)["lat"] >= HIDDEN).sum()), len(rated(view, seed))
-            )
-            for seed in view.seeds
-        }
-    )
+    return {
+        f"seed {seed}": proportion(
+            int((rated(view, seed)["lat"] >= HIDDEN).sum()), len(rated(view, seed))
+        )
+        for seed in view.seeds
+    }

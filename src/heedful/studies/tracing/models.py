@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -18,9 +18,6 @@ from heedful.studies.tracing.corpora import DIM, STORIES, text, told
 from heedful.studies.tracing.trace_steps import Learnt, Learnts, Member, Tables
 from heedful.training import TrainConfig
 from heedful.training.presets import PRESETS, TRACING_VARIANTS
-
-if TYPE_CHECKING:
-    pass
 
 PUBLISHED, UNTRAINED = "published", "untrained"
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -8,10 +8,12 @@ other machine needs lemmas.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from heedful.audits import head_shares
-from heedful.audits.word_means import normalised, word_means
+from heedful.audits.word_means import Tokens, normalised, word_means
 from heedful.corpora import load_lexicon
 from heedful.corpora.lexicon import Match, match
 from heedful.corpora.narratives import FILLER
@@ -24,11 +26,6 @@ from heedful.studies.tracing import models
 from heedful.studies.tracing.corpora import MADE, STORIES, TEXTS, either
 from heedful.studies.tracing.models import PUBLISHED, UNTRAINED
 from heedful.studies.tracing.texts import RANKED, TOGETHER, summaries
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from heedful.audits.word_means import Tokens
 
 MIDDLE = 5.0
 """Of the scale from 1 to 9."""
@@ -53,8 +50,6 @@ def ratings(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
     source, is_made = either(plan, corpus), corpus in MADE
 
     def compute(results: Results) -> pd.DataFrame:
-        import pandas as pd
-
         lexicon: Mapping[str, float]
         lexicon = _own() if is_made else load_lexicon("warriner", plan.data_root)
         words = sorted({w.lower() for w in results[source].vocabulary.words[len(SPECIALS) :]})

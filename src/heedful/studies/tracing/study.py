@@ -15,12 +15,12 @@ Planted narratives stand in for SEND, which is read from the data root where it 
 
 from __future__ import annotations
 
-from heedful.reproduction.study import Plan, Study
+from heedful.reproduction.study import Study
 from heedful.studies.tracing import corpora
 from heedful.studies.tracing.appendix import EXTRAS
 from heedful.studies.tracing.claims import CLAIMS
 from heedful.studies.tracing.figures import FIGURES
-from heedful.studies.tracing.printed import REFERENCE
+from heedful.studies.tracing.printed import PAPER
 from heedful.studies.tracing.tables import TABLES
 from heedful.studies.tracing.trainings import TRAININGS
 
@@ -33,32 +33,13 @@ def _place(id: str) -> tuple[int, str]:
     return (ORDER.index(id) if id in ORDER else len(ORDER)), id
 
 
-def _deviations(plan: Plan) -> tuple[str, ...]:
-    found = (
-        "Dropout acts in every epoch and the loss is the code's sum of five binary ones; what the "
-        "code did (dropout in the first epoch only) and what the paper says (cross-entropy) are "
-        "variants (T1a, TRA-A7).",
-        "Words are matched as they stand, then by simplemma's lemma; related forms and the "
-        "authors' hand corrections are left out.",
-        "Words that share an entry of the lexicon are drawn together in every interval.",
-        "Head shares and chance are over the same texts; the published chance stands beside.",
-    )
-    if plan.scale == "smoke":
-        return (
-            "A small Transformer with random word vectors; ratings of planted words are those "
-            "they were made with, from 1 to 9.",
-            *found,
-        )
-    return found
-
-
 STUDY = Study(
     name="tracing",
     title="Structured self-attention weights encode semantics: tracing attention to words",
-    reference=REFERENCE,
+    reference=PAPER.reference,
     sources=corpora.SOURCES,
     seeds={"smoke": 2, "paper": 5},
     artifacts=tuple(sorted(_FOUND, key=lambda one: _place(one.id))),
     claims=CLAIMS,
-    deviations=_deviations,
+    deviations=PAPER.deviations,
 )

@@ -13,8 +13,8 @@ from heedful.audits import lexicon
 from heedful.corpora.narrative_batches import NarrativeCorpus
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Artifact, Made, Plan
-from heedful.reproduction.tables import beside, row
+from heedful.reproduction.study import Made, Plan
+from heedful.reproduction.tables import beside, row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.statistics.regression import LINEAR, SQUARE, Fit, least_squares, quadratic, vertex
@@ -28,6 +28,7 @@ from heedful.studies.tracing.measures import (
     token_correlation,
     word_correlation,
 )
+from heedful.studies.tracing.printed import PAPER
 
 PLAIN = "as published"
 BESIDE = {
@@ -79,10 +80,7 @@ def corpus_sizes(views: Views) -> Made:
         ]
 
     table = views.table(one)
-    said = "; ".join(
-        f"{r['corpus']}: {r['rated']:,} words seen more than once have a rating"
-        for r in table.to_dict("records")
-    )
+    said = row_by_row(table, "{corpus}: {rated:,} words seen more than once have a rating")
     deviation = "Words are matched as they stand, then by simplemma's lemma; the paper's table "
     return Made(table, sentence=f"{said}.", deviations=(deviation + "was corrected by hand.",))
 
@@ -185,7 +183,7 @@ def hidden(views: Views) -> Made:
         return [row(keys, hidden=over_seeds(share))]
 
     ours = views.table(one)
-    said = "; ".join(f"{r['corpus']}: {r['hidden']:.3f} %" for r in ours.to_dict("records"))
+    said = row_by_row(ours, "{corpus}: {hidden:.3f} %")
     return Made(
         beside(ours, printed.HIDDEN, ["corpus"]), sentence=f"{said} have a score of 0.4 or more."
     )
@@ -230,24 +228,9 @@ def _shared(plan: Plan, corpus: str) -> list[Step[Any]]:
 
 
 TABLES = (
-    Artifact(
-        "R1", "Quadratic regressions on valence", "6.4", "table", regressions,
-        steps.WITH_UNTRAINED, paper="SST-5: b2 0.283, t 7.04; SEND: b2 0.242, t 6.21",
-    ),
-    Artifact(
-        "R2", "Correlation of LAT and gradient", "footnote 6", "table", correlations,
-        steps.needs("ratings", "words", "texts"), paper="ρ .80 (SST-5), .37 (SEND)",
-    ),
-    Artifact(
-        "R3", "Words hidden by the plot's rule", "footnote 5", "table", hidden, steps.RATED,
-        paper=".171 % and .754 %",
-    ),
-    Artifact(
-        "E1", "The same words in both tasks", "repository", "table", shared, _shared,
-        corpora.STORIES, "slope .076, p .037 (311 words); .013 (319 words)",
-    ),
-    Artifact(
-        "X1", "The test sets and their rated words", "ours", "table", corpus_sizes, _prepared,
-        paper="2335 and 660 words, matched by hand",
-    ),
-)  # fmt: skip
+    PAPER.artifact("R1", regressions, steps.WITH_UNTRAINED),
+    PAPER.artifact("R2", correlations, steps.needs("ratings", "words", "texts")),
+    PAPER.artifact("R3", hidden, steps.RATED),
+    PAPER.artifact("E1", shared, _shared, corpora.STORIES),
+    PAPER.artifact("X1", corpus_sizes, _prepared),
+)

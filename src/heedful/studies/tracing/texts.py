@@ -5,17 +5,13 @@ From the token table and the table of cells (layer, head, text) of a traced corp
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64, Shaped
 from scipy.stats import rankdata
 
 from heedful.audits.word_means import normalised, percentiles
 from heedful.statistics.association import products
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TOGETHER, RANKED = "together", "ranked"
 """Columns of summed products: of LAT, gradient and 1/N; of the ranks of LAT and gradient."""
@@ -32,8 +28,6 @@ def summaries(
     head minus that of A^(l+1); `lost`: the most that any head and layer lost of its unit;
     `together i`, `ranked i`: sums over tokens of what correlations of LAT and gradient need.
     """
-    import pandas as pd
-
     place, instances = pd.factorize(tokens["instance"])
     is_tagged = kind_of_token != 0
     count = np.bincount(place, is_tagged.astype(np.float64))

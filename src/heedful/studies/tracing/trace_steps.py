@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import pandas as pd
 
 from heedful.audits.traces import accuracy, followed_tables, token_tables, window_tables
 from heedful.corpora import Encoded, EncodedCorpus, collate
@@ -34,13 +36,8 @@ from heedful.runs import TABLES, Form, read_json, write_json
 from heedful.training import History, TrainConfig, fit
 from heedful.training.together import fit_together
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pandas as pd
-
 TRAINING = "training.json"
-Tables = Mapping[str, "pd.DataFrame"]
+Tables = Mapping[str, pd.DataFrame]
 
 
 class Learnt(NamedTuple):
@@ -191,8 +188,6 @@ def traced(text: Step[EncodedCorpus], models: Step[Learnts], member: Member) -> 
     """Tables `tokens`, `cells`, `documents` of the test texts, and one row of `training`."""
 
     def compute(results: Results) -> Tables:
-        import pandas as pd
-
         found = results[models][member.name]
         tables = token_tables(found.model, results[text].splits["test"], results.device)
         row = {**found.training, "accuracy": accuracy(tables["documents"])}
@@ -224,8 +219,6 @@ def followed(text: Step[NarrativeCorpus], model: Step[Learnt]) -> Step[Tables]:
     one row of `training`, over the test narratives."""
 
     def compute(results: Results) -> Tables:
-        import pandas as pd
-
         found = results[model]
         tables = followed_tables(found.model, results[text].splits["test"], results.device)
         row = {name: [value] for name, value in found.training.items()}

@@ -11,11 +11,12 @@ import pandas as pd
 
 from heedful.report.drawing import standalone
 from heedful.report.panels import lines
-from heedful.reproduction.study import Artifact, Made
+from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.studies.tracing import corpora, flow_diagram, models
+from heedful.studies.tracing.printed import PAPER
 from heedful.studies.tracing.trace_steps import Tables
 
 COUNTS = {"SST-5 model": 3_993_222, "SEND model": 4_715_362}
@@ -177,36 +178,12 @@ def story_figure(views: Views) -> Made:
 
 
 TRAININGS = (
-    Artifact(
-        "T1a", "Accuracy on SST-5", "Table 1, top", "table", accuracies, models.needs_variants,
-        corpora.TEXTS, "47.5 (0.2)",
-    ),
-    Artifact(
-        "T1b", "Concordance on rated narratives", "Table 1, bottom", "table", concordances,
-        models.needs_followed, corpora.STORIES, ".54 (.02, .36)",
-    ),
-    Artifact(
-        "F1", "The two models", "Fig. 1", "drawing",
-        lambda views: _drawn(flow_diagram.architecture()),
-    ),
-    Artifact(
-        "F2", "A head forward, and traced back", "Fig. 2", "drawing",
-        lambda views: _drawn(flow_diagram.schematic()),
-    ),
-    Artifact(
-        "F3", "Attention traced through one sentence", "Fig. 3", "drawing", flow_figure,
-        models.needs_flow, corpora.TEXTS, "even top layer; heads that gather on one word",
-    ),
-    Artifact(
-        "S1", "Trained parameters", "supplement", "table", counts, models.needs_efforts,
-        paper="3,993,222 and 4,715,362",
-    ),
-    Artifact(
-        "S2", "Epochs and time", "supplement", "table", efforts, models.needs_efforts,
-        paper="200 epochs, best near 100",
-    ),
-    Artifact(
-        "X-N", "A narrative followed over time", "repository", "figure", story_figure,
-        models.needs_followed, corpora.STORIES, "narrative 165_4, CCC .734",
-    ),
-)  # fmt: skip
+    PAPER.artifact("T1a", accuracies, models.needs_variants, corpora.TEXTS),
+    PAPER.artifact("T1b", concordances, models.needs_followed, corpora.STORIES),
+    PAPER.artifact("F1", lambda views: _drawn(flow_diagram.architecture())),
+    PAPER.artifact("F2", lambda views: _drawn(flow_diagram.schematic())),
+    PAPER.artifact("F3", flow_figure, models.needs_flow, corpora.TEXTS),
+    PAPER.artifact("S1", counts, models.needs_efforts),
+    PAPER.artifact("S2", efforts, models.needs_efforts),
+    PAPER.artifact("X-N", story_figure, models.needs_followed, corpora.STORIES),
+)

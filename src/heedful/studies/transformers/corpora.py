@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from heedful.corpora import load_corpus, planted
+from heedful.corpora import Corpus, load_corpus, planted
 from heedful.reproduction.study import Plan, Source
 from heedful.runs.randomness import key
-
-if TYPE_CHECKING:
-    from heedful.corpora import Corpus
 
 PLANTED = {"train": 240, "dev": 60, "test": 120}
 REVIEWS = {"train": 8_000, "dev": 1_000, "test": 2_000}

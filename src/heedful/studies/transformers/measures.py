@@ -17,7 +17,7 @@ from heedful.audits.ranking import FAITHFULNESS, Ranking, rank
 from heedful.reproduction.ledger import Measured, NotMeasurable
 from heedful.reproduction.measures import average, contrast
 from heedful.reproduction.study import Made
-from heedful.reproduction.tables import row
+from heedful.reproduction.tables import row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.runs.randomness import key
 from heedful.statistics import over_seeds
@@ -78,9 +78,8 @@ def verdicts(views: Views) -> Made:
             yield row(keys, accuracy=average(right, "right"), verdicts=words, **tests)
 
     table = views.table(of)
-    said = [f"{r['corpus']}, {r['model']}: {r['accuracy']:.1%}, {r['verdicts']}"
-            for _, r in table.iterrows()]  # fmt: skip
-    return Made(table, sentence="; ".join(said) + ".")
+    said = row_by_row(table, "{corpus}, {model}: {accuracy:.1%}, {verdicts}")
+    return Made(table, sentence=f"{said}.")
 
 
 def ranking(views: Views) -> Made:

@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from heedful.corpora import EncodedCorpus, load_prepared
 from heedful.corpora.prepared import write_prepared
@@ -22,9 +24,6 @@ from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan, Scale
 from heedful.runs import JSON, TABLES, Form
 from heedful.training import FINE_TUNING, TrainConfig, fit
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WHERE = "HEEDFUL_ENCODER"
 """The variable that names the encoder's folder where it is not `minilm` under the data root."""

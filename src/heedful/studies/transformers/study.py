@@ -6,16 +6,15 @@ layers) on sentences and on reviews. At smoke scale a tiny random BERT stands in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heedful.reproduction.ledger import above
+from heedful.reproduction.paper import Paper
 from heedful.reproduction.results import Step
-from heedful.reproduction.study import Artifact, Claim, Plan, Study
+from heedful.reproduction.study import Plan, Study
 from heedful.studies.transformers import measures, steps
 from heedful.studies.transformers.corpora import SOURCES
 
-if TYPE_CHECKING:
-    pass
+PAPER = Paper.beside(__file__)
 
 
 def _prepared(plan: Plan, corpus: str) -> list[Step[Any]]:
@@ -40,48 +39,21 @@ def _audits(plan: Plan, corpus: str) -> list[Step[Any]]:
 STUDY = Study(
     name="transformers",
     title="A fine-tuned Transformer: its attention, other explanations, and tying",
-    reference="Not a paper: the studies' questions, asked of a pretrained encoder.",
+    reference=PAPER.reference,
     sources=SOURCES,
     seeds={"smoke": 2, "paper": 3},
     artifacts=(
-        Artifact("T1", "The corpora in pieces of the encoder", "ours", "table",
-                 measures.corpora, _prepared),
-        Artifact("T2", "Accuracy and verdict, plain and tied", "ours", "table",
-                 measures.verdicts, _audits),
-        Artifact("T3", "All ways to explain the model, from the most to the least faithful", "ours",
-                 "table", measures.ranking, _audits),
-        Artifact("F1", "Faithfulness of every explanation, plain and tied", "ours", "figure",
-                 measures.ranked, _audits),
-        Artifact("F2", "What tying costs and buys", "ours", "figure",
-                 measures.sweep, _sweep),
+        PAPER.artifact("T1", measures.corpora, _prepared),
+        PAPER.artifact("T2", measures.verdicts, _audits),
+        PAPER.artifact("T3", measures.ranking, _audits),
+        PAPER.artifact("F1", measures.ranked, _audits),
+        PAPER.artifact("F2", measures.sweep, _sweep),
     ),
     claims=(
-        Claim(
-            "HF-1", "Leaving words out of attention finds needed words better than chance.",
-            "issue of this project", "faithfulness of leave-one-out minus that of a random order",
-            "not given", above(0.0), measures.beyond_random, _audits,
-            over="all",
-        ),
-        Claim(
-            "HF-2", "Some other explanation is more faithful than attention.",
-            "issue of this project",
-            "faithfulness of the best other explanation, chosen on half of the documents, minus "
-            "that of attention, on the other half",
-            "not given", above(0.0), measures.beyond_attention, _audits,
-            over="all",
-        ),
-        Claim(
-            "HF-3", "Tying makes decisions depend more on where attention lies.",
-            "faithful study, 4", "decisions changed by shuffled attention, tied minus plain",
-            "not given", above(0.0), measures.reliance_gained, _audits,
-            over="all",
-        ),
-        Claim(
-            "HF-4", "Tying makes attention itself a more faithful explanation.",
-            "issue of this project", "faithfulness of attention, tied minus plain",
-            "not given", above(0.0), measures.faithfulness_gained, _audits,
-            over="all",
-        ),
+        PAPER.claim("HF-1", measures.beyond_random, _audits),
+        PAPER.claim("HF-2", measures.beyond_attention, _audits),
+        PAPER.claim("HF-3", measures.reliance_gained, _audits),
+        PAPER.claim("HF-4", measures.faithfulness_gained, _audits),
     ),
-    deviations=lambda plan: ("No paper has these numbers; there is nothing to deviate from.",),
-)  # fmt: skip
+    deviations=PAPER.deviations,
+)
