@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.errors import InputError
 
 
-class Chosen(NamedTuple):
+class LabelScores(NamedTuple):
     """What a pass over prompts gives."""
 
     logits: Float[Tensor, "batch class"]
@@ -60,7 +60,7 @@ class LabelChoice(nn.Module):
         input_ids: Int[Tensor, "batch key"],
         attention_mask: Int[Tensor, "batch key"],
         output_hidden_states: bool = False,
-    ) -> Chosen:
+    ) -> LabelScores:
         """The log-probability of each label behind each prompt."""
         asked = 1 + self.behind
         given: dict[str, Any] = {"input_ids": input_ids, "attention_mask": attention_mask}
@@ -79,7 +79,7 @@ class LabelChoice(nn.Module):
             scores.append(said[:, rows, list(label)].sum(-1))
             place += len(label) - 1
         logits = torch.stack(scores, -1)
-        return Chosen(logits + self.offset.to(logits), getattr(passed, "hidden_states", None))
+        return LabelScores(logits + self.offset.to(logits), getattr(passed, "hidden_states", None))
 
     def _positions(self, mask: Int[Tensor, "batch key"]) -> Int[Tensor, "batch key"]:
         """Every piece's place in its prompt; those of a label count on from its end."""
