@@ -90,8 +90,10 @@ def load(
         if place and not run.model.exists():
             site = audited.get("site", site) if site == "pooled" else site
             long = audited.get("long", long) if long == "beginning" else long
-            reading = {"site": site, "long": long, "max_pieces": max_pieces}
-            model = load(place, device, trust_remote_code=trust_remote_code, **reading)
+            model = load(
+                place, device, site=site, long=long, max_pieces=max_pieces,
+                trust_remote_code=trust_remote_code,
+            )  # fmt: skip
             if weights_digest(deciding(model)) != run.configuration.get("model"):
                 raise InputError(
                     f"{place} has changed since {path} was audited; audit it again, or name it."
