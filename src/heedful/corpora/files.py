@@ -286,7 +286,9 @@ def read_texts(
     texts, ids = _texts_and_ids(table, columns, str(path), notes)
     given, told = _given(table, columns, str(path), classes, labelling, notes)
     notes["without a label"] += given.count(-1)
-    documents = [_document(*row, tokeniser) for row in zip(ids, texts, given, strict=True)]
+    documents = [
+        _document(ids[row], texts[row], given[row], tokeniser) for row in range(len(texts))
+    ]
     count_oddities(documents, notes)
     splits = {"test": documents}
     corpus = Corpus(str(path), tuple(classes), splits, notes=dict(+notes), tokeniser=tokeniser)

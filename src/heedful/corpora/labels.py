@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -202,7 +202,7 @@ def suggested(classes: Sequence[str], labels: Sequence[str]) -> str:
     is_plain = len(classes) == len(ordered) and all(
         re.fullmatch(r"(label_?)?\d+", name.casefold()) for name in classes
     )
-    rules = [
+    rules: list[Callable[[str, int], bool]] = [
         lambda label, place: _is_start(label, classes[place]),
         lambda label, place: any({_bare(label), _bare(classes[place])} <= s for s in (_LOW, _HIGH)),
         lambda label, place: is_plain and ordered.index(label) == place,

@@ -47,8 +47,10 @@ def read_ratings(path: str | Path) -> Ratings:
     values: dict[str, list[float]] = {}
     lines = [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
     is_tabbed = bool(lines) and "\t" in lines[0]
-    quoting = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL  # VADER rates :"( and the like
-    cells = csv.reader(lines, delimiter="\t" if is_tabbed else ",", quoting=quoting)
+    if is_tabbed:  # VADER rates :"( and the like: a quotation mark is a letter there
+        cells = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        cells = csv.reader(lines)
     for number, fields in enumerate(cells, start=1):
         try:
             word, value, *_ = (field.strip() for field in fields)

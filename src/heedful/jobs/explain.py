@@ -138,9 +138,10 @@ def explain(
 
 def recommended(place: Decider | str | Path, model: Decider) -> Recommended:
     """The best explanation by the audit in the run folder that was named, else the plainest one."""
-    told = Path(place) / "findings" / "verdict.json" if isinstance(place, str | Path) else None
-    ranking = read_json(told)["ranking"] if told is not None and told.is_file() else None
-    named = [one for one in ranking["places"] if one["place"]] if ranking else []
+    judged = Path(place) / "findings" / "verdict.json" if isinstance(place, str | Path) else None
+    stored = read_json(judged)["ranking"] if judged is not None and judged.is_file() else None
+    ranking: Mapping[str, Any] = stored or {"places": []}
+    named = [one for one in ranking["places"] if one["place"]]
     if not named:
         return Recommended(
             "occlusion" if "occlusion" in methods_of(model, costly=True) else "leave-one-out",

@@ -142,8 +142,8 @@ def print_explanation(
     signed = [method for method in explanation["importance"] if method not in unsigned]
     if signed:
         towards = ("above 0", "below 0") if is_plain else ("green", "red")
-        named = "the decision" if target == decided else str(target)
-        legend = f"{towards[0]}: speaks for {named} · {towards[1]}: against it"
+        wanted = "the decision" if target == decided else str(target)
+        legend = f"{towards[0]}: speaks for {wanted} · {towards[1]}: against it"
         console.print(Text(f"{legend} ({', '.join(signed)})", "dim"), soft_wrap=is_plain)
     if explanation.get("log_odds"):
         near = round(explanation["probabilities"][target])
