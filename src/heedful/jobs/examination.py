@@ -17,6 +17,7 @@ from heedful.audits.examination import Portion, examine, joined, readings
 from heedful.corpora import Encoded, EncodedCorpus
 from heedful.corpora.samples import Rows, drawn, subset
 from heedful.importance import explain, sentence_of
+from heedful.jobs.audited_attention import audited_attention
 from heedful.jobs.decider import Decider
 from heedful.jobs.instances import choose, describe
 from heedful.runs import TABLES, step
@@ -98,6 +99,7 @@ class Examination:
             "classes": list(self.model.classes),
             "methods": [{"name": n, "sentence": sentence_of(n)} for n in self.methods],
             "linear": all("unit_logits" in entry for entry in described),
+            "audited": audited_attention(self.model)._asdict(),
             "documents": len(self.chosen),
             "instances": described,
         }
