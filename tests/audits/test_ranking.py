@@ -160,4 +160,5 @@ def test_the_page_lists_every_explanation_and_escapes_names(tmp_path: Path) -> N
     assert evil not in page
     assert page.count("Show <code>occlusion</code> instead of attention") == 1  # not said twice
     assert "worse than random" in page
-    assert "−0.45 [−0.47, −0.43]" in page
+    assert "−0.45<small>[−0.47, −0.43]</small>" in page
+    assert page.count(">recommended<") == 1

@@ -222,9 +222,10 @@ def _differing(decision: Int[np.ndarray, "instance"]) -> Statistic:
     def share(
         weights: Float64[np.ndarray, "replicate instance"],
     ) -> Float64[np.ndarray, "replicate"]:
-        total = weights.sum(1, keepdims=True)
-        shares: Float64[np.ndarray, "replicate"] = 1 - np.square(weights @ decided / total).sum(1)
-        return shares
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = weights @ decided / weights.sum(1, keepdims=True)
+        found: Float64[np.ndarray, "replicate"] = 1 - np.square(shares).sum(1)
+        return found
 
     return share
 

@@ -7,9 +7,10 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PureWindowsPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
@@ -39,9 +40,12 @@ def render(run_folder: Path | str) -> Path:
     record = run.record
     titles = _titles(record)
     findings = _findings(run.findings, list(titles))
-    charts = {name: _chart(run.findings / f"{name}.json", f) for name, f in findings.items()}
-    training = draw_training(run.metrics)
-    watched = draw_watched(run.path / FILE)
+    charts = {
+        name: _both(partial(_chart, run.findings / f"{name}.json", f))
+        for name, f in findings.items()
+    }
+    training = _both(partial(draw_training, run.metrics))
+    watched = _both(partial(draw_watched, run.path / FILE))
     verdict = _verdict(run.findings / "verdict.json")
     shown = _instances(run.findings / "instances.json")
     shown |= _by_rank(shown["methods"], verdict["ranking"])
@@ -55,8 +59,8 @@ def render(run_folder: Path | str) -> Path:
         ranking=_ranking(verdict),
         model=facts.get("Model", "a model"),
         findings=[_section(f, charts[name], titles) for name, f in findings.items()],
-        training=Markup(training),
-        watched=Markup(watched),
+        training=training.shown,
+        watched=watched.shown,
         watched_title=TITLE,
         instances=Markup(embedded(shown)) if shown["instances"] else "",
         shown=len(shown["instances"]),
@@ -70,10 +74,9 @@ def render(run_folder: Path | str) -> Path:
         script=Markup(script),
         script_hash=_hash(script),
     )
-    pictures = charts | ({"training": training} if training else {})
-    pictures |= {"watched": watched} if watched else {}
-    for name, picture in pictures.items():
-        write_text(run.figures / f"{name}.svg", _encodable(standalone(picture)))
+    for name, picture in (charts | {"training": training, "watched": watched}).items():
+        if picture.wide:
+            write_text(run.figures / f"{name}.svg", _encodable(standalone(picture.wide)))
     write_text(run.report, _encodable(page))
     return run.report
 
@@ -116,9 +119,26 @@ def _findings(folder: Path, order: Sequence[str]) -> dict[str, Finding]:
     return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(order)), item[0])))
 
 
-def _chart(path: Path, finding: Finding) -> str:
+class _Picture(NamedTuple):
+    """A chart drawn twice, so that its letters can be read: for a page, and for a phone."""
+
+    wide: str
+    narrow: str
+
+    @property
+    def shown(self) -> Markup:
+        """Both as elements, of which the page shows the one that fits."""
+        parts = zip(("wide", "narrow"), self, strict=True)
+        return Markup("".join(f'<div class="{size}">{svg}</div>' for size, svg in parts if svg))
+
+
+def _both(drawn: Callable[..., str]) -> _Picture:
+    return _Picture(drawn(), drawn(is_narrow=True))
+
+
+def _chart(path: Path, finding: Finding, is_narrow: bool = False) -> str:
     try:
-        return draw(finding)
+        return draw(finding, is_narrow)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} holds a chart that this heedful does not draw ({error!r}); "
@@ -307,7 +327,7 @@ def _strip(
     }
 
 
-def _section(finding: Finding, chart: str, titles: Mapping[str, str]) -> dict[str, Any]:
+def _section(finding: Finding, chart: _Picture, titles: Mapping[str, str]) -> dict[str, Any]:
     rows = []
     for measure in finding.measures:
         value, _, interval = str(measure.estimate).partition(" [")
@@ -326,7 +346,7 @@ def _section(finding: Finding, chart: str, titles: Mapping[str, str]) -> dict[st
         "title": titles.get(finding.audit, finding.audit.replace("-", " ").capitalize()),
         "question": finding.question,
         "answer": finding.answer,
-        "chart": Markup(chart),
+        "chart": chart.shown,
         "caption": "",
         "scales": scales_of(finding),
         "measures": rows,
