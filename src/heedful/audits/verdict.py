@@ -129,9 +129,9 @@ def borders(calibrated: Mapping[str, Any] | None) -> tuple[Border, ...]:
 
 
 RULE = (
-    "One test that contradicts makes `no`; else one that could not be made, `cannot tell`; all that "
-    "support, `yes`, where a test that can only speak against need not support; the rest is "
-    "`partly`. A test supports or contradicts where its whole 95 % interval lies beyond the border."
+    "The word is no where one test contradicts; else cannot tell where one could not be made; yes "
+    "where all support, or at least do not contradict where a test can only speak against; else "
+    "partly. A test supports or contradicts where its whole 95 % interval lies beyond a border."
 )
 """How the word is made of the tests, for who reads it."""
 

@@ -49,7 +49,7 @@ from heedful.report.method_charts import (
 from heedful.report.word_charts import words
 
 SHORT, LONG = 17, 28
-"""Room of a cell that holds a number without its leading 0, and with it."""
+"""Room of a cell that holds a number in hundredths, and one with its point."""
 DENSE = 400
 """Scatters with more points become a picture inside the SVG."""
 MOST_BARS = 24
@@ -202,11 +202,12 @@ def agreement(finding: Finding) -> Figure:
             axes.add_patch(_cell(j, i, HUSH, 1.0))
             continue
         axes.add_patch(_cell(j, i, ACCENT if value >= 0 else WARM, 0.06 + 0.64 * abs(value)))
-        if room < SHORT:  # the table has the numbers
-            continue
-        shown = f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # adding 0 turns -0.0 into 0.0
-        shown, size = (shown, 9) if room > LONG else (shown.replace("0.", "."), 7.5)
-        axes.text(j, i, shown, ha="center", va="center", fontsize=size)
+        if room >= SHORT:  # the table has the numbers
+            # Adding 0 turns -0.0 into 0.0.
+            shown = f"{round(value, 2) + 0.0:.2f}" if room > LONG else f"{round(100 * value)}"
+            size = 9 if room > LONG else 7.5
+            axes.text(j, i, shown.replace("-", "−"), ha="center", va="center", fontsize=size)
+    axes.set_title(f"Kendall τ{'' if room > LONG else ', in hundredths'}", color=SOFT)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
     across = [plain_text(n, 18) for n in names]
     turn = {"rotation": 90} if room < LONG else {"rotation": 35, "ha": "right"}
@@ -276,7 +277,7 @@ def input_erasure(finding: Finding) -> Figure:
         axes.yaxis.grid(True, color=LINE, lw=0.7)
         axes.tick_params(axis="y", labelcolor=SOFT)
         axes.spines["left"].set_visible(False)
-    figure.legend(loc="outside lower left", ncols=columns(4), handlelength=1.4, columnspacing=1.2)
+    figure.legend(loc="outside lower left", ncols=columns(3), handlelength=1.4, columnspacing=1.2)
     return figure
 
 
@@ -334,8 +335,8 @@ def _contingency(axes: Axes, table: Mapping[str, int]) -> None:
     axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))
     axes.set_xticks([0, 1], ["flips", "stays"])
     axes.set_yticks([0, 1], ["flips", "stays"])
-    axes.set_xlabel("attention to another unit removed")
-    axes.set_title("to the top unit", color=SOFT)
+    axes.set_xlabel("other without attention")
+    axes.set_title("top unit without attention", color=SOFT)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
 

@@ -58,7 +58,7 @@ def print_verdict(
         line = Text(f" {mark} ", f"bold {colour}")
         line.append(str(test["sentence"]))
         if test["low"] is not None:
-            line.append(f"  [{100 * test['low']:.0f}, {100 * test['high']:.0f}]", "dim")
+            line.append(f"  [{round(100 * test['low'])}, {round(100 * test['high'])}]", "dim")
         console.print(line)
     for advice in verdict["advice"]:
         # A command must stay in one line to be pasted.

@@ -131,13 +131,16 @@ class PageFigure(Figure):
 def canvas(
     height: float, columns: int = 1, widths: tuple[float, ...] | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure of the page's width with axes side by side, or on a phone below each other."""
+    """An empty figure of the page's width, axes side by side; on a phone one below the other."""
     if width() == WIDTH:
         shape, ratios = (1, columns), {"width_ratios": widths}
     else:
         shape, ratios, height = (columns, 1), {}, height * columns
     figure = PageFigure(figsize=(width() / 72, height / 72), dpi=200, layout="constrained")
     axes = figure.subplots(*shape, squeeze=False, gridspec_kw=ratios)
+    if width() == NARROW:
+        for one in axes.flat:
+            one.locator_params(axis="x", nbins=5)
     return figure, list(axes.flat)
 
 

@@ -20,7 +20,6 @@ from heedful.report.drawing import (
     OCHRE,
     ROSE,
     SOFT,
-    VIOLET,
     WARM,
     canvas,
     columns,
@@ -32,8 +31,10 @@ from heedful.report.drawing import (
 
 ROW = 21
 """Height of one line of a chart that lists methods."""
+LETTER = 5.5
+"""About the width of a letter of a label."""
 EMPHASISED = "attention"
-OTHERS = (WARM, VIOLET, OCHRE, BLUE, ROSE, GREEN)
+OTHERS = (WARM, BLUE, OCHRE, ROSE, GREEN)
 """Colours of curves beside attention's: so many can be told apart."""
 
 
@@ -70,13 +71,15 @@ def randomisation(finding: Finding) -> Figure:
         values = [ends(estimate)[0] for estimate in drawn["τ"][name]]
         axes.plot(range(len(steps) + 1), [1.0, *values], **colours[name], marker="o", ms=3)
     names = [plain_text(".".join(step.split(".")[-2:]), 18) for step in steps]
-    turn = {} if width() // (len(names) + 1) > 60 else {"rotation": 35, "ha": "right"}
+    room = width() / (len(names) + 1)
+    is_tight = any(len(name) * LETTER > room for name in names)
+    turn = {"rotation": 35, "ha": "right"} if is_tight else {}
     axes.set_xticks(range(len(steps) + 1), ["as trained", *names], **turn)
     axes.set_xlabel("weights drawn anew, from the top down to")
     axes.set_title("Kendall τ with the order on the trained model", color=SOFT)
     axes.yaxis.grid(True, color=LINE, lw=0.7)
     axes.spines["left"].set_visible(False)
-    figure.legend(loc="outside lower left", ncols=columns(4), handlelength=1.4, columnspacing=1.2)
+    figure.legend(loc="outside lower left", ncols=columns(3), handlelength=1.4, columnspacing=1.2)
     return figure
 
 

@@ -198,10 +198,7 @@ def shareable(name: Any) -> Any:
 def _by_rank(
     methods: Sequence[Mapping[str, str]], ranking: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The methods as texts show them: the recommended one, attention, the rest by rank; random last.
-
-    Without a ranking as they come.
-    """
+    """Methods for texts: the recommended one, attention, the rest by rank, random last."""
     recommended = (ranking or {}).get("recommended", "")
     places = {place["method"]: place["place"] for place in (ranking or {}).get("places", ())}
 
@@ -296,8 +293,12 @@ def _shown(value: float | None, low: float | None, high: float | None, **_: Any)
     if value is None:
         return "not measured"
     if low is None or high is None:
-        return f"{value:.2f}"
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]".replace("-", "−")
+        return _two_digits(value)
+    return f"{_two_digits(value)} [{_two_digits(low)}, {_two_digits(high)}]"
+
+
+def _two_digits(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # adding 0 turns -0.0 into 0.0
 
 
 def _strip(

@@ -89,7 +89,9 @@ def _cloud(axes: Axes, cloud: Mapping[str, Sequence[Any]], colours: Mapping[str,
     """The words with the highest scores, the higher the larger, around the middle."""
     axes.set_axis_off()
     axes.set(xlim=(0, width()), ylim=(0, CLOUD_HEIGHT))
-    axes.set_title(fitted("highest attention scores, coloured by the class they speak for"), color=SOFT)
+    axes.set_title(
+        fitted("highest attention scores, coloured by the class they speak for"), color=SOFT
+    )
     scores = np.array(cloud["score"], dtype=float)
     spread = float(np.ptp(scores)) or 1.0
     sizes = 9 + 15 * ((scores - scores.min()) / spread)
