@@ -225,7 +225,8 @@ def _costs(best: Place, attention: Place | None) -> str:
     cost = best.beside.get("comprehensiveness")
     if cost is None or math.isnan(cost.value):
         return ""
-    told = f": deleting the words it names costs the decision {round(100 * cost.value)} % of probability"
+    told = ": deleting the words it names costs the decision "
+    told += f"{round(100 * cost.value)} % of probability"
     other = attention.beside.get("comprehensiveness") if attention else None
     return told if other is None else f"{told}, those of attention {round(100 * other.value)} %"
 
