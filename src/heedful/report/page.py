@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
@@ -19,7 +19,7 @@ from heedful.audits.finding import Finding
 from heedful.errors import InputError
 from heedful.report.charts import draw, draw_training
 from heedful.report.drawing import standalone
-from heedful.report.html import asset
+from heedful.report.html import asset, shareable
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
 from heedful.report.watch_charts import TITLE, draw_watched
@@ -182,17 +182,6 @@ def _facts(
         "Commit": str(record.get("commit") or "")[:10],
     }
     return {n: str(v) for n, v in known.items() if isinstance(v, str | int) and v != ""}
-
-
-def shareable(name: Any) -> Any:
-    """The name of a model or corpus without the folders of somebody's machine: a page is shared.
-
-    >>> shareable("hf:/home/ada/secret/my-model"), shareable("hf:org/name"), shareable("sst:2")
-    ('my-model', 'hf:org/name', 'sst:2')
-    """
-    place = str(name).removeprefix("hf:")
-    is_folder = place.startswith(("/", "~", ".")) or PureWindowsPath(place).drive
-    return PureWindowsPath(place).name if is_folder else name
 
 
 def _by_rank(
