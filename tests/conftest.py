@@ -62,7 +62,7 @@ def _spared() -> Iterator[None]:
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages whose charts are frames: half of an audit's time is drawing, which others test."""
-    monkeypatch.setattr("heedful.report.page.draw", lambda finding: '<svg role="img"></svg>')
+    monkeypatch.setattr("heedful.report.page.draw", lambda *given: '<svg role="img"></svg>')
 
 
 def pytest_collection_finish() -> None:

@@ -16,6 +16,7 @@ from heedful.corpora.encoded import encode, encode_documents
 from heedful.corpora.planted import planted
 from heedful.corpora.texts import document_of
 from heedful.importance import METHODS, explain
+from heedful.jobs.audited_attention import audited_attention
 from heedful.jobs.instances import choose, describe
 from heedful.models import AttentionClassifier, Reading, build, parse, read
 from heedful.report import render
@@ -126,6 +127,7 @@ def demo(
         "classes": list(model.classes),
         "methods": [{"name": m, "sentence": METHODS[m].sentence} for m in importance],
         "linear": True,
+        "audited": audited_attention(model)._asdict(),
         "documents": len(entries),
         "instances": entries,
     }

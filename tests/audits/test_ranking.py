@@ -1,4 +1,4 @@
-"""Explanations side by side: which are faithful, and what is advised."""
+"""Explanations side by side: which beat a random order, and what is advised."""
 
 from __future__ import annotations
 
@@ -49,25 +49,38 @@ def found(**others: Finding) -> Ranking:
     return ranking
 
 
-def test_places_go_from_the_most_to_the_least_faithful_and_random_has_none() -> None:
+def test_places_go_from_the_best_down_and_random_has_none() -> None:
     ranking = found()
     assert [(p.place, p.method) for p in ranking.places] == [
         (1, "occlusion"), (2, "half"), (3, "attention"), (0, "random"), (4, "gradient"),
     ]  # fmt: skip
     assert [p.standing for p in ranking.places] == [
-        "faithful", "in part", "faithful", "as random", "worse than random",
+        "better than random", "better in part", "better than random", "as random",
+        "worse than random",
     ]  # fmt: skip
 
 
 def test_the_sentence_says_where_attention_stands() -> None:
     ranking = found()
-    assert ranking.sentence.startswith("2 of 4 explanations of this model are faithful")
-    assert (
-        "Attention is number 3, faithful itself (0.200 [0.180, 0.220] beyond a" in ranking.sentence
+    assert ranking.sentence.startswith(
+        "2 of 4 explanations of this model are better than a random order"
     )
+    place = "Attention is number 3, better than a random order (0.200 [0.180, 0.220] above a"
+    assert place in ranking.sentence
     assert "behind occlusion" in ranking.sentence
     assert ranking.recommendation.startswith("Show `occlusion` instead of attention: deleting")
     assert "60 % of probability, those of attention 20 %" in ranking.recommendation
+    assert ranking.recommended == "occlusion"
+
+
+def test_the_ranking_never_says_what_only_the_verdict_may() -> None:
+    told = found()
+    assert "faithful" not in told.sentence + told.recommendation
+    not_enough = "To be better than a random order is not enough to be shown as the reason."
+    assert told.sentence.endswith(not_enough)
+    allowed = rank({"input-erasure": erased(NEEDED, ENOUGH)}, may_show=True)
+    assert allowed is not None
+    assert not_enough not in allowed.sentence
 
 
 def test_the_sentence_says_when_the_costly_explanation_was_not_tried() -> None:
@@ -87,6 +100,7 @@ def test_what_is_not_clearly_worse_than_the_best_is_as_good() -> None:
     tied = rank({"input-erasure": erased(NEEDED | {"attention": 0.79}, ENOUGH)})
     assert tied is not None
     assert "No other explanation" in tied.recommendation
+    assert tied.recommended == ""  # the verdict forbids attention, and nothing is clearly better
 
 
 def test_chance_is_recommended_to_nobody() -> None:
@@ -123,9 +137,10 @@ def test_the_terminal_lists_every_explanation(capsys: pytest.CaptureFixture[str]
     }  # fmt: skip
     print_verdict(verdict, 200, "page.html")
     shown = capsys.readouterr().out
-    assert "1  ✓  occlusion" in shown
+    assert "1  ▲  occlusion" in shown
+    assert not set("✓✗") & set(shown.splitlines()[-2])  # marks of the tests behind the verdict
     assert "0.500 [0.480, 0.520]" in shown
-    assert "4  ✗  gradient" in shown
+    assert "4  ▼  gradient" in shown
     assert "→ Show `occlusion`" in shown
 
 
@@ -140,9 +155,10 @@ def test_the_page_lists_every_explanation_and_escapes_names(tmp_path: Path) -> N
     verdict = {"word": "no", "sentence": "No.", "advice": [ranking.recommendation]}
     write_json(run.findings / "verdict.json", verdict | {"ranking": ranking.to_json()})
     page = render(run.path).read_text()
-    assert "from the most to the least faithful" in page
+    assert "The ways to explain this model, best first" in page
     assert "&lt;b&gt;occlusion&lt;/b&gt;" in page
     assert evil not in page
     assert page.count("Show <code>occlusion</code> instead of attention") == 1  # not said twice
     assert "worse than random" in page
-    assert "−0.45 [−0.47, −0.43]" in page
+    assert "−0.45<small>[−0.47, −0.43]</small>" in page
+    assert page.count(">recommended<") == 1

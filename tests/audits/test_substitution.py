@@ -8,9 +8,10 @@ import pytest
 from sklearn.metrics import f1_score
 
 from heedful.audits import substitution
-from heedful.audits.finding import Finding
+from heedful.audits.finding import Finding, Measure
 from heedful.audits.substitution import flippable, permutation_moments
 from heedful.models import Reading
+from heedful.statistics.intervals import mean
 from tests.hand import model_of, random_reading, reading_of
 
 
@@ -161,3 +162,27 @@ def test_nothing_to_say_is_said() -> None:
     finding = substitution.summarise(pd.DataFrame())
     assert finding.measures == ()
     assert finding.answer.startswith("Nothing could be measured")
+
+
+def test_reliance_is_told_by_what_shuffling_changes_and_would_change() -> None:
+    decision = np.array([0] * 30 + [1] * 10)  # of decisions drawn anew 1 - (9 + 1) / 16 differ
+    names = [str(n) for n in range(len(decision))]
+    chance = substitution.drawn_anew(decision, names)
+    assert chance.value == pytest.approx(0.375)
+    assert chance.low < 0.375 < chance.high
+    changes = np.where(np.arange(40) < 6, 0.5, 0.0)
+    reliance = substitution.against_chance(changes, decision, names)
+    assert reliance.value == pytest.approx(0.075 / 0.375)
+    measures = (
+        Measure("decisions changed, against chance", reliance, "permuted"),
+        Measure("decisions changed", mean(changes, names), "permuted"),
+        Measure(substitution.DECIDED_BY_ATTENTION, chance),
+    )
+    border = substitution.AUDIT.border
+    assert border is not None
+    assert border.said(substitution.AUDIT.finding("", measures), reliance) == (
+        "Shuffling attention changes 8 % of the decisions; if attention decided everything it "
+        "would be about 38 %: reliance 20 %."
+    )
+    older = substitution.AUDIT.finding("", measures[:1])  # kept from before it quoted the others
+    assert border.said(older, reliance) == "The decision depends on where attention lies: 20 %."

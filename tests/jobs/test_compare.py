@@ -17,7 +17,7 @@ from tests.demo_run import demo
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("heedful.report.page.draw", lambda finding: "<svg></svg>")  # not compared
+        patch.setattr("heedful.report.page.draw", lambda *given: "<svg></svg>")  # not compared
         demo(folder / "plain", test=30, train=60, epochs=1)
     shutil.copytree(folder / "plain", folder / "tied")
     verdict = read_json(folder / "tied" / "findings" / "verdict.json")

@@ -10,6 +10,8 @@ import torch
 
 from heedful.importance import explain
 from heedful.jobs.instances import (
+    DELETED,
+    DELETED_TOGETHER,
     DISAGREES,
     FLIPS,
     PLAIN,
@@ -19,8 +21,8 @@ from heedful.jobs.instances import (
     describe,
     shown_units,
 )
-from heedful.models import decide, erase, identity, read, uniform
-from tests.tiny import NonLinear, batch_of, classifier
+from heedful.models import decide, erase, identity, ranked, read, uniform
+from tests.tiny import NonLinear, batch_of, chosen, classifier
 
 
 def rows_of(flips: set[str], apart: set[str], wrong: set[str], names: list[str]) -> dict[str, Any]:
@@ -139,3 +141,53 @@ def test_another_head_brings_its_answers_along() -> None:
     first = int(reading.attention[2].argmax())
     assert entry["erasures"][first] == pytest.approx(entry["cumulative"][1], abs=1e-6)
     assert entry["cumulative"][0] == pytest.approx(entry["probabilities"], abs=1e-5)
+
+
+# ------------------------------------------------------- the words themselves: deleted, and shown
+
+
+@pytest.mark.parametrize("recipe", ["bigru+additive", "han:bigru+additive"])
+def test_deleted_units_are_those_of_the_shorter_text_read_again(recipe: str) -> None:
+    model = classifier(recipe).double()
+    batch = batch_of()
+    reading = read(model, batch)
+    for row, entry in enumerate(describe(model, reading, {})):
+        n = len(entry["units"])
+        order = ranked(reading.attention, reading)[row, :n].tolist()
+        together = [set(order[: step + 1]) for step in range(n)]
+        found = [*entry["deleted"], *entry["deleted_together"]]
+        for gone, said in zip([*({u} for u in range(n)), *together], found, strict=True):
+            kept = [u not in gone for u in reading.unit_of_token[row].tolist()]
+            shorter = chosen(batch, [row]).keeping(torch.tensor([kept])[:, : batch.lengths[row]])
+            wanted = read(model, shorter).logits.softmax(-1)[0]
+            assert said == pytest.approx(wanted.tolist(), rel=6e-4)  # four digits are kept
+
+
+def test_of_a_long_text_the_most_attended_units_are_deleted() -> None:
+    model = classifier("none+additive")
+    reading = read(model, batch_of(((SHOWN_UNITS + 5,), (3,))))
+    long, short = describe(model, reading, {})
+    known = [unit for unit, said in enumerate(long["deleted"]) if said and said[0] is not None]
+    positions = {long["positions"][unit] for unit in known}
+    first = ranked(reading.attention, reading)[0, :DELETED].tolist()
+    assert positions == {unit for unit in first if unit in long["positions"]}
+    assert long["deleted"][-1] is None  # the block of those not shown
+    assert len(long["deleted_together"]) == DELETED_TOGETHER
+    assert len(short["deleted"]) == len(short["deleted_together"]) == 3
+
+
+def test_words_are_shown_as_they_were_written() -> None:
+    model = classifier("none+additive")
+    text = '"I  didn\'t LIKE it",\nshe SAID - (never)!'
+    (entry,) = describe(model, read(model, model.batch([text])), {})
+    assert "LIKE" in entry["units"]
+    shown = "".join(gap + unit for gap, unit in zip(entry["gaps"], entry["units"], strict=True))
+    assert shown == '"I didn\'t LIKE it", she SAID - (never)!'
+
+
+def test_a_sentence_is_one_unit_as_it_was_written_and_an_empty_text_is_shown() -> None:
+    model = classifier("han:none+additive")
+    entries = describe(model, read(model, model.batch(["Not GOOD. Very  Bad!", ""])), {})
+    assert entries[0]["units"] == ["Not GOOD.", "Very Bad!"]
+    assert entries[1]["units"] == [""]
+    assert "gaps" not in entries[1]

@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from heedful.models import Replace, decide, erase, uniform
+from heedful.models import Replace, decide, erase, read, uniform
 from tests.demo_run import Demo, demo, written
 
 pytestmark = pytest.mark.browser
@@ -58,7 +58,9 @@ def opened(page: Chrome, name: str) -> WebElement:
 
 
 def probabilities(panel: WebElement) -> list[float]:
-    return [float(cell.text) for cell in panel.find_elements(By.CSS_SELECTOR, ".probability")]
+    """Those under the attention that is shown."""
+    cells = panel.find_elements(By.CSS_SELECTOR, '[data-decided="attention"] .probability')
+    return [float(cell.text) for cell in cells]
 
 
 def weights(panel: WebElement) -> np.ndarray:
@@ -126,6 +128,40 @@ def test_a_word_erased_with_the_mouse_decides_as_decide_says(page: Chrome, run: 
     press(panel, "reset")
     assert probabilities(panel) == told(run, name, without())
     assert "TVD 0.0000" in panel.text
+
+
+def test_the_word_itself_deleted_stands_beside_its_attention_removed(
+    page: Chrome, run: Demo
+) -> None:
+    name = planted(run)
+    panel, top = opened(page, name), top_unit(run, name)
+    text = panel.find_element(By.CSS_SELECTOR, '[data-decided="text"]')
+    assert not text.is_displayed()
+    unit(panel, top, ".unit-text").click()
+    reading = run.readings[name]
+    row = reading.names.index(name)
+    words = [word for place, word in enumerate(reading.texts[row]) if place != top]
+    again = read(run.model, run.model.batch([" ".join(words)])).logits.softmax(-1)[0]
+    cells = text.find_elements(By.CSS_SELECTOR, ".probability")
+    assert [float(cell.text) for cell in cells] == pytest.approx(again.tolist(), abs=1e-4)
+    said = [part.text for part in panel.find_elements(By.CSS_SELECTOR, ".done")]
+    assert said == ["Attention to this word removed", "This word deleted, the text read again"]
+
+
+def test_numbers_under_a_resting_pointer_are_those_of_now(page: Chrome, run: Demo) -> None:
+    name = planted(run)
+    panel, top = opened(page, name), top_unit(run, name)
+    word = unit(panel, top, ".unit-text")
+    ActionChains(page).move_to_element(word).perform()
+    tip = page.find_element(By.ID, "tooltip")
+    assert f"attention now\n{weights(panel)[top]:.4f}" in tip.text
+    word.click()
+    assert "attention now\n0.0000" in tip.text
+
+
+def test_the_first_example_is_neither_two_words_nor_a_long_text(page: Chrome, run: Demo) -> None:
+    panel = page.find_element(By.CSS_SELECTOR, ".panel")
+    assert 6 <= len(weights(panel)) <= 40
 
 
 def test_a_dragged_bar_moves_attention_and_the_decision(page: Chrome, run: Demo) -> None:

@@ -1,4 +1,4 @@
-"""A Transformer's instances in a real Chromium: erasures looked up, layers and heads drawn."""
+"""A Transformer's instances in a real Chromium: decisions looked up, layers and heads drawn."""
 
 from collections.abc import Iterator
 
@@ -8,9 +8,11 @@ import torch
 from picture import chromium, show
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
 
 from heedful.importance import explain, sentence_of
 from heedful.importance.layers import head_rows
+from heedful.jobs.audited_attention import audited_attention
 from heedful.jobs.instances import describe
 from heedful.models import Reading, decide, erase, read
 from heedful.report import render
@@ -43,6 +45,7 @@ def page(
         "classes": list(model.classes),
         "methods": [{"name": name, "sentence": sentence_of(name)} for name in METHODS],
         "linear": False,
+        "audited": audited_attention(model)._asdict(),
         "documents": len(entries),
         "instances": entries,
     }
@@ -83,17 +86,58 @@ def test_a_head_that_is_chosen_colours_the_words_and_draws_who_attends_to_whom(
     assert written == "The food was unbelievable, very good!"
 
 
-def test_an_erased_word_shows_what_was_computed_beforehand(page: Chrome, reading: Reading) -> None:
+def told(panel: WebElement, kind: str) -> tuple[str, list[float]]:
+    """What was done, and the probabilities that follow."""
+    part = panel.find_element(By.CSS_SELECTOR, f'[data-decided="{kind}"]')
+    numbers = part.find_elements(By.CSS_SELECTOR, ".probability")
+    done = part.find_element(By.CSS_SELECTOR, ".done")
+    return done.text, [float(number.text) for number in numbers]
+
+
+def test_attention_removed_and_the_word_deleted_are_two_things(
+    page: Chrome, reading: Reading
+) -> None:
     opened(page, "0")
-    panel = page.find_element(By.CSS_SELECTOR, '[data-id="0"] .panel')
+    model, panel = reader("bert"), page.find_element(By.CSS_SELECTOR, '[data-id="0"] .panel')
+    assert told(panel, "attention")[0] == "The text as it is"
     word = panel.find_element(By.CSS_SELECTOR, '.stage [data-unit="1"] .unit-text')
     page.execute_script("arguments[0].click()", word)
-    numbers = panel.find_elements(By.CSS_SELECTOR, ".probability")
-    said = [float(number.text) for number in numbers]
     gone = torch.zeros(len(TEXTS), 1, reading.mask.shape[1], dtype=torch.bool)
     gone[0, 0, 1] = True
-    after = decide(reader("bert"), reading, erase(gone)).softmax(-1)[0, 0]
+    after = decide(model, reading, erase(gone)).softmax(-1)[0, 0]
+    done, said = told(panel, "attention")
+    assert done == "Attention to this word in the last layer removed"
     np.testing.assert_allclose(said, after, atol=1e-4)
+    shorter = read(model, model.batch(["The was unbelievable, very good!"])).logits.softmax(-1)[0]
+    done, said = told(panel, "text")
+    assert done == "This word deleted, the text read again"
+    np.testing.assert_allclose(said, shorter, atol=1e-4)
+    assert not np.allclose(shorter, after, atol=1e-3)
+    page.execute_script("arguments[0].click()", word)
+
+
+def test_words_removed_together_are_those_most_attended(page: Chrome, reading: Reading) -> None:
+    opened(page, "0")
+    model, panel = reader("bert"), page.find_element(By.CSS_SELECTOR, '[data-id="0"] .panel')
+    following = panel.find_element(By.CSS_SELECTOR, '[data-action="next"]')
+    for _ in range(2):
+        page.execute_script("arguments[0].click()", following)
+    first = reading.attention[0].argsort(descending=True)[:2].tolist()
+    left = [word for unit, word in enumerate(reading.texts[0]) if unit not in first]
+    wanted = read(model, model.batch([" ".join(left)])).logits.softmax(-1)[0]
+    done, said = told(panel, "text")
+    assert done == "These 2 words deleted, the text read again"
+    np.testing.assert_allclose(said, wanted, atol=1e-4)
+    other = next(u for u in range(int(reading.units[0])) if u not in first)
+    word = panel.find_element(By.CSS_SELECTOR, f'.stage [data-unit="{other}"] .unit-text')
+    if reading.attention[0].argsort(descending=True)[2] != other:
+        page.execute_script("arguments[0].click()", word)
+        part = panel.find_element(By.CSS_SELECTOR, '[data-decided="text"]')
+        assert "Not computed beforehand" in part.text
+    page.execute_script(
+        "arguments[0].click()", panel.find_element(By.CSS_SELECTOR, '[data-action="reset"]')
+    )
+    assert not panel.find_element(By.CSS_SELECTOR, '[data-decided="text"]').is_displayed()
 
 
 def test_words_of_a_text_are_never_markup(page: Chrome) -> None:

@@ -4,8 +4,10 @@ import json
 import math
 import re
 from dataclasses import replace
+from itertools import combinations
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -17,7 +19,9 @@ from heedful.errors import InputError
 from heedful.importance import explain
 from heedful.models import read
 from heedful.report.charts import CHARTS, DENSE, draw, draw_training
-from heedful.report.drawing import last_part, plain_text, standalone, themed
+from heedful.report.drawing import _COLOURS, last_part, plain_text, standalone, themed
+from heedful.report.html import asset
+from heedful.report.method_charts import OTHERS, colours_of
 from heedful.runs.atomic import plain
 from heedful.statistics.estimates import Estimate
 from tests.tiny import batch_of, chosen, classifier
@@ -248,3 +252,30 @@ def test_a_damaged_training_history_is_named(tmp_path, line: str) -> None:  # ty
     path.write_bytes(b'{"epoch": 1, "loss": 0.7}\n' + line.encode("latin-1"))
     with pytest.raises(InputError, match=r"metrics\.jsonl, line 2"):
         draw_training(path)
+
+
+def lab(colour: str) -> np.ndarray:
+    """A colour as people see it (CIELAB): 30 apart cannot be mistaken for each other."""
+    light = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    light = np.where(light <= 0.04045, light / 12.92, ((light + 0.055) / 1.055) ** 2.4)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(to_xyz) @ light / np.array([0.9505, 1, 1.089])
+    root = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * root[1] - 16, 500 * (root[0] - root[1]), 200 * (root[1] - root[2])])
+
+
+def test_named_curves_have_colours_that_are_told_apart_by_day_and_night() -> None:
+    methods = ["random", "attention", *(f"method {n}" for n in range(17))]
+    styles = colours_of(methods)
+    named = {name: style for name, style in styles.items() if style["alpha"] == 1}
+    used = [style["color"] for style in named.values()]
+    assert len(set(used)) == len(used) == len(OTHERS) + 2
+    labels = [style["label"] for style in styles.values() if style["label"]]
+    assert labels[-1] == "12 others"
+    assert len(labels) == len(used) + 1
+    sheet = asset("page.css")
+    for theme in (sheet[: sheet.index("@media")], sheet[sheet.index("@media") :]):
+        shown = dict(reversed(re.findall(r"(--chart-\d): (#[0-9a-f]{6})", theme)))
+        seen = [lab(shown[colour.variable]) for colour in _COLOURS.values()
+                if colour.stand_in in used]  # fmt: skip
+        assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 30

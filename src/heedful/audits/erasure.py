@@ -210,11 +210,11 @@ def _drawn(whole: Wide, flipped: Wide) -> dict[str, Any]:
 
 def _answer(removed: Wide, headline: dict[str, Estimate]) -> str:
     if bool((removed.table.isna() | (removed.table < 0)).to_numpy().all()):
-        return "No decision ever changed, whatever was erased: attention does not decide here."
+        return "No decision ever changed, wherever attention was removed: it does not decide here."
     first = "attention" if "attention" in headline else removed.rankings[0]
     answer = (
-        f"Erasing by {first}, {percent(headline[first])} of a text had to go before the decision "
-        "changed"
+        f"Attention had to be removed from {percent(headline[first])} of a text, by {first}, "
+        "before the decision changed"
     )
     if "random" in headline and first != "random":
         answer += f"; in a random order {percent(headline['random'])}"
@@ -255,8 +255,8 @@ AUDIT = Audit(
     rows,
     summarise,
     name="erasure",
-    title="Erasing down a ranking",
-    question="How much of a text must be erased, most important first, before the "
+    title="Removing attention down a ranking",
+    question="From how much of a text must attention be removed, most important first, before the "
     "decision changes?",
     place=2,
     chart="erasure",

@@ -111,6 +111,22 @@ class Border:
     """What the measure says, with {value} in it."""
     is_veto: bool = False
     """Whether it can only speak against: where a text says things twice, no deletion costs much."""
+    quoted: tuple[tuple[str, str, str], ...] = ()
+    """Further measures of the audit in the sentence: the name they have there, measure, method."""
+
+    def said(self, finding: Finding, estimate: Estimate) -> str:
+        """The sentence with its numbers, in whole per cent."""
+        numbers = {"value": estimate} | {
+            name: finding.get(measure, method) for name, measure, method in self.quoted
+        }
+        shares = {
+            name: f"{round(100 * found.value)} %"
+            for name, found in numbers.items()
+            if found is not None and not math.isnan(found.value)
+        }
+        if len(shares) < len(numbers):  # a finding from before the sentence quoted so much
+            return f"{self.name}: {shares['value']}."
+        return self.sentence.format(**shares)
 
     def outcome(self, estimate: Estimate | None) -> Outcome:
         """Supports or contradicts when the whole interval lies on that side; else mixed."""

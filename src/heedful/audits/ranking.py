@@ -1,4 +1,4 @@
-"""Of all the ways to explain this model, which are faithful, and where attention stands.
+"""Of all the ways to explain this model, which beat a random order, and where attention stands.
 
 Explanations are ranked by what deleting words says of them (`input_erasure`): how much the decision
 loses without the words they name, less what it loses with these alone. That number lies below 0 for
@@ -18,7 +18,10 @@ from heedful.audits.finding import Finding
 from heedful.audits.randomisation import KEPT, MUCH
 from heedful.statistics.estimates import Estimate
 
-Standing = Literal["faithful", "in part", "as random", "worse than random", "unknown"]
+Standing = Literal[
+    "better than random", "better in part", "as random", "worse than random", "unknown"
+]
+"""Against a random order of words. Whether attention may be shown is the verdict's to say."""
 FAITHFULNESS = "faithfulness"
 BESIDE = {
     "comprehensiveness": ("input-erasure", "comprehensiveness"),
@@ -62,17 +65,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All explanations from the most to the least faithful, and what follows from it."""
+    """All explanations, best first, and what follows from it."""
 
     sentence: str
     recommendation: str
     places: tuple[Place, ...]
+    recommended: str = ""
+    """The method that it names; none where it advises none."""
 
     def to_json(self) -> dict[str, Any]:
         """The ranking as plain data."""
         return {
             "sentence": self.sentence,
             "recommendation": self.recommendation,
+            "recommended": self.recommended,
             "places": [place.to_json() for place in self.places],
         }
 
@@ -111,11 +117,12 @@ def rank(findings: Mapping[str, Finding], may_show: bool = False) -> Ranking | N
         )
         for method in order
     )
-    return Ranking(_sentence(places), _recommendation(places, may_show), places)
+    told, advised = _recommendation(places, may_show)
+    return Ranking(_sentence(places, may_show), told, places, advised)
 
 
 def _standing(erased: Finding, method: str) -> Standing:
-    """Faithful where both deleting and keeping its words beat a random order, paired."""
+    """Better where both deleting and keeping its words beat a random order, paired."""
     if method == "random":
         return "as random"
     kinds = (FAITHFULNESS, "comprehensiveness", "sufficiency")
@@ -124,8 +131,8 @@ def _standing(erased: Finding, method: str) -> Standing:
         return "unknown"
     sides = [estimate.side(0) for estimate in found if estimate is not None]
     if sides == ["above", "above", "below"]:
-        return "faithful"
-    words: dict[str, Standing] = {"above": "in part", "below": "worse than random"}
+        return "better than random"
+    words: dict[str, Standing] = {"above": "better in part", "below": "worse than random"}
     return words.get(sides[0], "as random")
 
 
@@ -143,14 +150,14 @@ def _beside(findings: Mapping[str, Finding], method: str) -> dict[str, Estimate]
     return found
 
 
-def _sentence(places: Sequence[Place]) -> str:
-    """How many are faithful, which is best, and where attention stands."""
+def _sentence(places: Sequence[Place], may_show: bool) -> str:
+    """How many beat a random order, which is best, and where attention stands."""
     named = [place for place in places if place.method != "random"]
-    faithful = sum(place.standing == "faithful" for place in named)
+    better = sum(place.standing == "better than random" for place in named)
     best = named[0]
     sentence = (
-        f"{faithful} of {len(named)} explanations of this model are faithful: the words they name "
-        f"are needed for its decisions, and enough, more than random ones are. "
+        f"{better} of {len(named)} explanations of this model are better than a random order: the "
+        "words they name are needed for its decisions, and enough, more than random ones are. "
     )
     if all(place.method != "occlusion" for place in named):
         sentence += "Occlusion, which reads a text again for every word, was not tried. "
@@ -162,38 +169,42 @@ def _sentence(places: Sequence[Place]) -> str:
         return f"{sentence}Attention is the best of them ({worth})."
     behind = "not clearly behind" if attention.is_best else "behind"
     standing = {
-        "faithful": "faithful itself",
-        "in part": "better than random only in part",
-        "as random": "no better than random",
-        "worse than random": "worse than random",
-        "unknown": "not to be told from random here",
+        "better than random": "better than a random order",
+        "better in part": "better than a random order only in part",
+        "as random": "no better than a random order",
+        "worse than random": "worse than a random order",
+        "unknown": "not to be told from a random order here",
     }[attention.standing]
-    return (
-        f"{sentence}Attention is number {attention.place}, {standing} "
-        f"({_beyond(attention)}), and {behind} {best.method} ({worth})."
+    sentence += (
+        f"Attention is number {attention.place}, {standing} ({_beyond(attention)}), and {behind} "
+        f"{best.method} ({worth})."
     )
+    if attention.standing.startswith("better") and not may_show:
+        sentence += " To be better than a random order is not enough to be shown as the reason."
+    return sentence
 
 
 def _beyond(place: Place) -> str:
     """How far it lies above a random order; by itself where there is none to compare with."""
     if place.beyond_random is None:
         return f"faithfulness {place.faithfulness}"
-    return f"{place.beyond_random} beyond a random order"
+    return f"{place.beyond_random} above a random order"
 
 
-def _recommendation(places: Sequence[Place], may_show: bool) -> str:
-    """Which explanation to show, with what speaks against it."""
+def _recommendation(places: Sequence[Place], may_show: bool) -> tuple[str, str]:
+    """Which explanation to show, with what speaks against it; and its name, where there is one."""
     best = places[0]
-    if best.method == "random" or best.standing not in ("faithful", "in part"):
-        return "Show none of them as the reason: no explanation here is clearly better than chance."
+    none = "Show none of them as the reason: "
+    if not best.standing.startswith("better"):
+        return f"{none}no explanation here is clearly better than a random order.", ""
     cost = best.beside.get("comprehensiveness")
     if cost is not None and cost.value < LEAST:
-        return (
-            "Show none of them as the reason: whichever words they name, the decision hardly loses "
-            "any probability without them (see `Deleting words`)."
-        )
+        idle = "whichever words they name, the decision hardly loses any probability without them"
+        return f"{none}{idle} (see `Deleting words`).", ""
     tied = [p.method for p in places[1:] if p.is_best and p.method != "random"]
+    advised = best.method
     if "attention" in (best.method, *tied):
+        advised = "attention" if may_show else ""
         shown = "No other explanation tested here finds the words this model needs clearly better "
         shown += "than attention does"
     else:
@@ -206,7 +217,7 @@ def _recommendation(places: Sequence[Place], may_show: bool) -> str:
         if tied:
             others = ", ".join(f"`{method}`" for method in tied[:NAMED])
             shown += f"; {others} {'do' if len(tied) > 1 else 'does'} about as well"
-    return f"{shown} (see `Deleting words`).{_caution(best)}"
+    return f"{shown} (see `Deleting words`).{_caution(best)}", advised
 
 
 def _costs(best: Place, attention: Place | None) -> str:
@@ -214,11 +225,10 @@ def _costs(best: Place, attention: Place | None) -> str:
     cost = best.beside.get("comprehensiveness")
     if cost is None or math.isnan(cost.value):
         return ""
-    told = (
-        f": deleting the words it names costs the decision {100 * cost.value:.0f} % of probability"
-    )
+    told = ": deleting the words it names costs the decision "
+    told += f"{round(100 * cost.value)} % of probability"
     other = attention.beside.get("comprehensiveness") if attention else None
-    return told if other is None else f"{told}, those of attention {100 * other.value:.0f} %"
+    return told if other is None else f"{told}, those of attention {round(100 * other.value)} %"
 
 
 def _caution(best: Place) -> str:

@@ -177,8 +177,8 @@ def _answer(ranking: str, table: Contingency) -> str:
     top = proportion(table.both + table.only_top, table.n)
     other = proportion(table.both + table.only_random, table.n)
     answer = (
-        f"Erasing the unit ranked first by {ranking} changed {percent(top)} of the decisions, "
-        f"erasing a random other one {percent(other)}"
+        f"Removing attention to the unit ranked first by {ranking} changed {percent(top)} of the "
+        f"decisions, to a random other one {percent(other)}"
     )
     if table.p < 0.05:
         more = "more" if table.only_top > table.only_random else "less"
@@ -213,9 +213,9 @@ AUDIT = Audit(
     rows,
     summarise,
     name="single-erasure",
-    title="Erasing one unit",
-    question="Does erasing the most important unit change the decision more often "
-    "than erasing another one?",
+    title="Removing attention to one unit",
+    question="Does removing attention to the most important unit change the decision more often "
+    "than to another one?",
     place=3,
     chart="single_erasure",
 )

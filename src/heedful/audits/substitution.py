@@ -24,12 +24,13 @@ from heedful.models.verbs import AttentiveModel, alone, decide
 from heedful.runs.randomness import keys, random_permutations
 from heedful.statistics.divergence import total_variation
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import bootstrap, mean, proportion
+from heedful.statistics.intervals import Statistic, bootstrap, mean, proportion
 from heedful.statistics.scores import score_differences, score_estimates
 
 DRAWS = 100
 CHUNK = 20
 """Permutations weighed at once; fixed, because each chunk has its own key."""
+DECIDED_BY_ATTENTION = "decisions changed if attention decided everything"
 
 
 class PermutationMoments(NamedTuple):
@@ -143,6 +144,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         Measure("decisions changed, against chance", against_chance(c, decision, names), edit)
         for edit, c in changes.items()
     ]
+    measures.append(Measure(DECIDED_BY_ATTENTION, drawn_anew(decision, names)))
     measures.append(Measure("decisions that some attention changes", can_flip))
     measures += [
         Measure("TVD to the trained output", _mean(rows, f"{edit}_tvd", names), edit)
@@ -187,23 +189,45 @@ def against_chance(
 ) -> Estimate:
     """Changed decisions as a share of those that would change if classes were drawn anew.
 
-    Of decisions drawn anew in the same proportions p, 1 - Σ_c p_c² differ: half with two even
-    classes, 80 % with five. So 1 means that attention settles the decision and 0 that it does not
-    matter, whatever the number of classes; undefined where all documents are decided alike.
+    So 1 means that attention settles the decision and 0 that it does not matter, whatever the
+    number of classes; undefined where all documents are decided alike.
     """
+    differing = _differing(decision)
+
+    def share(
+        weights: Float64[np.ndarray, "replicate instance"],
+    ) -> Float64[np.ndarray, "replicate"]:
+        found = np.full(len(weights), np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance, changed = differing(weights), weights @ changes / weights.sum(1)
+            np.divide(changed, chance, out=found, where=chance > 1e-9)
+        return found
+
+    return bootstrap(share, names, method="bca")
+
+
+def drawn_anew(decision: Int[np.ndarray, "instance"], names: list[str]) -> Estimate:
+    """How many decisions would change if classes were drawn anew in the same proportions p.
+
+    1 - Σ_c p_c²: half with two even classes, 80 % with five. This is what shuffling would do where
+    attention decides everything.
+    """
+    return bootstrap(_differing(decision), names, method="bca")
+
+
+def _differing(decision: Int[np.ndarray, "instance"]) -> Statistic:
+    """1 - Σ_c p_c² of weighted decisions."""
     decided = (decision[:, None] == np.unique(decision)).astype(np.float64)
 
     def share(
         weights: Float64[np.ndarray, "replicate instance"],
     ) -> Float64[np.ndarray, "replicate"]:
-        drawn = weights.sum(1)
-        found = np.full(len(weights), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            chance = 1 - np.square(weights @ decided / drawn[:, None]).sum(1)
-            np.divide(weights @ changes / drawn, chance, out=found, where=chance > 1e-9)
+            shares = weights @ decided / weights.sum(1, keepdims=True)
+        found: Float64[np.ndarray, "replicate"] = 1 - np.square(shares).sum(1)
         return found
 
-    return bootstrap(share, names, method="bca")
+    return share
 
 
 def _exact_moments(reading: Reading) -> PermutationMoments:
@@ -335,7 +359,11 @@ AUDIT = Audit(
         "The decision depends on where attention lies",
         contradicts=0.25,
         supports=0.75,
-        sentence="Shuffling attention changes {value} as many decisions as drawing them anew "
-        "would.",
+        sentence="Shuffling attention changes {changed} of the decisions; if attention decided "
+        "everything it would be about {chance}: reliance {value}.",
+        quoted=(
+            ("changed", "decisions changed", "permuted"),
+            ("chance", DECIDED_BY_ATTENTION, ""),
+        ),
     ),
 )

@@ -78,6 +78,7 @@ class Verdict:
         return {
             "word": self.word,
             "sentence": self.sentence,
+            "rule": RULE,
             "provisional": self.provisional,
             "tests": [test.to_json() for test in self.tests],
             "advice": list(self.advice),
@@ -114,6 +115,14 @@ def borders(calibrated: Mapping[str, Any] | None) -> tuple[Border, ...]:
     """The borders with the numbers of a calibration."""
     fitted = calibrated["borders"] if calibrated else {}
     return tuple(replace(border, **fitted.get(border.key, {})) for border in BORDERS)
+
+
+RULE = (
+    "The word is no where one test contradicts; else cannot tell where one could not be made; yes "
+    "where all support, or at least do not contradict where a test can only speak against; else "
+    "partly. A test supports or contradicts where its whole 95 % interval lies beyond a border."
+)
+"""How the word is made of the tests, for who reads it."""
 
 
 def word_of(outcomes: Mapping[Border, Outcome]) -> Word:
@@ -173,11 +182,11 @@ def _too_few(documents: int, calibrated: Mapping[str, Any] | None) -> str:
 def _test(border: Border, finding: Finding | None) -> Test:
     estimate = finding.get(border.measure, border.method) if finding else None
     outcome = border.outcome(estimate)
-    if estimate is None or outcome == "unknown":
+    if finding is None or estimate is None or outcome == "unknown":
         sentence = f"{border.name}: could not be measured here."
         estimate = estimate or Estimate(math.nan, math.nan, math.nan, 0, "none")
     else:
-        sentence = border.sentence.format(value=f"{100 * estimate.value:.0f} %")
+        sentence = border.said(finding, estimate)
     return Test(
         border.name,
         outcome,

@@ -62,7 +62,7 @@ METHODS: dict[str, Method] = {
         is_signed=False,
     ),
     "leave-one-out": Method(
-        methods.leave_one_out, "How much the decision loses when only this unit is erased."
+        methods.leave_one_out, "How much the decision loses when attention to this unit is removed."
     ),
     "input-gradient": Method(
         inputs.input_gradient,
@@ -97,13 +97,13 @@ METHODS: dict[str, Method] = {
     ),
     "mean-attention": Method(
         layers.mean_attention,
-        "What the deciding position attends to, averaged over layers and heads.",
+        "What the positions that decide attend to, averaged over layers and heads.",
         traced.is_traceable,
         is_signed=False,
     ),
     "max-attention": Method(
         layers.max_attention,
-        "The most that the deciding position gives to the unit in any head of any layer.",
+        "The most that the positions that decide give to the unit in any head of any layer.",
         traced.is_traceable,
         is_signed=False,
     ),

@@ -19,6 +19,7 @@ from heedful.corpora import Encoded, EncodedCorpus
 from heedful.corpora.batches import groups
 from heedful.corpora.samples import Rows, drawn, subset
 from heedful.importance import Importance, sentence_of
+from heedful.jobs.audited_attention import audited_attention
 from heedful.jobs.decider import Decider
 from heedful.jobs.instances import choose, describe
 from heedful.models import AttentiveModel, Reading
@@ -115,6 +116,7 @@ class Examination:
             "classes": list(self.model.classes),
             "methods": [{"name": n, "sentence": sentence_of(n)} for n in self.methods],
             "linear": all("unit_logits" in entry for entry in described),
+            "audited": audited_attention(self.model)._asdict(),
             "documents": len(self.chosen),
             "instances": described,
         }

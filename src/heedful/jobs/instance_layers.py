@@ -32,7 +32,7 @@ MOST_EDGES = 40_000
 def describe_heads(model: AttentiveModel, reading: Reading) -> dict[int, dict[str, Any]]:
     """The heads of the texts that are short enough, by row; none where the model has one row only.
 
-    `rows` is what the deciding position gives to each unit, [layer head unit]; `pairs` what each
+    `rows` is what the positions that decide give to each unit, [layer head unit]; `pairs` what each
     unit gives to each unit, [layer head query key], where that is not too much. Both as the root of
     the weight in 256 shades.
     """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
 from scipy.stats import kendalltau
@@ -17,6 +19,7 @@ from heedful.jobs.instance_layers import describe_heads, flows_of
 from heedful.models.edits import SMALLEST_MASS
 from heedful.models.huggingface import unit_spans
 from heedful.models.reading import Reading
+from heedful.models.rereading import read_again
 from heedful.models.verbs import AttentiveModel, curve, ranked, without_each
 from heedful.runs.randomness import key
 
@@ -26,8 +29,13 @@ FAR_UNITS = 20
 """Of these, how many may lie beyond the beginning of the document: its most attended ones."""
 EXACT, COARSE = 10, 4
 """Significant digits of what decisions are computed from, and of what is only coloured."""
+DELETED, DELETED_TOGETHER = 120, 20
+"""Units deleted one by one, and together from the most attended on, of one document. The audit of
+deleted words reads a document about as often, and reads ten times as many documents."""
+WRITTEN_GAP = 40
+"""Characters between two units that are shown as they were written; an ellipsis for more."""
 
-FLIPS = "flips when its top unit is erased"
+FLIPS = "flips when attention to its top unit is removed"
 DISAGREES = "attention and leave-one-out disagree"
 WRONG = "wrong decision"
 PLAIN = "plain case"
@@ -71,24 +79,25 @@ def describe(
     """What the page needs of each document of the reading, as plain data.
 
     With a linear head the unit logits, so that the page decides exactly as `decide` does; otherwise
-    the probabilities without each unit and without the first 0..n units by attention.
+    the probabilities with attention removed from each unit, and from the first 0..n by attention.
+    Beside these, those on the text without the unit, or without the first few, read again.
     """
     is_linear = reading.unit_logits is not None and reading.offset is not None
     probability = reading.logits.softmax(-1).cpu().numpy()
     evidence = None if reading.evidence is None else reading.evidence.cpu().numpy()
     outside = None if reading.outside is None else reading.outside.cpu().numpy()
     answers = {} if is_linear else _answers(model, reading)
+    deleted = _deleted(model, reading)
     flows, heads = flows_of(model, reading), describe_heads(model, reading)
-    gaps = [] if is_linear else _gaps(reading)
     entries = []
-    for row, (name, texts) in enumerate(zip(reading.names, reading.texts, strict=True)):
+    for row, (name, written) in enumerate(zip(reading.names, _written(reading), strict=True)):
         n = int(reading.units[row])
         attention = reading.attention[row, :n].cpu().double().numpy()
         shown = shown_units(attention)
         claims = {m: v[row, :n].detach().cpu().double().numpy() for m, v in importance.items()}
         entry: dict[str, Any] = {
             "id": name,
-            "units": [texts[unit] for unit in shown],
+            "units": [written.units[unit] for unit in shown],
             "gold": int(reading.labels[row]),
             "decision": int(reading.decision[row]),
             "probabilities": _rounded(probability[row], EXACT),
@@ -98,7 +107,11 @@ def describe(
             "disagreement": _disagreement(attention, claims.get("leave-one-out")),
             "length": n,
             "tags": list((tags or {}).get(name, ())),
+            "deleted": _rounded(deleted.single[row, shown], COARSE),
+            "deleted_together": _rounded(deleted.together[row, : min(n, DELETED_TOGETHER)], COARSE),
         }
+        if written.gaps:
+            entry["gaps"] = [written.gaps[unit] for unit in shown]
         if outside is not None:
             entry["outside"] = float(f"{outside[row]:.{COARSE}g}")
         if is_linear:
@@ -117,8 +130,6 @@ def describe(
                 entry[kind] = _rounded(kept[: SHOWN_UNITS + 1], COARSE + 2)
             if len(shown) < n:
                 entry["positions"] = shown.tolist()
-            if gaps:
-                entry["gaps"] = [gaps[row][unit] for unit in shown]
         if row in flows:
             entry["flow"] = flows[row]
         if row in heads and len(shown) == n:
@@ -127,18 +138,39 @@ def describe(
     return entries
 
 
-def _gaps(reading: Reading) -> list[list[str]]:
-    """What stands before each unit in each text as it was written; none where it is not at hand.
+class _Written(NamedTuple):
+    """The units of a document as they stand in its text, and what stands before each."""
 
-    White space becomes one space; what was cut out of a long text, or is no unit, an ellipsis.
+    units: Sequence[str]
+    gaps: Sequence[str]
+    """Empty where the text is not at hand."""
+
+
+def _written(reading: Reading) -> list[_Written]:
+    """Each document as it was written, its white space as one space; else as the model reads it.
+
+    What is no unit is kept where it is short; what was cut out of a long text is an ellipsis.
     """
-    documents, found = reading.batch.documents, []
-    spans = [] if documents is None else unit_spans(reading.batch, reading.unit_of_token)
-    for document, units in zip(documents or (), spans, strict=True):
-        ends = [0, *(stop for _, stop in units)]
-        between = [document.text[end:start] for end, (start, _) in zip(ends, units, strict=False)]
-        found.append([" … " if gap.strip() else " " * bool(gap) for gap in between])
+    documents = reading.batch.documents
+    if documents is None:
+        return [_Written(texts, ()) for texts in reading.texts]
+    found = []
+    spans = unit_spans(reading.batch, reading.unit_of_token)
+    for document, here, texts in zip(documents, spans, reading.texts, strict=True):
+        if len(here) != len(texts):  # an empty text is read as one unknown word
+            found.append(_Written(texts, ()))
+            continue
+        ends = [0, *(stop for _, stop in here)]
+        between = [document.text[end:start] for end, (start, _) in zip(ends, here, strict=False)]
+        units = [" ".join(document.text[start:stop].split()) for start, stop in here]
+        gaps = [gap if len(gap) <= WRITTEN_GAP else " … " for gap in map(_spaced, between)]
+        found.append(_Written(units, [gaps[0].lstrip(), *gaps[1:]]))
     return found
+
+
+def _spaced(text: str) -> str:
+    """The text with every run of white space as one space."""
+    return re.sub(r"\s+", " ", text)
 
 
 def shown_units(attention: Float[np.ndarray, "unit"]) -> Int[np.ndarray, "shown"]:
@@ -169,8 +201,10 @@ def _fold(
     entry["unit_logits"].append(_rounded(members @ said[hidden], EXACT))
     if entry["evidence"] is not None:
         entry["evidence"].append(False)
-    for values in entry["importance"].values():
+    for values in (*entry["importance"].values(), entry["deleted"]):
         values.append(None)
+    if "gaps" in entry:
+        entry["gaps"].append(" ")
     if "scores" in entry:
         entry["scores"] += _rounded(np.array([together]), EXACT)
     entry["positions"] = [*shown.tolist(), len(scores)]
@@ -216,6 +250,34 @@ def _answers(
     cumulative = curve(model, reading, order)[:, 0].softmax(-1)
     single = without_each(model, reading).softmax(-1)
     return {"erasures": single.cpu().numpy(), "cumulative": cumulative.cpu().numpy()}
+
+
+class _Deleted(NamedTuple):
+    """Probabilities on a text without some of its units, read again; nan where not computed."""
+
+    single: Float[np.ndarray, "batch unit class"]
+    together: Float[np.ndarray, "batch step class"]
+    """Without the first 1, 2, … units by attention."""
+
+
+def _deleted(model: AttentiveModel, reading: Reading) -> _Deleted:
+    """Every unit deleted by itself, the most attended ones where there are many; and together."""
+    order = ranked(reading.attention, reading)
+    alone, steps = order[:, :DELETED], min(order.shape[1], DELETED_TOGETHER)
+    place_of_token = order.argsort(-1).gather(1, reading.unit_of_token)
+    step = torch.arange(1, steps + 1, device=order.device)
+    kept = torch.cat(
+        [
+            reading.unit_of_token[:, None] != alone[..., None],
+            place_of_token[:, None] >= step[:, None],
+        ],
+        1,
+    )
+    found = read_again(model, reading.batch, kept, "removed").softmax(-1)
+    single = found.new_full((*order.shape, found.shape[-1]), torch.nan)
+    index = alone[..., None].expand(-1, -1, found.shape[-1])
+    single.scatter_(1, index, found[:, : alone.shape[1]])
+    return _Deleted(single.cpu().numpy(), found[:, alone.shape[1] :].cpu().numpy())
 
 
 def _disagreement(

@@ -26,9 +26,13 @@ from heedful.report.drawing import (
     SOFT,
     WARM,
     canvas,
+    columns,
+    fitted,
     page_style,
     plain_text,
+    share_labels,
     svg,
+    width,
 )
 from heedful.report.lexicon_charts import heads, lexicon
 from heedful.report.method_charts import (
@@ -44,34 +48,37 @@ from heedful.report.method_charts import (
 )
 from heedful.report.word_charts import words
 
+SHORT, LONG = 17, 28
+"""Room of a cell that holds a number in hundredths, and one with its point."""
 DENSE = 400
 """Scatters with more points become a picture inside the SVG."""
 MOST_BARS = 24
 """A plain chart shows at most so many measures; the table has them all."""
 
 
-def draw(finding: Finding) -> str:
-    """The finding's chart as an inline SVG element.
+def draw(finding: Finding, is_narrow: bool = False) -> str:
+    """The finding's chart as an inline SVG element, for a page or narrow for a phone.
 
     A chart of unknown name, or one without data, is a plain chart of the finding's measures. Data
     that is not what this version draws is an error.
     """
     name = "chart-" + re.sub(r"[^a-z0-9]+", "-", finding.audit.lower()).strip("-")
-    with page_style(name):
+    name += "-narrow" * is_narrow
+    with page_style(name, is_narrow):
         chart = CHARTS.get(finding.chart, measures) if finding.drawn else measures
         return svg(chart(finding), name, finding.question, finding.answer)
 
 
-def draw_training(metrics: Path) -> str:
+def draw_training(metrics: Path, is_narrow: bool = False) -> str:
     """The training curve of a `metrics.jsonl` as an inline SVG element; empty without one."""
     if not metrics.is_file():
         return ""
     history = _history(metrics)
     if not history:
         return ""
-    with page_style("chart-training"):
-        figure = training(history)
-        return svg(figure, "chart-training", "Training curve", _told(history))
+    name = "chart-training" + "-narrow" * is_narrow
+    with page_style(name, is_narrow):
+        return svg(training(history), name, "Training curve", _told(history))
 
 
 def _history(metrics: Path) -> list[dict[str, Any]]:
@@ -119,7 +126,7 @@ def erasure(finding: Finding) -> Figure:
     lines(axes, list(boxes))
     axes.set_xlim(-0.01, 1.01)
     as_percent(axes.xaxis)
-    axes.set_xlabel("of the text erased when the decision changes (100 % = never)")
+    axes.set_xlabel(fitted("of a text without attention when the decision changes (100 % = never)"))
     return figure
 
 
@@ -160,7 +167,7 @@ def substitution(finding: Finding) -> Figure:
             axes.plot(value, at, "o", color=colours[edit], ms=5, label=None if line else edit)
     lines(axes, names)
     as_percent(axes.xaxis)
-    figure.legend(loc="outside upper left", ncols=3, handletextpad=0.1, columnspacing=1.2)
+    figure.legend(loc="outside upper left", ncols=columns(3), handletextpad=0.1, columnspacing=1.2)
     return figure
 
 
@@ -187,17 +194,24 @@ def agreement(finding: Finding) -> Figure:
     """A heat map of Kendall's τ between every two importance methods."""
     names = finding.drawn["methods"]
     matrix = np.array(finding.drawn["Kendall τ"], dtype=float)
-    figure, (axes,) = canvas(len(names) * 26 + 76)
+    room = (width() - 105) / len(names)  # beside the names on the left
+    figure, (axes,) = canvas(len(names) * min(max(room, 16), 26) + 86)
     for i, j in np.ndindex(*matrix.shape):
         value = float(matrix[i, j])
         if i == j or not math.isfinite(value):
             axes.add_patch(_cell(j, i, HUSH, 1.0))
             continue
         axes.add_patch(_cell(j, i, ACCENT if value >= 0 else WARM, 0.06 + 0.64 * abs(value)))
-        shown = f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # adding 0 turns -0.0 into 0.0
-        axes.text(j, i, shown, ha="center", va="center", fontsize=9)
+        if room >= SHORT:  # the table has the numbers
+            # Adding 0 turns -0.0 into 0.0.
+            shown = f"{round(value, 2) + 0.0:.2f}" if room > LONG else f"{round(100 * value)}"
+            size = 9 if room > LONG else 7.5
+            axes.text(j, i, shown.replace("-", "−"), ha="center", va="center", fontsize=size)
+    axes.set_title(f"Kendall τ{'' if room > LONG else ', in hundredths'}", color=SOFT)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
-    axes.set_xticks(range(len(names)), [plain_text(n, 14) for n in names], rotation=35, ha="right")
+    across = [plain_text(n, 18) for n in names]
+    turn = {"rotation": 90} if room < LONG else {"rotation": 35, "ha": "right"}
+    axes.set_xticks(range(len(names)), across, **turn)
     axes.set_yticks(range(len(names)), [plain_text(n, 18) for n in names])
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -215,7 +229,7 @@ def evidence(finding: Finding) -> Figure:
         axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
         axes.set_title(kind, color=SOFT)
         if panel:
-            axes.set_yticklabels([])
+            share_labels(axes)
     return figure
 
 
@@ -252,7 +266,8 @@ def input_erasure(finding: Finding) -> Figure:
     kinds = [kind for kind in ("comprehensiveness", "sufficiency", "flips") if kind in drawn[mode]]
     figure, panels = canvas(250, len(kinds))
     shares = [100 * share for share in drawn["shares"]]
-    styles = colours_of(drawn["methods"])
+    worth = {name: _worth(drawn[mode], name) for name in drawn["methods"]}
+    styles = colours_of(sorted(worth, key=lambda name: -worth[name]))
     for axes, kind in zip(panels, kinds, strict=True):
         for name, found in drawn[mode][kind].items():
             style = styles[name] | ({} if axes is panels[0] else {"label": None})
@@ -262,8 +277,19 @@ def input_erasure(finding: Finding) -> Figure:
         axes.yaxis.grid(True, color=LINE, lw=0.7)
         axes.tick_params(axis="y", labelcolor=SOFT)
         axes.spines["left"].set_visible(False)
-    figure.legend(loc="outside lower left", ncols=4, handlelength=1.4, columnspacing=1.2)
+    figure.legend(loc="outside lower left", ncols=columns(3), handlelength=1.4, columnspacing=1.2)
     return figure
+
+
+def _worth(drawn: Mapping[str, Mapping[str, Any]], method: str) -> float:
+    """Comprehensiveness less sufficiency of a method, as far as they were drawn."""
+    signs = {"comprehensiveness": 1, "sufficiency": -1}
+    found = [
+        sign * ends(estimate)[0]
+        for kind, sign in signs.items()
+        for estimate in drawn.get(kind, {}).get(method, ())
+    ]
+    return float(np.nansum(found))
 
 
 def training(history: Sequence[Mapping[str, Any]]) -> Figure:
@@ -309,8 +335,8 @@ def _contingency(axes: Axes, table: Mapping[str, int]) -> None:
     axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))
     axes.set_xticks([0, 1], ["flips", "stays"])
     axes.set_yticks([0, 1], ["flips", "stays"])
-    axes.set_xlabel("other unit erased")
-    axes.set_title("top unit erased", color=SOFT)
+    axes.set_xlabel("other without attention")
+    axes.set_title("top unit without attention", color=SOFT)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heedful.report.html import asset, template
+from heedful.report.html import asset, shareable, template
 from heedful.statistics.estimates import Estimate
 
 ENDS = ("low", "high")
@@ -51,8 +51,8 @@ def _heading(one: Column) -> dict[str, Any]:
     word = str(one.verdict.get("word", "cannot tell"))
     return {
         "run": one.run,
-        "model": one.model,
-        "corpus": one.corpus,
+        "model": shareable(one.model),
+        "corpus": shareable(one.corpus),
         "documents": one.documents,
         "word": word,
         "css_class": word.replace(" ", "-"),

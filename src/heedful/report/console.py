@@ -17,12 +17,13 @@ OUTCOMES = {
     "unknown": ("?", "bright_black"),
 }
 STANDINGS = {
-    "faithful": ("✓", "green"),
-    "in part": ("~", "yellow"),
+    "better than random": ("▲", "green"),
+    "better in part": ("△", "yellow"),
     "as random": ("·", "bright_black"),
-    "worse than random": ("✗", "red"),
+    "worse than random": ("▼", "red"),
     "unknown": ("?", "bright_black"),
 }
+"""Other marks than those of the tests: they say nothing of what may be shown."""
 TOP_WORDS = 8
 """Words that a method names where it cannot shade them."""
 WORDS = {"yes": "green", "partly": "yellow", "no": "red", "cannot tell": "bright_black"}
@@ -57,7 +58,7 @@ def print_verdict(
         line = Text(f" {mark} ", f"bold {colour}")
         line.append(str(test["sentence"]))
         if test["low"] is not None:
-            line.append(f"  [{100 * test['low']:.0f}, {100 * test['high']:.0f}]", "dim")
+            line.append(f"  [{round(100 * test['low'])}, {round(100 * test['high'])}]", "dim")
         console.print(line)
     for advice in verdict["advice"]:
         # A command must stay in one line to be pasted.
@@ -68,13 +69,13 @@ def print_verdict(
 
 
 def _print_ranking(console: Console, ranking: Mapping[str, Any], said: Sequence[str]) -> None:
-    """Prints every explanation with its place, from the most to the least faithful."""
+    """Prints every explanation with its place, best first."""
     from rich.table import Table
     from rich.text import Text
 
     console.print(Text(str(ranking["sentence"])))
     table = Table(box=None, pad_edge=False)
-    for column in ("", "", "explanation", "faithfulness", "beyond random"):
+    for column in ("", "", "explanation", "above random", "faithfulness"):
         table.add_column(column, no_wrap=True)
     for place in ranking["places"]:
         mark, colour = STANDINGS[place["standing"]]
@@ -83,8 +84,8 @@ def _print_ranking(console: Console, ranking: Mapping[str, Any], said: Sequence[
             Text(f"{place['place'] or '':>2}", "dim"),
             Text("" if place["method"] == "random" else mark, f"bold {colour}"),
             Text(place["method"], "bold" if place["method"] == "attention" else ""),
-            _interval(place["faithfulness"]),
-            Text(_interval(beyond) if beyond else "", "dim"),
+            _interval(beyond) if beyond else "",
+            Text(_interval(place["faithfulness"]), "dim"),
         )
     console.print(table)
     legend = ", ".join(f"{mark} {name}" for name, (mark, _) in STANDINGS.items())

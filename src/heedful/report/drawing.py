@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import re
+import textwrap
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,16 +43,18 @@ _COLOURS = {
     "violet": Colour("#01020b", "--chart-4", "#6f5a9c"),
     "ochre": Colour("#01020c", "--chart-5", "#b88400"),
     "grey": Colour("#01020d", "--chart-6", "#8b8880"),
+    "blue": Colour("#01020e", "--chart-7", "#3d6db5"),
+    "rose": Colour("#01020f", "--chart-8", "#b8487e"),
 }
-INK, SOFT, LINE, PAPER, HUSH, ACCENT, WARM, GREEN, VIOLET, OCHRE, GREY = (
+INK, SOFT, LINE, PAPER, HUSH, ACCENT, WARM, GREEN, VIOLET, OCHRE, GREY, BLUE, ROSE = (
     colour.stand_in for colour in _COLOURS.values()
 )
 SERIES = (ACCENT, WARM, GREEN, VIOLET, OCHRE, GREY, SOFT)
 RASTER = "#2b8f97"
 """What dense scatters are painted with: a picture cannot follow the page's colours."""
 
-WIDTH = 460
-"""Width of every chart in its own units; the page stretches it to the column."""
+WIDTH, NARROW = 460, 340
+"""Width of every chart in its own units, and on a phone; the page stretches it to the column."""
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -81,11 +84,33 @@ _STYLE: dict[str, Any] = {
 
 
 @contextmanager
-def page_style(name: str) -> Iterator[None]:
+def page_style(name: str, is_narrow: bool = False) -> Iterator[None]:
     """Lends matplotlib the page's style; `name` makes generated ids the same in every run."""
-    style: Any = {**_STYLE, "svg.hashsalt": name}
+    size = ((NARROW if is_narrow else WIDTH) / 72, 3)
+    style: Any = {**_STYLE, "svg.hashsalt": name, "figure.figsize": size}
     with matplotlib.rc_context(style):
         yield
+
+
+def width() -> int:
+    """The width of a chart in the style that is lent; that of a page where none is."""
+    return NARROW if round(matplotlib.rcParams["figure.figsize"][0] * 72) == NARROW else WIDTH
+
+
+def columns(most: int) -> int:
+    """Columns of a legend, fewer on a phone."""
+    return most if width() == WIDTH else min(most, 2)
+
+
+def fitted(label: str) -> str:
+    """A long label of an axis, in lines on a phone."""
+    return label if width() == WIDTH else textwrap.fill(label, 38)
+
+
+def share_labels(axes: Axes) -> None:
+    """Leaves out the names of lines that stand on the panel to the left, where there is one."""
+    if width() == WIDTH:
+        axes.set_yticklabels([])
 
 
 class PageFigure(Figure):
@@ -106,10 +131,17 @@ class PageFigure(Figure):
 def canvas(
     height: float, columns: int = 1, widths: tuple[float, ...] | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure of the page's width with axes side by side."""
-    figure = PageFigure(figsize=(WIDTH / 72, height / 72), dpi=200, layout="constrained")
-    axes = figure.subplots(1, columns, squeeze=False, gridspec_kw={"width_ratios": widths})
-    return figure, list(axes[0])
+    """An empty figure of the page's width, axes side by side; on a phone one below the other."""
+    if width() == WIDTH:
+        shape, ratios = (1, columns), {"width_ratios": widths}
+    else:
+        shape, ratios, height = (columns, 1), {}, height * columns
+    figure = PageFigure(figsize=(width() / 72, height / 72), dpi=200, layout="constrained")
+    axes = figure.subplots(*shape, squeeze=False, gridspec_kw=ratios)
+    if width() == NARROW:
+        for one in axes.flat:
+            one.locator_params(axis="x", nbins=5)
+    return figure, list(axes.flat)
 
 
 def plain_text(text: object, most: int = 26) -> str:
@@ -145,9 +177,9 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
     for colour in _COLOURS.values():
         body = body.replace(colour.stand_in, colour.themed)
     body = re.sub(r"\s*\n\s*", "\n", body.strip())
-    height = figure.get_figheight() * 72
+    across, height = (72 * inches for inches in figure.get_size_inches())
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" '
+        f'<svg viewBox="0 0 {across:g} {height:g}" role="img" '
         f'aria-labelledby="{name}-title {name}-desc" '
         'style="stroke-linejoin:round;stroke-linecap:butt">'
         f'<title id="{name}-title">{html.escape(title)}</title>'

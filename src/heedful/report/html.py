@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -22,3 +23,14 @@ def template(name: str) -> Template:
 def asset(name: str) -> str:
     """The text of a template, a style or a script."""
     return files("heedful.report").joinpath("templates", name).read_text("utf-8")
+
+
+def shareable(name: Any) -> Any:
+    """The name of a model or corpus without the folders of somebody's machine: a page is shared.
+
+    >>> shareable("hf:/home/ada/secret/my-model"), shareable("hf:org/name"), shareable("sst:2")
+    ('my-model', 'hf:org/name', 'sst:2')
+    """
+    place = str(name).removeprefix("hf:")
+    is_folder = place.startswith(("/", "~", ".")) or PureWindowsPath(place).drive
+    return PureWindowsPath(place).name if is_folder else name

@@ -6,25 +6,36 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
 from heedful.report.drawing import (
     ACCENT,
+    BLUE,
+    GREEN,
     GREY,
     LINE,
-    SERIES,
+    OCHRE,
+    ROSE,
     SOFT,
     WARM,
     canvas,
+    columns,
     last_part,
     plain_text,
+    share_labels,
+    width,
 )
 
 ROW = 21
 """Height of one line of a chart that lists methods."""
+LETTER = 5.5
+"""About the width of a letter of a label."""
 EMPHASISED = "attention"
+OTHERS = (WARM, BLUE, OCHRE, ROSE, GREEN)
+"""Colours of curves beside attention's: so many can be told apart."""
 
 
 def violation(finding: Finding) -> Figure:
@@ -40,7 +51,7 @@ def violation(finding: Finding) -> Figure:
     as_percent(left.xaxis)
     right.axvline(0, color=LINE, lw=1)
     points(right, names, [ends(bar) for bar in drawn["effect as claimed"]])
-    right.set_yticklabels([])
+    share_labels(right)
     low, high = right.get_xlim()
     right.set_xlim(max(low, -1.02), min(high, 1.02))
     right.set_title("probability moved as claimed", color=SOFT)
@@ -54,33 +65,46 @@ def randomisation(finding: Finding) -> Figure:
     steps = drawn["down to"]
     figure, (axes,) = canvas(270)
     axes.axhline(0, color=LINE, lw=1)
-    colours = colours_of(drawn["methods"])
+    last = {name: ends(drawn["τ"][name][-1])[0] for name in drawn["methods"]}
+    colours = colours_of(sorted(last, key=lambda name: -np.nan_to_num(last[name], nan=-9)))
     for name in drawn["methods"]:
         values = [ends(estimate)[0] for estimate in drawn["τ"][name]]
         axes.plot(range(len(steps) + 1), [1.0, *values], **colours[name], marker="o", ms=3)
     names = [plain_text(".".join(step.split(".")[-2:]), 18) for step in steps]
-    axes.set_xticks(range(len(steps) + 1), ["as trained", *names])
+    room = width() / (len(names) + 1)
+    is_tight = any(len(name) * LETTER > room for name in names)
+    turn = {"rotation": 35, "ha": "right"} if is_tight else {}
+    axes.set_xticks(range(len(steps) + 1), ["as trained", *names], **turn)
     axes.set_xlabel("weights drawn anew, from the top down to")
     axes.set_title("Kendall τ with the order on the trained model", color=SOFT)
     axes.yaxis.grid(True, color=LINE, lw=0.7)
     axes.spines["left"].set_visible(False)
-    figure.legend(loc="outside lower left", ncols=4, handlelength=1.4, columnspacing=1.2)
+    figure.legend(loc="outside lower left", ncols=columns(3), handlelength=1.4, columnspacing=1.2)
     return figure
 
 
 def colours_of(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """How each method's curve is drawn: attention stands out, random is dashed."""
-    others = iter(SERIES[1:] * len(methods))
+    """How each method's curve is drawn, of those that matter first in the order given.
+
+    Attention stands out, random is dashed; the first others have a colour each, and what is left
+    when colours are used up is one faint bundle, so that no two curves look alike.
+    """
+    others = [name for name in methods if name not in (EMPHASISED, "random")]
+    colours = dict(zip(others, OTHERS, strict=False)) | {EMPHASISED: ACCENT, "random": GREY}
+    bundle = others[len(OTHERS) :]
     styles: dict[str, dict[str, Any]] = {}
     for name in methods:
-        is_first, is_random = name == EMPHASISED, name == "random"
+        is_first, is_named = name == EMPHASISED, name in colours
         styles[name] = {
-            "color": ACCENT if is_first else GREY if is_random else next(others),
-            "lw": 2.4 if is_first else 1.2,
-            "ls": (0, (3, 2)) if is_random else "-",
-            "zorder": 3 if is_first else 2,
-            "label": plain_text(name, 16),
+            "color": colours.get(name, GREY),
+            "lw": 2.4 if is_first else 1.4 if is_named else 0.8,
+            "ls": (0, (3, 2)) if name == "random" else "-",
+            "zorder": 3 if is_first else 2 if is_named else 1,
+            "alpha": 1 if is_named else 0.4,
+            "label": plain_text(name, 20) if is_named else None,
         }
+    if bundle:
+        styles[bundle[0]]["label"] = f"{len(bundle)} others"
     return styles
 
 

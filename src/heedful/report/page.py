@@ -7,9 +7,10 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
@@ -18,7 +19,7 @@ from heedful.audits.finding import Finding
 from heedful.errors import InputError
 from heedful.report.charts import draw, draw_training
 from heedful.report.drawing import standalone
-from heedful.report.html import asset
+from heedful.report.html import asset, shareable
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
 from heedful.report.watch_charts import TITLE, draw_watched
@@ -33,21 +34,21 @@ _MISSING = {"value": None, "low": None, "high": None}
 _NO_VERDICT = {"word": "cannot tell", "sentence": "This run has no verdict yet: audit it first."}
 
 
-SITES = {"pooled": "the row that decides, last layer", "all": "all layers"}
-"""Where a Transformer's attention is read and edited, in words."""
-
-
 def render(run_folder: Path | str) -> Path:
     """The path of the run's page, written anew with its figures from what the folder holds."""
     run = RunFolder.open(run_folder)
     record = run.record
     titles = _titles(record)
     findings = _findings(run.findings, list(titles))
-    charts = {name: _chart(run.findings / f"{name}.json", f) for name, f in findings.items()}
-    training = draw_training(run.metrics)
-    watched = draw_watched(run.path / FILE)
+    charts = {
+        name: _both(partial(_chart, run.findings / f"{name}.json", f))
+        for name, f in findings.items()
+    }
+    training = _both(partial(draw_training, run.metrics))
+    watched = _both(partial(draw_watched, run.path / FILE))
     verdict = _verdict(run.findings / "verdict.json")
     shown = _instances(run.findings / "instances.json")
+    shown |= _by_rank(shown["methods"], verdict["ranking"])
     facts = _facts(record, findings, shown)
     script = _script()
     page = _template().render(
@@ -58,13 +59,14 @@ def render(run_folder: Path | str) -> Path:
         ranking=_ranking(verdict),
         model=facts.get("Model", "a model"),
         findings=[_section(f, charts[name], titles) for name, f in findings.items()],
-        training=Markup(training),
-        watched=Markup(watched),
+        training=training.shown,
+        watched=watched.shown,
         watched_title=TITLE,
         instances=Markup(embedded(shown)) if shown["instances"] else "",
         shown=len(shown["instances"]),
         documents=shown["documents"],
         linear=shown["linear"],
+        audited=shown["audited"],
         has_evidence=any(entry.get("evidence") for entry in shown["instances"]),
         version=record.get("versions", {}).get("heedful", ""),
         date=str(record.get("created", ""))[:10],
@@ -72,10 +74,9 @@ def render(run_folder: Path | str) -> Path:
         script=Markup(script),
         script_hash=_hash(script),
     )
-    pictures = charts | ({"training": training} if training else {})
-    pictures |= {"watched": watched} if watched else {}
-    for name, picture in pictures.items():
-        write_text(run.figures / f"{name}.svg", _encodable(standalone(picture)))
+    for name, picture in (charts | {"training": training, "watched": watched}).items():
+        if picture.wide:
+            write_text(run.figures / f"{name}.svg", _encodable(standalone(picture.wide)))
     write_text(run.report, _encodable(page))
     return run.report
 
@@ -118,9 +119,26 @@ def _findings(folder: Path, order: Sequence[str]) -> dict[str, Finding]:
     return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(order)), item[0])))
 
 
-def _chart(path: Path, finding: Finding) -> str:
+class _Picture(NamedTuple):
+    """A chart drawn twice, so that its letters can be read: for a page, and for a phone."""
+
+    wide: str
+    narrow: str
+
+    @property
+    def shown(self) -> Markup:
+        """Both as elements, of which the page shows the one that fits."""
+        parts = zip(("wide", "narrow"), self, strict=True)
+        return Markup("".join(f'<div class="{size}">{svg}</div>' for size, svg in parts if svg))
+
+
+def _both(drawn: Callable[..., str]) -> _Picture:
+    return _Picture(drawn(), drawn(is_narrow=True))
+
+
+def _chart(path: Path, finding: Finding, is_narrow: bool = False) -> str:
     try:
-        return draw(finding)
+        return draw(finding, is_narrow)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} holds a chart that this heedful does not draw ({error!r}); "
@@ -133,11 +151,12 @@ def _verdict(path: Path) -> dict[str, Any]:
     if not isinstance(stored, dict) or stored.get("word") not in WORDS:
         raise InputError(f"{path} holds no verdict ({', '.join(WORDS)}); audit the run again.")
     empty = {"sentence": "", "provisional": False, "tests": [], "advice": [], "calibration": None}
-    return empty | {"ranking": None} | stored
+    return empty | {"ranking": None, "rule": ""} | stored
 
 
 def _instances(path: Path) -> dict[str, Any]:
     empty = {"classes": [], "methods": [], "linear": True, "documents": 0, "instances": []}
+    empty |= {"audited": {"unit": "word", "where": "", "rows": "", "heads": "What is attended to"}}
     stored = read_json(path) if path.is_file() else {}
     entries = stored.get("instances", []) if isinstance(stored, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -151,12 +170,11 @@ def _facts(
     """What was audited, in a line: only what the run's files say."""
     configuration, audited = record["configuration"], record.get("audited", {})
     documents, of = audited.get("documents", shown["documents"]), audited.get("of")
-    site = str(audited.get("site", ""))
     audited_of = f"{documents:,} of {of:,}" if of and of > documents else f"{documents:,}"
     known = {
-        "Model": configuration.get("recipe") or configuration.get("model"),
-        "Corpus": audited.get("corpus") or configuration.get("corpus"),
-        "Attention": SITES.get(site, site.replace(":", " ")) if site else None,
+        "Model": shareable(configuration.get("recipe") or configuration.get("model")),
+        "Corpus": shareable(audited.get("corpus") or configuration.get("corpus")),
+        "Attention": shown["audited"]["rows"],
         "Documents": audited_of if documents else None,
         "Accuracy": in_words(quality_of(record, findings)),
         "Seed": configuration.get("seed"),
@@ -164,6 +182,20 @@ def _facts(
         "Commit": str(record.get("commit") or "")[:10],
     }
     return {n: str(v) for n, v in known.items() if isinstance(v, str | int) and v != ""}
+
+
+def _by_rank(
+    methods: Sequence[Mapping[str, str]], ranking: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Methods for texts: the recommended one, attention, the rest by rank, random last."""
+    recommended = (ranking or {}).get("recommended", "")
+    places = {place["method"]: place["place"] for place in (ranking or {}).get("places", ())}
+
+    def key(method: Mapping[str, str]) -> tuple[bool, bool, bool, int]:
+        name = method["name"]
+        return name == "random", name != recommended, name != "attention", places.get(name, 0)
+
+    return {"methods": sorted(methods, key=key), "recommended": recommended}
 
 
 def _policies(record: Mapping[str, Any]) -> list[str]:
@@ -184,14 +216,24 @@ def _test(test: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str,
     """One line of the tests behind the verdict, with where its numbers lie on the strip."""
     outcome = test.get("outcome")
     numbers: dict[str, Any] = {n: test.get(n) for n in ("value", "low", "high", "threshold")}
+    numbers["contradicts"] = test.get("contradicts")
     return {
         "name": test.get("name", ""),
         "sentence": test.get("sentence", ""),
         "outcome": outcome if outcome in OUTCOMES else "unknown",
         "anchor": anchor(test["audit"]) if test.get("audit") in findings else None,
         "strip": _strip(**numbers) if numbers["value"] is not None else None,
-        "shown": _shown(**numbers),
+        "shown": _percent(**numbers),
+        "border": _border(numbers["threshold"], numbers["contradicts"]),
     }
+
+
+def _border(supports: float | None, contradicts: float | None) -> str:
+    """Where a test supports and where it contradicts, for who reads its number."""
+    if supports is None:
+        return ""
+    above = f"supports above {_whole(supports)} %"
+    return above if contradicts is None else f"{above}, contradicts below {_whole(contradicts)} %"
 
 
 def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -205,10 +247,13 @@ def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
         {
             "place": place["place"] or "",
             "method": place["method"],
+            "is_recommended": place["method"] == ranking.get("recommended"),
             "standing": "" if place["method"] == "random" else place["standing"],
-            "worth": _shown(**place["faithfulness"]),
-            "beyond": _shown(**place["beyond_random"]) if place["beyond_random"] else "",
-            "cells": [_shown(**place["beside"].get(name, _MISSING)) for name in columns],
+            "cells": [
+                _shown(**place["beyond_random"]) if place["beyond_random"] else "",
+                _shown(**place["faithfulness"]),
+                *(_shown(**place["beside"].get(name, _MISSING)) for name in columns),
+            ],
         }
         for place in places
     ]
@@ -216,43 +261,63 @@ def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         "sentence": ranking["sentence"],
         "recommendation": "" if said in verdict["advice"] else said,
-        "columns": columns,
+        "columns": ["above random", "faithfulness", *columns],
         "rows": rows,
     }
+
+
+def _percent(value: float | None, low: float | None, high: float | None, **_: Any) -> str:
+    """A share with its interval as `19 % [15, 23]`."""
+    if value is None:
+        return "not measured"
+    ends = "" if low is None or high is None else f" [{_whole(low)}, {_whole(high)}]"
+    return f"{_whole(value)} %{ends}"
+
+
+def _whole(share: float) -> str:
+    return str(round(100 * share)).replace("-", "−")
 
 
 def _shown(value: float | None, low: float | None, high: float | None, **_: Any) -> str:
     if value is None:
         return "not measured"
     if low is None or high is None:
-        return f"{value:.2f}"
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]".replace("-", "−")
+        return _two_digits(value)
+    return f"{_two_digits(value)} [{_two_digits(low)}, {_two_digits(high)}]"
+
+
+def _two_digits(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # adding 0 turns -0.0 into 0.0
 
 
 def _strip(
-    value: float, low: float | None, high: float | None, threshold: float | None
+    value: float,
+    low: float | None,
+    high: float | None,
+    threshold: float | None,
+    contradicts: float | None,
 ) -> dict[str, Any]:
     """Places in per cent on an axis from 0 to 1, longer where a number lies outside."""
     low, high = value if low is None else low, value if high is None else high
-    numbers = [value, low, high] + ([] if threshold is None else [threshold])
+    borders = [border for border in dict.fromkeys((contradicts, threshold)) if border is not None]
+    numbers = [value, low, high, *borders]
     start, end = min(0.0, *numbers), max(1.0, *numbers)
 
     def place(number: float) -> float:
         return round(100 * (number - start) / (end - start), 2)
 
     words = f"{value:.3f}, 95 % interval {low:.3f} to {high:.3f}"
-    if threshold is not None:
-        words += f", threshold {threshold:g}"
+    words += "".join(f", border {border:g}" for border in borders)
     return {
         "value": place(value),
         "low": place(low),
         "width": round(place(high) - place(low), 2),
-        "threshold": None if threshold is None else place(threshold),
+        "borders": [place(border) for border in borders],
         "words": words,
     }
 
 
-def _section(finding: Finding, chart: str, titles: Mapping[str, str]) -> dict[str, Any]:
+def _section(finding: Finding, chart: _Picture, titles: Mapping[str, str]) -> dict[str, Any]:
     rows = []
     for measure in finding.measures:
         value, _, interval = str(measure.estimate).partition(" [")
@@ -271,7 +336,7 @@ def _section(finding: Finding, chart: str, titles: Mapping[str, str]) -> dict[st
         "title": titles.get(finding.audit, finding.audit.replace("-", " ").capitalize()),
         "question": finding.question,
         "answer": finding.answer,
-        "chart": Markup(chart),
+        "chart": chart.shown,
         "caption": "",
         "scales": scales_of(finding),
         "measures": rows,
@@ -282,6 +347,7 @@ def _section(finding: Finding, chart: str, titles: Mapping[str, str]) -> dict[st
 def _template() -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["code"] = _with_code
+    environment.filters["estimate"] = _with_interval_below
     environment.filters["plain"] = lambda x: f"{x:.3g}" if isinstance(x, float) else x
     return environment.from_string(asset("page.html.j2"))
 
@@ -289,6 +355,13 @@ def _template() -> Any:
 def _with_code(text: str) -> Markup:
     """The text, escaped, with what stands between backticks marked as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def _with_interval_below(text: str) -> Markup:
+    """An estimate whose interval stands below it, so that a wide table fits."""
+    value, _, interval = text.partition(" [")
+    below = Markup("<small>[{}</small>").format(interval) if interval else ""
+    return Markup("{}{}").format(value, below)
 
 
 def _script() -> str:

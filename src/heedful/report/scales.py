@@ -17,6 +17,8 @@ class PublishedValues(NamedTuple):
     values: tuple[tuple[str, float], ...]
     """Model and corpus, and the number measured there."""
     source: str
+    is_cost: bool = False
+    """Whether what is told is the loss, where the measure is the change."""
 
 
 _SERRANO = "Serrano and Smith 2019, Table 2"
@@ -26,7 +28,7 @@ SCALES: dict[str, tuple[PublishedValues, ...]] = {
         PublishedValues(
             "top flips",
             "attention",
-            "Decisions that change when the most attended unit is erased",
+            "Decisions that change when attention to the most attended unit is removed",
             (
                 ("HAN, Yahoo Answers", 0.092),
                 ("HAN, Amazon", 0.103),
@@ -40,26 +42,28 @@ SCALES: dict[str, tuple[PublishedValues, ...]] = {
         PublishedValues(
             "macro F1",
             "uniform - trained",
-            "What uniform attention costs, F1",
+            "What uniform attention costs, F1 (below 0: a gain)",
             (
-                ("BiLSTM, SST", -0.028),
-                ("BiLSTM with tying, SST", -0.070),
-                ("BiLSTM, IMDB", -0.100),
-                ("BiLSTM with tying, IMDB", -0.562),
+                ("BiLSTM, SST", 0.028),
+                ("BiLSTM with tying, SST", 0.070),
+                ("BiLSTM, IMDB", 0.100),
+                ("BiLSTM with tying, IMDB", 0.562),
             ),
             f"{_TUTEK}, Table 1, additive attention; theirs is the F1 of one class, ours of all.",
+            is_cost=True,
         ),
         PublishedValues(
             "macro F1",
             "permuted - trained",
-            "What shuffled attention costs, F1",
+            "What shuffled attention costs, F1 (below 0: a gain)",
             (
-                ("BiLSTM, SST", -0.050),
-                ("BiLSTM with tying, SST", -0.180),
-                ("BiLSTM, IMDB", -0.134),
-                ("BiLSTM with tying, IMDB", -0.433),
+                ("BiLSTM, SST", 0.050),
+                ("BiLSTM with tying, SST", 0.180),
+                ("BiLSTM, IMDB", 0.134),
+                ("BiLSTM with tying, IMDB", 0.433),
             ),
             f"{_TUTEK}, Table 1, additive attention; theirs is the F1 of one class, ours of all.",
+            is_cost=True,
         ),
     ),
     "confidence": (
@@ -90,7 +94,10 @@ def scales_of(finding: Finding) -> list[dict[str, Any]]:
         ours = finding.get(scale.measure, scale.method)
         if ours is None or not math.isfinite(ours.value):
             continue
-        low, high = (e if math.isfinite(e) else ours.value for e in (ours.low, ours.high))
+        value = ours.value
+        low, high = (e if math.isfinite(e) else value for e in (ours.low, ours.high))
+        if scale.is_cost:
+            value, low, high = -value, -high, -low
         numbers = [value for _, value in scale.values] + [low, high, 0.0]
         start, end = min(numbers), max(numbers)
         span = (end - start) or 1.0
@@ -102,10 +109,10 @@ def scales_of(finding: Finding) -> list[dict[str, Any]]:
             {
                 "label": "this model",
                 "is_ours": True,
-                "at": place(ours.value),
+                "at": place(value),
                 "low": place(low),
                 "width": round(place(high) - place(low), 2),
-                "shown": f"{_percent(ours.value)} [{_bare(low)}, {_bare(high)}]",
+                "shown": f"{_percent(value)} [{_bare(low)}, {_bare(high)}]",
             }
         ]
         rows += [
@@ -127,4 +134,4 @@ def _percent(share: float) -> str:
 
 
 def _bare(share: float) -> str:
-    return f"{100 * share:.1f}".replace("-", "−")
+    return f"{round(100 * share, 1) + 0.0:.1f}".replace("-", "−")  # adding 0 turns -0.0 into 0.0

@@ -33,18 +33,22 @@ Curves = Mapping[str, tuple[str, Any]]
 """Colour and dashes of each curve: first what words tell, then attention, and so on."""
 
 
-def draw_watched(path: Path) -> str:
+def draw_watched(path: Path, is_narrow: bool = False) -> str:
     """The curves of a `watched.jsonl` as an inline SVG element; empty without one."""
     entries = read_watched(path) if path.is_file() else []
-    return draw_entries(entries) if entries else ""
+    return draw_entries(entries, is_narrow=is_narrow) if entries else ""
 
 
 def draw_entries(
-    entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES, words: str = "a bag of words"
+    entries: Sequence[Mapping[str, Any]],
+    curves: Curves = CURVES,
+    words: str = "a bag of words",
+    is_narrow: bool = False,
 ) -> str:
     """The curves of some entries as an inline SVG element."""
-    with page_style("chart-watched"):
-        return svg(watched(entries, curves), "chart-watched", TITLE, told(entries, curves, words))
+    name = "chart-watched" + "-narrow" * is_narrow
+    with page_style(name, is_narrow):
+        return svg(watched(entries, curves), name, TITLE, told(entries, curves, words))
 
 
 def watched(entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES) -> Figure:

@@ -12,7 +12,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
-from heedful.report.drawing import GREY, INK, LINE, SERIES, SOFT, WIDTH, PageFigure, plain_text
+from heedful.report.drawing import (
+    GREY,
+    INK,
+    LINE,
+    SERIES,
+    SOFT,
+    WIDTH,
+    PageFigure,
+    columns,
+    fitted,
+    plain_text,
+    width,
+)
 
 CLOUD_HEIGHT = 190
 LETTER = 0.56
@@ -23,14 +35,14 @@ def words(finding: Finding) -> Figure:
     """Attention score against polarity with the telling words named, and a cloud of the highest."""
     drawn = finding.drawn
     figure = PageFigure(
-        figsize=(WIDTH / 72, (CLOUD_HEIGHT + 270) / 72), dpi=200, layout="constrained"
+        figsize=(width() / 72, (CLOUD_HEIGHT + 270) / 72), dpi=200, layout="constrained"
     )
     top, bottom = figure.subplots(2, 1, height_ratios=(270, CLOUD_HEIGHT))
     colours = _colours(drawn["classes"])
     _scatter(top, drawn, colours)
     _cloud(bottom, drawn["cloud"], colours)
     handles, labels = top.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=4, handletextpad=0.1)
+    figure.legend(handles, labels, loc="outside upper left", ncols=columns(4), handletextpad=0.1)
     return figure
 
 
@@ -53,12 +65,12 @@ def _scatter(axes: Axes, drawn: Mapping[str, Any], colours: Mapping[str, str]) -
                 label=label,
             )  # fmt: skip
     named = points[points["word"].isin(drawn["named"])]
-    width = float(np.ptp(points["polarity"])) or 1.0
+    across = float(np.ptp(points["polarity"])) or 1.0
     height = float(np.ptp(points["score"])) or 1.0
     taken: list[tuple[float, float, float, float]] = []
     for row in named.to_dict("records"):
         text = plain_text(row["word"], 16)
-        x, y = row["polarity"] / width * WIDTH, row["score"] / height * 230
+        x, y = row["polarity"] / across * width(), row["score"] / height * 230
         box = (x, y, x + LETTER * 8.5 * len(text), y + 10)
         if any(overlap(box, other) for other in taken):
             continue  # a word that cannot be read hides two
@@ -76,8 +88,10 @@ def _scatter(axes: Axes, drawn: Mapping[str, Any], colours: Mapping[str, str]) -
 def _cloud(axes: Axes, cloud: Mapping[str, Sequence[Any]], colours: Mapping[str, str]) -> None:
     """The words with the highest scores, the higher the larger, around the middle."""
     axes.set_axis_off()
-    axes.set(xlim=(0, WIDTH), ylim=(0, CLOUD_HEIGHT))
-    axes.set_title("highest attention scores, coloured by the class they speak for", color=SOFT)
+    axes.set(xlim=(0, width()), ylim=(0, CLOUD_HEIGHT))
+    axes.set_title(
+        fitted("highest attention scores, coloured by the class they speak for"), color=SOFT
+    )
     scores = np.array(cloud["score"], dtype=float)
     spread = float(np.ptp(scores)) or 1.0
     sizes = 9 + 15 * ((scores - scores.min()) / spread)
@@ -96,10 +110,10 @@ def _placed(
         text = plain_text(given, 18)
         wide, high = LETTER * size * len(text) + 6, size + 3
         for turn in np.arange(0, 140, 0.25):
-            x = WIDTH / 2 + 1.9 * turn * math.cos(turn) * 1.6
+            x = width() / 2 + 1.9 * turn * math.cos(turn) * 1.6
             y = CLOUD_HEIGHT / 2 + 0.7 * turn * math.sin(turn)
             box = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
-            inside = box[0] >= 0 and box[2] <= WIDTH and box[1] >= 0 and box[3] <= CLOUD_HEIGHT
+            inside = box[0] >= 0 and box[2] <= width() and box[1] >= 0 and box[3] <= CLOUD_HEIGHT
             if inside and not any(overlap(box, other) for other in taken):
                 taken.append(box)
                 found.append((text, float(size), x, y, to))

@@ -1,5 +1,6 @@
 /* What the model would decide under another attention: a linear head's arithmetic, in float64,
-   as heedful's `decide` does it; for other heads, a lookup of what was computed beforehand. */
+   as heedful's `decide` does it; for other heads, and for the text without a word, a lookup of what
+   was computed beforehand. An erased unit is one that attention is removed from. */
 
 const SMALLEST_MASS = 1e-290;
 
@@ -39,10 +40,15 @@ const attentionOf = (state) => {
 
 const isRest = (entry, unit) => Boolean(entry.rest) && unit === entry.units.length - 1;
 
+const goneOf = (state) => state.erased.map((is, unit) => (is ? unit : -1)).filter((unit) => unit >= 0);
+
 /* Class probabilities after the edit; null where a head that is not linear was not asked before. */
 const decide = (state) => {
   const { entry } = state;
-  if (!entry.unit_logits) return lookedUp(state);
+  if (!entry.unit_logits) {
+    const gone = goneOf(state);
+    return gone.length ? lookedUp(entry, gone, entry.erasures, entry.cumulative?.slice(1)) : entry.probabilities;
+  }
   const attention = attentionOf(state);
   const logits = entry.offset.slice();
   attention.forEach((weight, unit) => {
@@ -52,18 +58,22 @@ const decide = (state) => {
   return softmax(logits);
 };
 
-const lookedUp = ({ entry, erased }) => {
-  const gone = erased.map((is, unit) => (is ? unit : -1)).filter((unit) => unit >= 0);
-  if (!gone.length) return entry.probabilities;
-  if (gone.length === 1) return entry.erasures[gone[0]];
+/* Class probabilities on the text without the erased units, read again; null where that was not done. */
+const decideWithout = (state) =>
+  lookedUp(state.entry, goneOf(state), state.entry.deleted, state.entry.deleted_together);
+
+/* Computed beforehand: each unit by itself, and the first 1, 2, … by attention together. */
+const lookedUp = (entry, gone, single, together) => {
   const first = byAttention(entry).slice(0, gone.length);
-  const isPrefix = first.every((unit) => erased[unit]) && first.length === gone.length;
-  return (isPrefix && entry.cumulative?.[gone.length]) || null;
+  const isFirst = gone.length > 1 && first.every((unit) => gone.includes(unit));
+  const found = gone.length === 1 ? single?.[gone[0]] : isFirst ? together?.[gone.length - 1] : null;
+  return found && found[0] !== null ? found : null;
 };
 
-/* Units from most to least attended, ties by position. */
+/* Units shown one by one from most to least attended, ties by position. */
 const byAttention = (entry) =>
-  entry.attention.map((_, unit) => unit).sort((a, b) => entry.attention[b] - entry.attention[a] || a - b);
+  entry.attention.map((_, unit) => unit).filter((unit) => !isRest(entry, unit))
+    .sort((a, b) => entry.attention[b] - entry.attention[a] || a - b);
 
 /* How far the attention moved: total variation and Jensen-Shannon distance, in nats. */
 const moved = (state) => {

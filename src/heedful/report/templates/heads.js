@@ -1,4 +1,4 @@
-/* Every head of every layer: what the deciding position attends to, one strip of words each. A strip
+/* Every head of every layer: what is attended to where the decision is read, one strip of words each. A strip
    that is chosen colours the words, and shows who attends to whom where the page holds it. */
 
 const unpacked = (text) =>
@@ -19,7 +19,7 @@ const paint = (canvas, weights, columns) => {
   });
 };
 
-const headsView = (entry) => {
+const headsView = (entry, sentence) => {
   const { layers, heads } = entry.heads;
   const count = entry.length;
   const rows = unpacked(entry.heads.rows);
@@ -68,6 +68,6 @@ const headsView = (entry) => {
   }
   return make("details", { class: "heads" },
     make("summary", {}, `Layers and heads `, make("span", { class: "count" }, `${layers} × ${heads}`)),
-    make("p", { class: "help" }, "What the position that decides attends to, a strip of words for each head; the top layer first. Special tokens hold what is missing to 1."),
+    make("p", { class: "help" }, `${sentence}, a strip of words for each head; the top layer first. Special tokens hold what is missing to 1.`),
     grid, shown);
 };

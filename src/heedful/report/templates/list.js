@@ -3,9 +3,12 @@
 const PER_PAGE = 20;
 
 const confidence = (entry) => entry.probabilities[entry.decision];
-const last = (value) => value ?? -1;
+/* The order of two or three words says little, and a long text is no example to begin with. */
+const FEW = 6;
+const MANY = 40;
+const told = (entry) => (entry.length < FEW ? -1 : entry.disagreement ?? -1);
 const ORDERS = {
-  disagreement: (a, b) => last(b.disagreement) - last(a.disagreement),
+  disagreement: (a, b) => told(b) - told(a),
   unsure: (a, b) => confidence(a) - confidence(b),
   sure: (a, b) => confidence(b) - confidence(a),
   longest: (a, b) => b.length - a.length,
@@ -56,7 +59,8 @@ const showInstances = (report, section) => {
     list.children[at]?.querySelector("button").focus();
   });
   refresh();
-  list.querySelector("button")?.click();
+  const example = found.slice(0, shown).findIndex(({ length }) => length >= FEW && length <= MANY);
+  list.children[Math.max(example, 0)]?.querySelector("button").click();
 };
 
 const fillOptions = (select, options) =>

@@ -1,5 +1,5 @@
-/* One open instance: a stage where attention is erased and moved, the decision that follows, and the
-   words as every importance method colours them. */
+/* One open instance: a stage where attention is removed and moved, the decisions that follow with and
+   without the word, and the words as every importance method colours them. */
 
 const STEP = 0.02;
 const BIG_STEP = 0.1;
@@ -7,21 +7,22 @@ const BIG_STEP = 0.1;
 const openPanel = (entry, report) => {
   const state = { ...untouched(entry) };
   const panel = make("div", { class: "panel" });
-  const outcome = outcomeView(entry, report.classes);
+  const outcome = outcomeView(entry, report);
   const stage = stageView(entry, report.linear);
   const update = (isDragging = false) => {
     stage.show(state, isDragging);
     outcome.show(state);
+    refreshNumbers();
   };
-  const controls = controlsView(entry, report.linear, {
+  const controls = controlsView(entry, report, {
     flatten: () => flatten(state),
     shuffle: () => shuffle(state),
     next: () => { const unit = byAttention(entry).find((i) => !state.erased[i]); if (unit >= 0) state.erased[unit] = true; },
     reset: () => Object.assign(state, untouched(entry)),
   }, update);
-  panel.append(stage.element, outcome.element, controls, methodsView(entry, report.methods));
+  panel.append(stage.element, outcome.element, controls, methodsView(entry, report));
   if (entry.flow) panel.append(flowView(entry));
-  if (entry.heads) panel.append(headsView(entry));
+  if (entry.heads) panel.append(headsView(entry, report.audited.heads));
   listenToStage(stage, state, report.linear, update);
   listenForNumbers(panel, entry, (unit) => [["attention now", digits4(attentionOf(state)[unit])]]);
   update();
@@ -36,8 +37,8 @@ const stageView = (entry, isLinear) => {
     class: `stage${isLong ? " of-sentences" : ""}${isLinear ? " movable" : ""}`,
     role: "group", dir: "auto",
     "aria-label": isLinear
-      ? "Words with their attention. Left and right arrows move between words, Enter erases, up and down arrows move attention."
-      : "Words with their attention. Left and right arrows move between words, Enter erases.",
+      ? "Words with their attention. Left and right arrows move between words, Enter removes attention, up and down arrows move attention."
+      : "Words with their attention. Left and right arrows move between words, Enter removes attention.",
   });
   const units = entry.units.map((text, unit) => {
     const fill = make("span", { class: "fill" });
@@ -66,7 +67,7 @@ const stageView = (entry, isLinear) => {
       column.dataset.weight = now[unit];
       column.setAttribute("aria-pressed", isErased);
       column.setAttribute("aria-label",
-        `${entry.units[unit]}, attention ${digits4(now[unit])}${isErased ? ", erased" : ""}`);
+        `${entry.units[unit]}, attention ${digits4(now[unit])}${isErased ? ", removed" : ""}`);
     });
   };
   return view;
@@ -123,7 +124,10 @@ const listenToStage = (stage, state, isLinear, update) => {
 
 /* ------------------------------------------------------------- the decision and how it is told */
 
-const outcomeView = (entry, classes) => {
+const NOT_COMPUTED = "Not computed beforehand: that is done for one at a time, and for the most attended ones together.";
+
+/* One decision: what was done, the probabilities that follow, and whether the class changes. */
+const decisionView = (entry, classes, kind) => {
   const rows = classes.map((name, index) => {
     const fill = make("span", { class: "fill" });
     const was = make("span", { class: "was" });
@@ -133,12 +137,12 @@ const outcomeView = (entry, classes) => {
       make("span", { class: "track", "aria-hidden": "true" }, fill, was), number);
     return { row, fill, number };
   });
+  const done = make("h4", { class: "done" });
   const message = make("p", { class: "message", role: "status" });
-  const distance = make("p", { class: "distance" });
-  const element = make("div", { class: "outcome" },
-    make("div", { class: "classes" }, ...rows.map(({ row }) => row)), make("div", {}, message, distance));
-  const show = (state) => {
-    const now = decide(state);
+  const element = make("div", { class: "decided-by", "data-decided": kind },
+    done, make("div", { class: "classes" }, ...rows.map(({ row }) => row)), message);
+  const show = (what, now, isEdited) => {
+    done.textContent = what;
     rows.forEach(({ row, fill, number }, index) => {
       fill.style.width = `${(now?.[index] ?? 0) * 100}%`;
       number.textContent = now ? digits4(now[index]) : "–";
@@ -146,12 +150,31 @@ const outcomeView = (entry, classes) => {
     });
     const decision = now && argmax(now);
     const flips = now !== null && decision !== entry.decision;
-    const isEdited = state.isMoved || state.erased.some(Boolean);
     message.classList.toggle("flips", flips);
-    if (!now) message.textContent = "This combination was not computed beforehand; the live page can.";
+    if (!now) message.textContent = NOT_COMPUTED;
     else if (flips) message.textContent = `The decision flips from ${classes[entry.decision]} to ${classes[decision]}.`;
-    else if (isEdited) message.textContent = `The decision stays ${classes[decision]}.`;
-    else message.textContent = `The model decides ${classes[decision]}.`;
+    else message.textContent = `${isEdited ? "The decision stays" : "The model decides"} ${classes[decision]}.`;
+  };
+  return { element, show };
+};
+
+/* Two things that are not the same: attention to a word removed, and the word itself deleted. */
+const outcomeView = (entry, { classes, audited }) => {
+  const byWeights = decisionView(entry, classes, "attention");
+  const byText = decisionView(entry, classes, "text");
+  const distance = make("p", { class: "distance" });
+  const hint = make("p", { class: "help" },
+    `Click a ${audited.unit}: attention to it${atSite(audited)} is removed here, and below it is deleted and the text read again.`);
+  const element = make("div", { class: "outcome" }, byWeights.element, distance, byText.element, hint);
+  const show = (state) => {
+    const gone = goneOf(state);
+    const these = gone.length > 1 ? `these ${gone.length} ${audited.unit}s` : `this ${audited.unit}`;
+    const removed = gone.length ? `attention to ${these}${atSite(audited)} removed` : "";
+    const done = [state.isMoved ? "attention moved" : "", removed].filter(Boolean).join(", ") || "the text as it is";
+    byWeights.show(capital(done), decide(state), state.isMoved || gone.length > 0);
+    byText.element.hidden = !gone.length;
+    hint.hidden = gone.length > 0;
+    if (gone.length) byText.show(`${capital(these)} deleted, the text read again`, decideWithout(state), true);
     const by = moved(state);
     distance.textContent = by
       ? `Attention moved by TVD ${digits4(by.tvd)}, JSD ${digits4(by.jsd)} of at most 0.6931.`
@@ -160,33 +183,36 @@ const outcomeView = (entry, classes) => {
   return { element, show };
 };
 
-const controlsView = (entry, isLinear, actions, update) => {
+const atSite = (audited) => (audited.where ? ` ${audited.where}` : "");
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+const controlsView = (entry, { linear, audited }, actions, update) => {
   const button = (name, label, hint) => {
     const element = make("button", { type: "button", class: "quiet", "data-action": name, title: hint }, label);
     element.addEventListener("click", () => { actions[name](); update(); });
     return element;
   };
+  const { unit } = audited;
   const hidden = entry.rest?.count ?? entry.length - entry.units.length;
   const folded = hidden > 0
-    ? ` ${hidden} of its ${entry.length} units are not shown one by one; ${isLinear ? "the last block holds them together, and the numbers stay exact." : "they stay as they are."}`
+    ? ` ${hidden} of its ${entry.length} ${unit}s are not shown one by one; ${linear ? "the last block holds them together, and the numbers stay exact." : "they stay as they are."}`
     : "";
   const outside = entry.outside >= 0.005
     ? ` Special tokens, which are no words, hold ${(100 * entry.outside).toFixed(0)} % of this attention; the bars share the rest.` : "";
-  const help = isLinear
-    ? `Click a word to erase it; drag its bar to move attention.${folded}`
-    : `Click a word to erase it. This head is not linear, so erasures were computed beforehand.${folded}${outside}`;
+  const help = `Click a ${unit} to remove the attention to it${atSite(audited)}${linear ? "; drag its bar to move attention" : ""}.${folded}${outside}`;
   return make("div", { class: "controls" },
-    ...(isLinear
-      ? [button("flatten", "Flatten", "Give every unit the same attention"),
+    ...(linear
+      ? [button("flatten", "Flatten", `Give every ${unit} the same attention`),
          button("shuffle", "Shuffle", "Deal the present weights anew")]
-      : [button("next", "Erase next", "Erase the most attended unit that is left")]),
+      : []),
+    button("next", "Remove next", `Remove attention to the most attended ${unit} that is left`),
     button("reset", "Reset", "Back to the model's own attention"),
     make("p", { class: "help" }, help));
 };
 
 /* ------------------------------------------------------------ every method's words, line by line */
 
-const methodsView = (entry, methods) => {
+const methodsView = (entry, { methods, recommended }) => {
   const list = make("dl", { class: "methods" });
   for (const { name, sentence } of methods) {
     const values = entry.importance[name];
@@ -194,7 +220,7 @@ const methodsView = (entry, methods) => {
     const line = colouredWords(entry, values, true);
     line.addEventListener("keydown", (event) => walk(event, line));
     list.append(make("div", { class: "method", "data-method": name },
-      make("dt", {}, make("b", {}, name), make("span", {}, sentence)), make("dd", {}, line)));
+      make("dt", {}, make("b", {}, name), name === recommended ? make("em", { class: "recommended" }, "recommended") : null, make("span", {}, sentence)), make("dd", {}, line)));
   }
   return list;
 };

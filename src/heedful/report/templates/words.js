@@ -16,12 +16,12 @@ const signed = (x) => (x > 0 ? "+" : "") + short(x);
 
 const TIGHT = /^(?:[,.!?;:%)\]}…]+|n't|['’]\p{L}{1,2})$/u;
 
-/* The units as running text: as it was written where that is known, else no space before punctuation;
+/* What stands before a unit: as it was written where that is known, else no space before punctuation;
    an ellipsis where units are left out. */
 const spaced = (entry, unit) => {
   const positions = entry.positions;
   if (unit && positions && positions[unit] !== positions[unit - 1] + 1) return " … ";
-  if (entry.gaps) return unit ? entry.gaps[unit] : "";
+  if (entry.gaps) return entry.gaps[unit];
   return unit && !TIGHT.test(entry.units[unit]) ? " " : "";
 };
 
@@ -47,8 +47,9 @@ const colouredWords = (entry, values, isLive, limit = Infinity) => {
     const word = make("bdi", attributes, entry.units[unit]);
     shade(word, colours[unit]);
     if (entry.evidence?.[unit]) word.classList.add("evidence");
-    if (unit && TIGHT.test(entry.units[unit])) word.classList.add("tight");
-    line.append(spaced(entry, unit), word);
+    const before = spaced(entry, unit);
+    if (unit && !before) word.classList.add("tight");
+    line.append(before, word);
   }
   if (count < entry.units.length) line.append(" …");
   return line;
@@ -87,7 +88,11 @@ const showNumbers = (panel, target, entry, extra) => {
   const top = box.top > own.height + 16 ? box.top - own.height - 8 : box.bottom + 8;
   tooltip.style.left = `${scrollX + left}px`;
   tooltip.style.top = `${scrollY + top}px`;
+  tooltip.again = () => showNumbers(panel, target, entry, extra);
 };
+
+/* What is shown now, with the numbers of now: they change under a pointer that rests. */
+const refreshNumbers = () => { if (!tooltip.hidden) tooltip.again(); };
 
 const signedIf = (values, unit) => (values.some((x) => x < 0) ? signed : short)(values[unit]);
 
