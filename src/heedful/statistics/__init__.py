@@ -5,13 +5,10 @@ What is computed on tensors, `agreement` and `divergence`, is imported by its ow
 
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import (
-    Moments,
     bootstrap,
     bootstraps,
     mean,
     means,
-    median,
-    moments,
     paired,
     pooled,
     proportion,
@@ -30,7 +27,6 @@ from heedful.statistics.seeds import deviation, over_seeds, widened
 
 __all__ = [
     "Estimate",
-    "Moments",
     "Scores",
     "bootstrap",
     "bootstraps",
@@ -38,8 +34,6 @@ __all__ = [
     "deviation",
     "mean",
     "means",
-    "median",
-    "moments",
     "new_draw",
     "over_seeds",
     "paired",
