@@ -69,9 +69,7 @@ class Wide:
         }
 
 
-def wide(
-    rows: pd.DataFrame, column: str, least: float = -np.inf, most: float = np.inf
-) -> Wide:
+def wide(rows: pd.DataFrame, column: str, least: float = -np.inf, most: float = np.inf) -> Wide:
     """One column of per-ranking rows, laid out by instance and ranking."""
     order = list(rows["ranking"].unique())
     table = rows.pivot(index="instance", columns="ranking", values=column)[order]
