@@ -227,12 +227,15 @@ def test_no_interval_of_a_mean_leaves_its_range():
         for shape in ((0.05, 0.05), (20, 0.1), (0.1, 20)):
             x, y = rng.beta(*shape, (2, n, 50))
             for found in means(x, names(n), least=0, most=1):
-                assert not found.low < 0 and not found.high > 1
+                assert not found.low < 0
+                assert not found.high > 1
             for column in range(50):
                 found = paired(x[:, column], y[:, column], names(n), most=1)
-                assert not found.low < -1 and not found.high > 1
+                assert not found.low < -1
+                assert not found.high > 1
     two = means(np.array([[0.0, 0.0], [0.1, 9.0], [1.0, 9.5]]), names(3), least=0, most=[1, np.inf])
-    assert two[0].high == 1 and two[1].high > 9.5
+    assert two[0].high == 1
+    assert two[1].high > 9.5
 
 
 def test_booleans_are_a_proportion_even_when_all_alike():

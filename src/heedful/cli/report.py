@@ -16,7 +16,7 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the page again from a run's findings; no model is run."""
-    from heedful.runs import RunFolder
+    from heedful.runs import RunFolder, held
 
     folder = RunFolder.open(run)
     if not (folder.findings / "verdict.json").is_file():
@@ -26,7 +26,7 @@ def report(
         raise InputError(f"{run} was not audited yet; run `heedful audit {run}` first.")
     from heedful.report import render
 
-    with folder.locked():
+    with held(folder.path):
         page = render(folder.path)
     if json:
         print_json({"report": str(page)})

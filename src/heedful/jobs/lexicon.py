@@ -34,7 +34,7 @@ from heedful.models import (
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.tracing import lat, layers_of
 from heedful.report import render
-from heedful.runs import RunFolder, write_json, writing
+from heedful.runs import RunFolder, held, write_json, writing
 
 MASS = 8.0
 """What importances of a text are scaled to before the softmax: published ones sum to 8 heads."""
@@ -111,9 +111,12 @@ def rate(
     encoded = read_by(opened, corpus)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to read.")
-    folder = _folder(run, None if out is None else Path(out), opened, encoded, seed)
+    place = run if out is None else Path(out)
+    if place is None:
+        raise InputError("A model that is no run needs a folder for its page; name one by out.")
     texts = encoded.splits[split]
-    with folder.locked():
+    with held(place):
+        folder = _folder(run, place, opened, encoded, seed)
         tokens = token_table(opened, texts, method, target)
         matches = match(sorted(set(tokens["word"])), ratings, has_lemmas, language)
         fresh, start = _untrained(opened, seed), None
@@ -249,12 +252,10 @@ def _untrained(model: Decider, seed: int) -> Classifier | None:
 
 
 def _folder(
-    run: Path | None, out: Path | None, model: Decider, encoded: EncodedCorpus, seed: int
+    run: Path | None, out: Path, model: Decider, encoded: EncodedCorpus, seed: int
 ) -> RunFolder:
     """The run itself where its own documents are read, else a folder of its own."""
-    if run is not None and (out is None or out.resolve() == run.resolve()):
+    if run is not None and out.resolve() == run.resolve():
         return RunFolder.open(run)
-    if out is None:
-        raise InputError("A model that is no run needs a folder for its page; name one by out.")
     settings = {"kind": "lexicon", "recipe": model.recipe, "corpus": encoded.name, "seed": seed}
     return RunFolder.create(out, settings, seeds={"all": seed}, corpus=encoded.fingerprint)

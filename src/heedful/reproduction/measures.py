@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
 from heedful.statistics import Estimate, mean, over_seeds, paired, widened
 
-T = TypeVar("T")
 Chosen = Mapping[str, Any]
 """Which rows: a value for each named column, e.g. {"ranking": "attention"}."""
 

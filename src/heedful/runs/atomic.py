@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from typing import Any
 from heedful.errors import InputError
 
 _MARK = ".tmp"
+_OURS = re.compile(r"\..*\.[0-9a-f]{12}\.tmp(\.\w+)?", re.DOTALL)
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -76,8 +78,9 @@ def writing_folder(path: Path | str) -> Iterator[Path]:
 
 def remove_leftovers(folder: Path | str) -> None:
     """Deletes what killed processes left half-written; only for who holds the folder's lock."""
-    for leftover in list(Path(folder).rglob(f".*{_MARK}*")):
-        if leftover.is_dir():
+    named = [path for path in Path(folder).rglob(f".*{_MARK}*") if _OURS.fullmatch(path.name)]
+    for leftover in named:
+        if leftover.is_dir() and not leftover.is_symlink():
             shutil.rmtree(leftover, ignore_errors=True)
         else:
             leftover.unlink(missing_ok=True)

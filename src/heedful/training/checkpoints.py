@@ -8,6 +8,7 @@ between the last update and the saved model costs no more than a kill: what was 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,8 +122,9 @@ def load_checkpoint(path: Path, task: Task, mark: str) -> tuple[Progress, dict[s
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Takes the checkpoint of a training away, once what came of it is saved."""
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    """Takes the checkpoint of a training away, once what came of it is saved, if it can be."""
+    with suppress(OSError):
+        (folder / CHECKPOINT).unlink()
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
