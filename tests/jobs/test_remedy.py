@@ -91,9 +91,10 @@ def test_a_search_killed_while_it_moves_files_ends_as_if_it_had_not_been(
         return killed
 
     out, before = tmp_path / "out", tmp_path / "before"
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", moving(0))
-        remedy(run, corpus, out, strengths=(1.0,))
+        with pytest.raises(Killed):
+            remedy(run, corpus, out, strengths=(1.0,))
     out.rename(before)
     found, files = None, None
     for moment in range(1, 8):

@@ -103,7 +103,7 @@ def test_a_disk_that_cannot_be_written_needs_no_lock(tmp_path, monkeypatch):
         with locked(tmp_path):
             assert (tmp_path / "result").exists()
     monkeypatch.setattr("pathlib.Path.mkdir", refuse)
-    with pytest.raises(InputError, match="Cannot write .*Read-only"), locked(tmp_path / "new"):
+    with pytest.raises(InputError, match=r"Cannot write .*Read-only"), locked(tmp_path / "new"):
         pytest.fail("made")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import AsJson, print_json
-from heedful.errors import InputError
+from heedful.errors import InputError, visible
 
 
 def report(
@@ -31,4 +31,4 @@ def report(
     if json:
         print_json({"report": str(page)})
     else:
-        typer.echo(f"The page: {page}")
+        typer.echo(visible(f"The page: {page}"))

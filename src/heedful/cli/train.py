@@ -15,7 +15,7 @@ import heedful
 from heedful.cli import options
 from heedful.cli.options import Options, print_json, settings_named, tell
 from heedful.cli.subject import documents_of, to_train
-from heedful.errors import InputError
+from heedful.errors import InputError, visible
 
 if TYPE_CHECKING:
     from heedful.jobs.strengths import Remedy
@@ -116,8 +116,8 @@ def train(
         return print_json({"folder": place, "test": test, "best_dev": record["best_dev"]})
     scored = f"dev {chosen} {abs(record['best_dev']):.3f}"
     scored += f", test accuracy {test['accuracy']:.3f}" if test else ""
-    typer.echo(f"Trained {title} on {subject.documents.name}: {scored}")
-    typer.echo(f"The run: {place}\nNext: heedful audit {quote(place)}")
+    typer.echo(visible(f"Trained {title} on {subject.documents.name}: {scored}"))
+    typer.echo(f"The run: {visible(place)}\nNext: heedful audit {visible(quote(place))}")
     return None
 
 
