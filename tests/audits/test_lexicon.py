@@ -1,6 +1,7 @@
 """Ratings of words: matching, the U over them, and the controls that can take it away."""
 
 import builtins
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from heedful.audits.finding import Finding
 from heedful.audits.lexicon import LEAST_WORDS, arms, bend, rated, regressions, summarise
-from heedful.corpora.lexicon import Match, match, read_lexicon
+from heedful.corpora.lexicon import Match, match, read_lexicon, read_ratings
 from heedful.errors import InputError
 from heedful.report.charts import draw
 from heedful.statistics.regression import SQUARE
@@ -59,7 +60,7 @@ def test_exact_matching_needs_no_package(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(builtins, "__import__", without)
     assert match(["bad"], {"bad": 2.0}, has_lemmas=False)["bad"].rating == 2.0
-    with pytest.raises(InputError, match="needs the package simplemma"):
+    with pytest.raises(InputError, match=r"simplemma .*--no-lemmas matches words as they stand"):
         match(["bad"], {"bad": 2.0})
 
 
@@ -116,7 +117,7 @@ def test_a_bend_that_length_makes_is_told() -> None:
     answer = summarise(table, "attention").answer
     assert answer.startswith("Partly")
     assert "length of texts" in answer
-    assert "even shares" in answer
+    assert "counted in even shares it goes away" in answer
 
 
 def test_an_untrained_model_with_the_same_bend_is_told() -> None:
@@ -128,7 +129,7 @@ def test_a_slope_with_a_bend_is_not_called_a_u() -> None:
     table = words(bend=0.0)
     softmax = 0.05 + 0.02 * np.maximum(5 - table["rating"], 0) * table["ratio"]
     answer = summarise(table.assign(softmax=softmax, ratio=softmax), "attention").answer
-    assert "rather than a U" in answer
+    assert "towards one end only" in answer
     assert "words with low ratings get more" in answer
 
 
@@ -154,3 +155,33 @@ def test_forms_of_one_entry_are_drawn_together() -> None:
     # b2 itself grows with the square root of the number of words.
     assert double.value == pytest.approx(np.sqrt(2) * once.value)
     assert double.high - double.low == pytest.approx(np.sqrt(2) * (once.high - once.low), rel=0.02)
+
+
+def test_the_numbers_of_the_answer_are_means_of_thirds() -> None:
+    table = words(301)
+    answer = summarise(table, "attention").answer
+    ordered = table.sort_values("rating")
+    cut = table["rating"].quantile([1 / 3, 2 / 3]).to_numpy()
+    groups = np.split(ordered["ratio"].to_numpy(), np.searchsorted(ordered["rating"], cut))
+    said = re.findall(r"(\d\.\d+) \[", answer)
+    assert [float(number) for number in said] == pytest.approx(
+        [group.mean() for group in groups], abs=5e-3
+    )
+    assert "301 words" in answer
+
+
+def test_a_word_listed_twice_and_vaders_own_format_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "vader.txt"
+    file.write_text(
+        ':"(\t-1.9\t0.53852\t[-2, -2, -1, -3, -2, -1, -2, -2, -2, -2]\n'
+        "abandon\t-1.9\t0.53852\t[-2, -2, -2, -2, -2, -3, -2, -1, -2, -1]\n"
+        "warmth\t2.0\t0.4\t[2, 2]\nwarmth\t1.0\t0.4\t[1, 1]\n"
+    )
+    found = read_ratings(file)
+    assert found.words == {':"(': -1.9, "abandon": -1.9, "warmth": 1.5}
+    assert found.said == ("Listed more than once, so that the mean was taken: warmth (1 in all).",)
+    file.write_text("word,valence,arousal\ngood,7.5,3\nbad,2.5,5\n")
+    assert read_ratings(file) == ({"good": 7.5, "bad": 2.5}, ())
+    file.write_text("id,word\n1,good\n")
+    with pytest.raises(InputError, match="line 2: expected"):
+        read_ratings(file)

@@ -166,8 +166,11 @@ def test_a_report_needs_no_torch(audited: Path) -> None:
 def test_explain_colours_words_and_prints_json(audited: Path) -> None:
     shown = heedful("explain", "The soup was dreadful.", "--model", audited)
     assert "dreadful" in shown
-    assert "leave-one-out" in shown
-    found = json.loads(heedful("explain", "A <b>fine</b> bar", "--model", audited, "--json"))
+    assert "leave-one-out" not in shown
+    assert "leave-one-out" in heedful("explain", "The soup", "--model", audited, "--all")
+    told = json.loads(heedful("explain", "A <b>fine</b> bar", "--model", audited, "--json"))
+    (found,) = told["explanations"]
+    assert next(iter(found["importance"])) == told["recommended"]["method"]
     assert found["units"] == ["a", "<", "b", ">", "fine", "<", "/", "b", ">", "bar"]
     assert sum(found["probabilities"].values()) == pytest.approx(1)
     assert sum(found["importance"]["attention"]) == pytest.approx(1)

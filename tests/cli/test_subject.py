@@ -66,7 +66,7 @@ def test_other_documents_get_a_folder_of_their_own(run: Path, tmp_path: Path) ->
         subject = trained(str(run), options)
         assert subject.place == run.with_name(folder)
         assert subject.run == run
-        assert subject.source is None
+        assert subject.source == options.source()
     elsewhere: Subject = trained(str(run), Options(data=new, out=tmp_path / "out"))
     assert elsewhere.place == tmp_path / "out"
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from heedful.audits.verdict import training
 from heedful.corpora import encode, planted
 from heedful.jobs.advice import RESULT, advised, again, hindrance, next_objective, silence
 from heedful.runs import write_json
@@ -106,10 +105,7 @@ def test_a_run_from_python_is_trained_again_from_python(tmp_path: Path) -> None:
     command = again(run, "tying:3", 2.5)
     assert (
         command.text
-        == f"remedy({str(run)!r}, corpus, out, objective='tying', strengths=[3], limit=2.5)"
+        == f"heedful.remedy({str(run)!r}, corpus, '{run}-tying-3-limit-2.5', objective='tying', "
+        "strengths=[3], limit=2.5)"
     )
     assert command.said == "in Python, where its documents are"
-
-
-def test_the_general_advice_names_any_run() -> None:
-    assert "`heedful train --from RUN --objective tying` tries several strengths" in training()

@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from heedful.errors import InputError
@@ -63,3 +65,42 @@ def test_one_run_or_one_without_an_audit_is_refused(runs: list[Path], tmp_path: 
     RunFolder.create(tmp_path / "new", {"kind": "train"})
     with pytest.raises(InputError, match="has not been audited"):
         compare([runs[0], tmp_path / "new"])
+
+
+@pytest.mark.slow
+def test_the_difference_of_accuracy_is_paired_by_document(runs: list[Path], tmp_path: Path) -> None:
+    kinds = (tmp_path / "plain", tmp_path / "tied")
+    rng, rows = np.random.default_rng(0), []
+    for run, folder, accuracy in zip(runs, kinds, (0.9, 0.5), strict=True):
+        shutil.copytree(run, folder)
+        label = rng.integers(0, 2, 120)
+        decision = np.where(rng.random(120) < accuracy, label, 1 - label)
+        names = [f"document {n}" for n in range(120)]
+        rows.append(pd.DataFrame({"instance": names, "label": label, "decision": decision}))
+    rows[1] = rows[1].iloc[20:].sample(frac=1, random_state=1)  # fewer, and in another order
+    for folder, table in zip(kinds, rows, strict=True):
+        table.to_parquet(folder / "findings" / "substitution.parquet")
+    found = compare(kinds, tmp_path / "page.html")
+    both = rows[0].merge(rows[1], on="instance")
+    right = [both[f"label_{side}"] == both[f"decision_{side}"] for side in "xy"]
+    (gain,) = found.gains
+    assert gain.value == pytest.approx(right[1].mean() - right[0].mean())
+    assert gain.low < gain.value < gain.high < 0
+    assert gain.n == 100
+    said = "On the 100 documents that all runs were audited on, tied is right "
+    (line,) = [line for line in found.lines() if line.startswith(said)]
+    assert line.startswith(f"{said}{-100 * gain.value:.1f} [")
+    assert line.endswith("points less often than plain.")
+
+
+@pytest.mark.slow
+def test_every_run_has_one_accuracy_with_its_documents(runs: list[Path], tmp_path: Path) -> None:
+    RunFolder.open(runs[0]).update(test={"accuracy": 0.123})  # what training noted, on more texts
+    found = compare(runs, tmp_path / "page.html")
+    lines = found.lines()
+    place = lines.index("accuracy on the audited documents:")
+    for line, column in zip(lines[place + 1 :], found.columns, strict=False):
+        assert column.accuracy is not None
+        assert line.endswith(f"{column.accuracy}, {column.accuracy.n} documents")
+    assert "0.123" not in found.page.read_text()
+    assert "[" in lines[lines.index("Decisions depend on where attention lies:") + 1]

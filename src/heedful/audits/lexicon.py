@@ -21,6 +21,7 @@ from heedful.corpora.lexicon import Match
 from heedful.errors import InputError
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
+from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import central
 from heedful.statistics.regression import (
     LINEAR,
@@ -227,7 +228,12 @@ def summarise(
         )
     if texts:
         notes.insert(0, f"Importance of every token of {texts:,} texts.")
-    answer = _answer(importance, found["as published"], controls, middle)
+    shares = thirds(words)
+    measures += [
+        Measure("even shares", share, f"{importance}, rated {name}")
+        for name, share in shares.items()
+    ]
+    answer = _answer(importance, controls, shares, len(words))
     return Finding(
         "lexicon", QUESTION, answer, tuple(measures), "lexicon", _drawn(words, importance),
         tuple(notes),
@@ -239,42 +245,54 @@ def _is_up(fit: Fit) -> bool:
     return term.b > 0 and term.p < LEVEL
 
 
-def _answer(importance: str, fit: Fit, controls: Controls, middle: TwoLines) -> str:
-    """The verdict in a sentence: yes, partly or no, with the number and what speaks against it."""
-    term = fit.term(SQUARE)
-    said = f"b2 {term.b:.3f}, t {term.t:.1f}, p {term.p:.2g}, {fit.n:,} words"
+def thirds(words: pd.DataFrame) -> dict[str, Estimate]:
+    """Mean importance, in even shares, of the words rated low, between and high: a third each."""
+    low, high = words["rating"].quantile([1 / 3, 2 / 3])
+    groups = {
+        "low": words[words["rating"] <= low],
+        "between": words[(words["rating"] > low) & (words["rating"] < high)],
+        "high": words[words["rating"] >= max(high, np.nextafter(low, np.inf))],
+    }
+    return {
+        name: draws.average(group["ratio"], entries(group)).estimate()
+        if len(group)
+        else draws.undefined().estimate()
+        for name, group in groups.items()
+    }
+
+
+def _answer(importance: str, controls: Controls, shares: Mapping[str, Estimate], words: int) -> str:
+    """The verdict in a sentence: yes, partly or no, with numbers and what speaks against it."""
+    low, between, high = shares.values()
+    told = (
+        f"words rated low get {low} times an even share of {importance}, those between {between}, "
+        f"those rated high {high} ({words:,} words, a third each)"
+    )
     if not controls.bends:
-        return (
-            f"No: {importance} does not rise towards both ends of the ratings ({said}; "
-            f"b2 > 0 with p < {LEVEL} would say so)."
-        )
+        return f"No: {importance} does not rise towards both ends of the ratings: {told}."
     against = [
         name
         for name, is_passed in {
-            "it goes when the length of texts is accounted for": controls.survives_length,
-            "it goes when importance is counted in even shares": controls.survives_ratio,
-            "shuffled ratings bend as far": controls.beats_shuffled,
+            "it goes away when the length of texts is accounted for": controls.survives_length,
+            "counted in even shares it goes away": controls.survives_ratio,
+            "shuffled ratings do the same": controls.beats_shuffled,
             "an untrained model shows it too": controls.beats_untrained is not False,
         }.items()
         if not is_passed
     ]
     if not controls.has_arms:
-        side = "low" if controls.falls else "high"
+        side, other = ("low", "high") if controls.falls else ("high", "low")
         against.append(
-            f"it is a slope with a bend rather than a U: two lines split at {middle.split:.1f} do "
-            f"not both point outwards, and words with {side} ratings get more"
+            f"it rises towards one end only: words with {side} ratings get more, and towards "
+            f"{other} ones the rise is not clear"
         )
-    checked = "length, normalisation, shuffled ratings"
-    checked += " and an untrained model" if controls.beats_untrained is not None else ""
-    if not against:
-        return (
-            f"Yes: words rated low and words rated high get more {importance} than those between "
-            f"({said}), and it survives {checked}."
-        )
+    if against:
+        return f"Partly: {told}. But {'; '.join(against)}."
+    checked = "the length of texts, the way shares are counted and shuffled ratings"
+    checked += "; an untrained model does not show it" if controls.beats_untrained else ""
     return (
-        f"Partly: {importance} bends upwards over the ratings ({said}), but "
-        + "; ".join(against)
-        + "."
+        f"Yes: words rated low and words rated high get more {importance} than those between: "
+        f"{told}. It survives {checked}."
     )
 
 

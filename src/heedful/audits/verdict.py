@@ -73,17 +73,6 @@ class Verdict:
     ranking: Ranking | None = None
     """All explanations of the model by how faithful they are, where words were deleted."""
 
-    @property
-    def advises_training(self) -> bool:
-        """Whether training another model is among what it advises."""
-        return training() in self.advice
-
-    def naming(self, advised: str) -> Verdict:
-        """The verdict with what is advised for one run, where it advises for RUN, that is any."""
-        general = training()
-        own = tuple(advised if one == general else one for one in self.advice)
-        return replace(self, advice=own)
-
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain data."""
         return {
@@ -201,34 +190,9 @@ def _test(border: Border, finding: Finding | None) -> Test:
 
 
 def _advice(word: Word, ranking: Ranking | None) -> tuple[str, ...]:
+    """What holds for any model; what one run can do about it is said by `jobs/advice.py`."""
     if word == "cannot tell":
-        return (
-            "Audit more documents, a few hundred are usually enough: a larger file or split, or "
-            "`--documents 0` for all of this one.",
-        )
+        return ("Audit more documents: a few hundred are usually enough.",)
     if word == "yes":
         return ("Show attention together with this page, and audit again after every retraining.",)
-    instead = () if ranking is None else (ranking.recommendation,)
-    return (*instead, training())
-
-
-def training(
-    command: str = "heedful train --from RUN --objective tying",
-    said: str = "",
-    is_sweep: bool = True,
-) -> str:
-    """The advice to train by a command, which tries several strengths or the one that it names.
-
-    `said` explains the command where it cannot be pasted as it is.
-    """
-    tries = (
-        "several strengths on your dev documents, says what each costs in F1 and buys in reliance "
-        "on attention, and keeps the best"
-        if is_sweep
-        else "that strength on your dev documents, and says what it costs in F1 and buys in "
-        "reliance on attention"
-    )
-    return (
-        f"Or train a model whose attention can be believed: `{command}`{said and f' ({said})'} "
-        f"tries {tries}; then audit it, and `heedful compare` both."
-    )
+    return () if ranking is None else (ranking.recommendation,)

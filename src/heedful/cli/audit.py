@@ -27,6 +27,8 @@ def audit(
     text2: options.SecondColumn = None,
     label: options.LabelColumn = None,
     split: options.SplitColumn = None,
+    labels: options.Labels = None,
+    threshold: options.Threshold = None,
     out: options.Out = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -52,6 +54,7 @@ def audit(
                 raise InputError(f"{model} is trained already; {name} is for training.")
     asked = Options(
         corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
+        labels=labels, threshold=threshold,
         data_root=data_root, seed=seed, out=out, quick=quick, device=device, site=site, long=long,
         trust_remote_code=trust_remote_code,
     )  # fmt: skip
@@ -65,7 +68,7 @@ def audit(
         documents=documents,
         seed=seed,
         device=device,
-        is_deterministic=deterministic,
+        deterministic=deterministic,
         run=subject.run,
         source=subject.source,
         show=True,

@@ -1,4 +1,4 @@
-"""`heedful explain`: which words of a text mattered, by every method."""
+"""`heedful explain`: which words of a text mattered, by the method that fits the model best."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import typer
 
 import heedful
 from heedful.cli.options import AsJson, Device, Long, Options, RemoteCode, Seed, Site, print_json
+from heedful.errors import InputError
 
 
 def explain(
-    text: Annotated[str, typer.Argument(help="The text to explain.")],
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="The texts to explain.")],
     model: Annotated[
         str,
         typer.Option(
-            "--model", help="A run folder, or a folder or hf:NAME of a transformers classifier."
+            "--model",
+            help="A run folder, the folder of an audit, or a folder or hf:NAME of a transformers "
+            "classifier.",
         ),
     ],
     text2: Annotated[
@@ -24,6 +27,12 @@ def explain(
     method: Annotated[
         list[str] | None, typer.Option("--method", help="Importance method; may be repeated.")
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="By every method that the model offers.")
+    ] = False,
+    target: Annotated[
+        str | None, typer.Option("--target", help="The class whose reasons are asked for.")
+    ] = None,
     site: Site = "pooled",
     long: Long = "beginning",
     trust_remote_code: RemoteCode = False,
@@ -31,12 +40,35 @@ def explain(
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Show which words of a text mattered, by every method."""
-    options = Options(device=device, site=site, long=long, trust_remote_code=trust_remote_code)
-    found = heedful.explain(options.decider(model), text, method or None, seed=seed, second=text2)
-    if json:
-        print_json(found.to_json())
-    else:
-        from heedful.report.console import print_explanation
+    """Show which words of texts mattered: by the method that an audit of the model ranks first."""
+    if method and every:
+        raise InputError("Give either --method or --all; both say which methods to show.")
+    if text2 is not None and len(texts) > 1:
+        raise InputError(f"--text2 goes with one text, got {len(texts)}.")
+    from heedful.importance import alike, methods_of
+    from heedful.jobs.explain import best_first, recommended
 
-        print_explanation(found.to_json())
+    options = Options(device=device, site=site, long=long, trust_remote_code=trust_remote_code)
+    opened = options.decider(model)
+    first = recommended(model, opened)
+    usual = list(dict.fromkeys([first.method, "attention"]))
+    names = None if every else method or usual
+    found = [
+        heedful.explain(opened, text, names, target=target, text2=text2, seed=seed).to_json()
+        for text in texts
+    ]
+    if every:
+        for one in found:
+            one["importance"] = best_first(one["importance"], first.method)
+    if json:
+        return print_json({"recommended": first._asdict(), "explanations": found})
+    from heedful.report.console import print_explanation
+
+    for explanation in found:
+        print_explanation(explanation, alike(opened))
+    if not method:
+        typer.echo(first.why)
+    if not (method or every):
+        others = len(methods_of(opened, costly=True)) - len(usual)
+        typer.echo(f"{others} more explanations of this model: --all, or by name: --method NAME")
+    return None

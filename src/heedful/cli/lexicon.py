@@ -25,16 +25,19 @@ def lexicon(
     method: Annotated[
         str | None, typer.Option("--method", help="Importance; trace or attention if none.")
     ] = None,
-    lemmas: Annotated[bool, typer.Option(help="Match inflected words by their lemma too.")] = True,
+    lemmas: options.Lemmas = None,
     corpus: options.CorpusName = None,
     data: options.DataFile = None,
     text: options.TextColumn = None,
     label: options.LabelColumn = None,
     split: options.SplitColumn = None,
+    labels: options.Labels = None,
+    threshold: options.Threshold = None,
     out: options.Out = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     data_root: options.DataRoot = None,
+    trust_remote_code: options.RemoteCode = False,
     json: options.AsJson = False,
 ) -> None:
     """Lay what people feel about words beside the importance they get."""
@@ -42,7 +45,8 @@ def lexicon(
 
     asked = Options(
         corpus=corpus, data=data, text=text, label=label, split=split,
-        data_root=data_root, seed=seed, out=out, device=device,
+        labels=labels, threshold=threshold,
+        data_root=data_root, seed=seed, out=out, device=device, trust_remote_code=trust_remote_code,
     )  # fmt: skip
     subject = trained(model, asked)
     found = rate(
@@ -52,7 +56,7 @@ def lexicon(
         subject.place,
         run=subject.run,
         method=method,
-        has_lemmas=lemmas,
+        lemmas=lemmas,
         data_root=data_root,
         seed=seed,
         device=device,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import AsJson, Config, DataRoot, Device, Seed, Vectors, tell
+from heedful.cli.options import AsJson, Config, DataRoot, Device, Lemmas, Seed, Vectors, tell
 
 
 def narratives(
@@ -18,7 +18,7 @@ def narratives(
     lexicon: Annotated[
         str | None, typer.Option("--lexicon", help="A file of words and ratings, or warriner.")
     ] = None,
-    lemmas: Annotated[bool, typer.Option(help="Match inflected words by their lemma too.")] = True,
+    lemmas: Lemmas = None,
     config: Config = None,
     vectors: Vectors = None,
     seed: Seed = 0,
@@ -43,6 +43,6 @@ def narratives(
         show=True,
     )
     found = trace_narratives(
-        out, corpus, lexicon, data_root=data_root, has_lemmas=lemmas, seed=seed, device=device
+        out, corpus, lexicon, data_root=data_root, lemmas=lemmas, seed=seed, device=device
     )
     tell(found, json)

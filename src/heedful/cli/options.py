@@ -46,6 +46,20 @@ RemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Run the code that a model brings with it.")
 ]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of the labels.")]
+Labels = Annotated[
+    str | None,
+    typer.Option("--labels", help="Classes of other names: neg=LABEL_0,pos=LABEL_1."),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option("--threshold", help="Make two classes of ratings: below it, and from it on."),
+]
+Lemmas = Annotated[
+    bool | None,
+    typer.Option(
+        "--lemmas/--no-lemmas", help="Match inflected words too; as the packages here allow."
+    ),
+]
 SplitColumn = Annotated[
     str | None, typer.Option("--split", help="Column that says train, dev or test.")
 ]
@@ -80,6 +94,8 @@ class Options:
     text2: str | None = None
     label: str | None = None
     split: str | None = None
+    labels: str | None = None
+    threshold: float | None = None
     data_root: Path | None = None
     seed: int = 0
     out: Path | None = None
@@ -88,6 +104,10 @@ class Options:
     site: str = "pooled"
     long: str = "beginning"
     trust_remote_code: bool = False
+
+    def __post_init__(self) -> None:
+        if self.data is None and (self.labels is not None or self.threshold is not None):
+            raise InputError("--labels and --threshold are for files; name yours by --data.")
 
     def source(self) -> DocumentSource:
         """Where the documents come from; planted ones where none are named."""
@@ -102,14 +122,15 @@ class Options:
         )
         columns = self.text, self.label, self.split
         sizes = QUICK_SIZES if is_small else None
-        return DocumentSource(corpus, file, *columns, self.seed, sizes, root, self.text2)
+        said = self.labels, self.threshold
+        return DocumentSource(corpus, file, *columns, self.seed, sizes, root, self.text2, *said)
 
     def decider(self, name: str | Path) -> Decider:
         """The trained model of that name, as the options say it should be read."""
         from heedful.jobs.decider import decider_of
 
         reading = {"site": self.site, "long": self.long}
-        return decider_of(name, self.device, allows_remote_code=self.trust_remote_code, **reading)
+        return decider_of(name, self.device, trust_remote_code=self.trust_remote_code, **reading)
 
 
 def settings_named(config: Path | None, quick: bool, is_tuned: bool = False) -> Settings:

@@ -28,7 +28,7 @@ class Subject:
     run: Path | None = None
     """The run that a trained model is from."""
     source: DocumentSource | None = None
-    """Where documents to train on came from."""
+    """Where the documents came from, if they are not a run's own."""
 
 
 def subject_of(name: str, options: Options) -> Subject:
@@ -72,7 +72,8 @@ def _pretrained(name: str, options: Options) -> Subject:
     documents, read = _others(model, options)
     if options.data is None:
         say([match_labels(model.classes, documents.classes).said])
-    return Subject(model, documents, options.out or _place(title, read, options))
+    place = options.out or _place(title, read, options)
+    return Subject(model, documents, place, source=options.source())
 
 
 def _of_run(run: Path, options: Options) -> Subject:
@@ -88,7 +89,7 @@ def _of_run(run: Path, options: Options) -> Subject:
     own = source_of(run)
     if own is not None and options.data is not None and own.is_same_file(options.data):
         say([f"{options.data} is the file the run was trained on: auditing its test documents."])
-        options = replace(options, data=None)
+        options = replace(options, data=None, labels=None, threshold=None)
     if options.corpus is None and options.data is None:
         record = RunFolder.open(run).record
         if own is not None:
@@ -100,6 +101,11 @@ def _of_run(run: Path, options: Options) -> Subject:
                     "--data."
                 )
             return Subject(options.decider(run), documents, options.out or run, run)
+        if record["configuration"].get("kind") == "audit":
+            raise InputError(
+                f"{run} is an audit and holds no model to audit again; name the model, or give "
+                "other documents by --data."
+            )
         known = str(record["configuration"].get("corpus", "documents"))
         if known.partition(":")[0] != "planted":
             raise InputError(
@@ -108,7 +114,8 @@ def _of_run(run: Path, options: Options) -> Subject:
             )
     model = options.decider(run)
     documents, title = _others(model, options)
-    return Subject(model, documents, options.out or run.with_name(f"{run.name}-on-{title}"), run)
+    place = options.out or run.with_name(f"{run.name}-on-{title}")
+    return Subject(model, documents, place, run, options.source())
 
 
 def _others(model: Decider, options: Options) -> tuple[Corpus | EncodedCorpus, str]:
@@ -126,6 +133,8 @@ def _others(model: Decider, options: Options) -> tuple[Corpus | EncodedCorpus, s
         tokeniser=getattr(model, "tokeniser", "words"),
         second=options.text2,
         split=options.split,
+        labels=options.labels,
+        threshold=options.threshold,
     )
     say(found.said)
     return found.corpus, options.data.stem

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
@@ -34,6 +33,8 @@ def train(
     text2: options.SecondColumn = None,
     label: options.LabelColumn = None,
     split: options.SplitColumn = None,
+    labels: options.Labels = None,
+    threshold: options.Threshold = None,
     out: options.Out = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -70,18 +71,19 @@ def train(
     if run is not None:
         _refuse_beside_from(
             {"--corpus": corpus, "--data": data, "--text": text, "--text2": text2, "--label": label}
-            | {"--split": split, "--seed": seed, "--quick": quick, "--watch": watch}
+            | {"--split": split, "--labels": labels, "--threshold": threshold is not None}
+            | {"--seed": seed, "--quick": quick, "--watch": watch}
             | {"--deterministic": deterministic, "--data-root": data_root}
-            | {"--trust-remote-code": trust_remote_code}
         )
         if recipe:
             raise InputError("--from takes its recipe from the run; leave the recipe out.")
-        asked = Options(out=out, device=device)
+        asked = Options(out=out, device=device, trust_remote_code=trust_remote_code)
         return tell(_remedy(run, objective or "tying", limit, config, vectors, asked), json)
     if limit is not None:
         raise InputError("--limit is for --from RUN: it bounds what a strength may cost there.")
     if not recipe:
         raise InputError("Expected a recipe such as bilstm+additive, or --from RUN.")
+    from heedful.jobs.advice import code_of
     from heedful.jobs.fine_tuning import objective_of
     from heedful.models.huggingface import is_transformer
     from heedful.runs import RunFolder
@@ -92,6 +94,7 @@ def train(
         raise InputError(f"--text2 is for models of transformers; {recipe} reads one text.")
     asked = Options(
         corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
+        labels=labels, threshold=threshold,
         data_root=data_root, seed=seed, out=out, quick=quick,
     )  # fmt: skip
     subject = to_train(recipe, title, asked)
@@ -103,21 +106,27 @@ def train(
         vectors=vectors,
         seed=seed,
         device=device,
-        is_deterministic=deterministic,
+        deterministic=deterministic,
         source=subject.source,
         show=True,
         watch=watch,
         penalties=objective_of(objective),
-        allows_remote_code=trust_remote_code,
+        trust_remote_code=trust_remote_code,
     )
     record, place = RunFolder.open(subject.place).record, str(subject.place)
     test, chosen = record.get("test") or {}, record["configuration"]["train"]["select"]
     if json:
         return print_json({"folder": place, "test": test, "best_dev": record["best_dev"]})
     scored = f"dev {chosen} {abs(record['best_dev']):.3f}"
-    scored += f", test accuracy {test['accuracy']:.3f}" if test else ""
+    if test:
+        from heedful.statistics import proportion
+
+        n = len(subject.documents.splits["test"])
+        right = proportion(round(n * test["accuracy"]), n)
+        scored += f", test accuracy {right} of {n:,} documents"
     typer.echo(visible(f"Trained {title} on {subject.documents.name}: {scored}"))
-    typer.echo(f"The run: {visible(place)}\nNext: heedful audit {visible(quote(place))}")
+    typer.echo(visible(f"The run: {place}"))
+    typer.echo(visible(f"Next: heedful audit {quote(place)}{code_of(subject.place)}"))
     return None
 
 
@@ -157,10 +166,10 @@ def _remedy(
     asked: Options,
 ) -> Remedy:
     """The best strength of an objective, swept on the run's own dev documents."""
+    from heedful.jobs.advice import kept_in
     from heedful.jobs.remedy import source_again, swept
     from heedful.jobs.settings import Settings
     from heedful.jobs.strengths import LIMIT, refuse_limit
-    from heedful.models.recipe import typed
 
     settings = settings_named(config, quick=False)
     if settings != Settings(penalties=settings.penalties):
@@ -171,12 +180,10 @@ def _remedy(
     name, strengths = swept(objective)
     allowed = LIMIT if limit is None else limit
     refuse_limit(allowed)  # before documents are opened, which may take a while
-    folder = f"{run.name}-{re.sub('[:,]+', '-', objective)}"
-    folder += "" if allowed == LIMIT else f"-limit-{typed(allowed)}"
     return heedful.remedy(
         run,
         documents_of(source_again(run)),
-        asked.out or run.with_name(folder),
+        asked.out or kept_in(run, objective, None if allowed == LIMIT else allowed),
         objective=name,
         strengths=strengths,
         limit=allowed,
@@ -184,4 +191,5 @@ def _remedy(
         vectors=vectors,
         device=asked.device,
         show=True,
+        trust_remote_code=asked.trust_remote_code,
     )

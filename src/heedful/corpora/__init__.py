@@ -2,7 +2,6 @@
 
 from heedful.corpora.batches import Batch, batches, collate
 from heedful.corpora.catalogue import CATALOGUE, available, load_corpus, recipe_of
-from heedful.corpora.columns import match_labels
 from heedful.corpora.documents import SPLITS, Corpus, Document
 from heedful.corpora.encoded import (
     Encoded,
@@ -12,6 +11,7 @@ from heedful.corpora.encoded import (
     with_rare_unknown,
 )
 from heedful.corpora.files import FileReading, read_file, read_texts
+from heedful.corpora.labels import match_labels
 from heedful.corpora.lexicon import load_lexicon, read_lexicon
 from heedful.corpora.pairs import EncodedPairs, Pairs
 from heedful.corpora.parallel import Parallel, read_pairs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from shlex import quote
 from typing import Any, NamedTuple
 
 from heedful.corpora.tables import Table
@@ -42,6 +43,8 @@ class Columns(NamedTuple):
     """The second text of a pair; named by the user, never guessed."""
     other: str | None = None
     """Another column of texts that is not read, where the text was guessed."""
+    unread: tuple[str, ...] = ()
+    """Columns of numbers that may be labels of a trained model and are not read as such."""
 
     def said(self) -> tuple[str, ...]:
         """One line per column: `text column: review (guessed)`."""
@@ -53,7 +56,11 @@ class Columns(NamedTuple):
             if name is not None
         )
         pair = f"{self.other} holds texts too; for pairs of texts name both: --text and --text2"
-        return lines if self.other is None else (*lines, pair)
+        lines += () if self.other is None else (pair,)
+        return lines + tuple(
+            f"{name} holds numbers of classes and is not read; if it is the label: --label {name}"
+            for name in map(quote, self.unread)
+        )
 
 
 def is_missing(value: Any) -> bool:
@@ -130,10 +137,14 @@ def find_columns(
     label: str | None = None,
     split: str | None = None,
     id: str | None = None,
-    needs_label: bool = True,
+    classes: Sequence[str] = (),
     second: str | None = None,
 ) -> Columns:
-    """The columns to use: those named, else those that the names or the contents suggest."""
+    """The columns to use: those named, else those that the names or the contents suggest.
+
+    For a model that knows `classes` a label column is optional: without a usual name it is one that
+    holds these; numbers of the classes alone are no ground to guess, and said.
+    """
     guessed = []
     given = (("text", text), ("second", second), ("label", label), ("split", split), ("id", id))
     named = {role: _named(table, name, role, where) for role, name in given if name is not None}
@@ -161,12 +172,12 @@ def find_columns(
         free.pop(found)
     if "label" not in named:
         found = _known(free, LABEL_NAMES)
-        if found is None and needs_label:
-            found = _fewest_values(free, [])
+        if found is None:
+            found = _of_classes(free, classes) if classes else _fewest_values(free, [])
         if found is not None:
             named["label"] = found
             guessed.append("label")
-        elif needs_label:
+        elif not classes:
             raise InputError(
                 f"{where} has no column that looks like a label among {', '.join(table)}; "
                 "name it with --label."
@@ -179,7 +190,26 @@ def find_columns(
         tuple(guessed),
         named.get("second"),
         _other(free, named) if "text" in guessed and "second" not in named else None,
+        _numbered(free, classes) if "label" not in named else (),
     )
+
+
+def _of_classes(table: Table, classes: Sequence[str]) -> str | None:
+    """The first column that holds names of the classes, and nothing else."""
+    known = {name.casefold() for name in classes}
+    return next((column for column, cells in table.items() if _values(cells) <= known), None)
+
+
+def _numbered(table: Table, classes: Sequence[str]) -> tuple[str, ...]:
+    """The columns that hold numbers of the classes, 0 among them, and nothing else."""
+    numbers = {str(place) for place in range(len(classes))}
+    values = {column: {v.removesuffix(".0") for v in _values(c)} for column, c in table.items()}
+    return tuple(column for column, seen in values.items() if "0" in seen and seen <= numbers)
+
+
+def _values(cells: Sequence[Any]) -> set[str]:
+    """What stands in a column, whatever the case; a word that no class has where nothing does."""
+    return {class_name(cell).casefold() for cell in cells if not is_missing(cell)} or {""}
 
 
 def _other(free: Table, named: Mapping[str, str]) -> str | None:
@@ -191,47 +221,3 @@ def _other(free: Table, named: Mapping[str, str]) -> str | None:
         if column not in named.values() and has_many:
             return column
     return None
-
-
-class Matched(NamedTuple):
-    """Which class of a model each label of the data is."""
-
-    places: Mapping[str, int]
-    said: str
-    """How they were matched, where it was not by equal names; else nothing."""
-
-
-def match_labels(classes: Sequence[str], labels: Sequence[str]) -> Matched:
-    """The class of each label: by name, else whatever the case, else by the number of the class.
-
-    Numbers are taken for those of the classes only where 0 is among them and all of them exist:
-    ratings from 1 to 5 are not ids. Anything else is refused with both lists.
-
-    >>> match_labels(("NEGATIVE", "POSITIVE"), ("negative", "positive")).places
-    {'negative': 0, 'positive': 1}
-    >>> match_labels(("LABEL_0", "LABEL_1"), ("0", "1")).said
-    'labels 0, 1 are taken for the numbers of the classes LABEL_0, LABEL_1'
-    """
-    exact = {name: place for place, name in enumerate(classes)}
-    if set(labels) <= set(exact):
-        return Matched({label: exact[label] for label in labels}, "")
-    folded = {name.casefold(): place for place, name in enumerate(classes)}
-    lowered = [label.casefold() for label in labels]
-    is_one_to_one = len(folded) == len(classes) and len(set(lowered)) == len(labels)
-    if is_one_to_one and set(lowered) <= set(folded):
-        index = {label: folded[label.casefold()] for label in labels}
-        pairs = ", ".join(f"{label} = {classes[place]}" for label, place in index.items())
-        return Matched(index, f"labels matched whatever their case: {pairs}")
-    numbers = {str(place) for place in range(len(classes))}
-    if "0" in labels and set(labels) <= numbers:
-        numbered = {label: int(label) for label in labels}
-        names = ", ".join(classes[place] for place in sorted(numbered.values()))
-        said = f"labels {', '.join(sorted(numbered))} are taken for the numbers of the classes"
-        return Matched(numbered, f"{said} {names}")
-    strange = sorted(set(labels) - set(classes))
-    raise InputError(
-        "The data has labels that the model does not know: "
-        f"{', '.join(map(repr, strange[:5]))}{', ...' if len(strange) > 5 else ''}; it knows "
-        f"{', '.join(map(repr, classes))}. Rename them in the data (or in id2label of a "
-        "transformers model's config.json), or remove those rows."
-    )

@@ -16,9 +16,9 @@ from heedful.corpora.columns import (
     find_columns,
     in_class_order,
     is_missing,
-    match_labels,
 )
 from heedful.corpora.documents import SPLITS, Corpus, Document
+from heedful.corpora.labels import Labelling, is_rating, match_labels, read_labels, threshold_hint
 from heedful.corpora.splits import SHARES, keyed_split
 from heedful.corpora.tables import Table, read_table
 from heedful.corpora.texts import document_of, pair_of
@@ -55,9 +55,9 @@ def _whole(text: str) -> str:
     return _HALVES.sub("�", text)
 
 
-def _label(cell: Any, notes: Counter[str]) -> str:
-    """The cell as a class name; an undecodable character in it is counted."""
-    name = _whole(class_name(cell))
+def _label(name: str, notes: Counter[str]) -> str:
+    """The class name without halves of characters; an undecodable character in it is counted."""
+    name = _whole(name)
     notes["with an undecodable character in the label, replaced"] += "�" in name
     return name
 
@@ -102,15 +102,18 @@ def _rows(numbers: Sequence[int]) -> str:
     return shown + (", ..." if len(numbers) > 5 else "")
 
 
-def _class_names(cells: Sequence[Any], column: str, where: str, notes: Counter[str]) -> list[str]:
-    """The label column as class names; a missing label is refused."""
+def _class_names(
+    cells: Sequence[Any], column: str, where: str, notes: Counter[str], labelling: Labelling
+) -> tuple[list[str], tuple[str, ...]]:
+    """The label column as class names, and what is said of them; a missing label is refused."""
     missing = [row for row, cell in enumerate(cells, start=1) if is_missing(cell)]
     if missing:
         raise InputError(
             f"{where} has {len(missing)} missing label(s) in column {column!r} "
             f"(row {_rows(missing)}); fill them in or delete the rows."
         )
-    return [_label(cell, notes) for cell in cells]
+    found = read_labels(cells, column, where, labelling)
+    return [_label(str(name), notes) for name in found.names], found.said
 
 
 def _split_rows(cells: Sequence[Any], column: str, where: str) -> dict[str, list[int]]:
@@ -165,6 +168,7 @@ def corpus_of_table(
     shares: Mapping[str, float] = SHARES,
     tokeniser: str = "words",
     classes: Sequence[str] | None = None,
+    labelling: Labelling = Labelling(),
 ) -> FileReading:
     """A corpus of the table's rows; file-level faults raise, document-level oddities are counted.
 
@@ -173,7 +177,8 @@ def corpus_of_table(
     """
     assert columns.label is not None
     notes: Counter[str] = Counter()
-    names = _class_names(table[columns.label], columns.label, name, notes)
+    cells = table[columns.label]
+    names, told = _class_names(cells, columns.label, name, notes, labelling)
     order = tuple(classes) if classes is not None else in_class_order(names)
     if len(set(names)) < 2:
         raise InputError(
@@ -205,7 +210,7 @@ def corpus_of_table(
     drawn = [split for split in SPLITS if split not in (splits or {})]
     sizes = " / ".join(str(len(rows[split])) for split in SPLITS)
     how = f"{' and '.join(drawn)} drawn by seed {seed}" if drawn else "as the file has them"
-    said = (*columns.said(), f"classes: {', '.join(order)}", f"splits: {sizes} ({how})")
+    said = (*columns.said(), *told, f"classes: {', '.join(order)}", f"splits: {sizes} ({how})")
     corpus = Corpus(
         name=name, classes=order, splits=documents, notes=dict(+notes), tokeniser=tokeniser
     )
@@ -230,6 +235,8 @@ def read_file(
     shares: Mapping[str, float] = SHARES,
     tokeniser: str = "words",
     second: str | None = None,
+    labels: str | Mapping[str, str] | None = None,
+    threshold: float | None = None,
 ) -> FileReading:
     """The labelled documents of a file, in train, dev and test.
 
@@ -237,12 +244,16 @@ def read_file(
     or .parquet. Columns that are not named are guessed and said. Without a split column each class
     is split 70/15/15 by the seed and the id, so that the order of the rows does not matter; a split
     column without dev or test has them drawn from its train rows. Numeric labels are ordered by
-    number.
+    number; ratings with decimals are cut in two at the `threshold`, and refused without one.
+    `labels` gives labels other names: `neg=LABEL_0,pos=LABEL_1`, or a mapping.
     """
     path = Path(path)
     table = read_table(path)
     columns = find_columns(table, str(path), text, label, split, id, second=second)
-    return corpus_of_table(table, str(path), columns, seed=seed, shares=shares, tokeniser=tokeniser)
+    return corpus_of_table(
+        table, str(path), columns, seed=seed, shares=shares, tokeniser=tokeniser,
+        labelling=Labelling.of(labels, threshold),
+    )  # fmt: skip
 
 
 def read_texts(
@@ -254,39 +265,61 @@ def read_texts(
     tokeniser: str = "words",
     second: str | None = None,
     split: str | None = None,
+    labels: str | Mapping[str, str] | None = None,
+    threshold: float | None = None,
 ) -> FileReading:
     """The documents of a file as a test split, for a model that knows `classes` already.
 
     Labels are optional; a missing one is counted and the document kept without. Labels are matched
-    by `match_labels`, and one that the model does not know is refused by name. `second` names the
-    column of the second text, for models of pairs. Where a split column marks rows as test, only
-    these are read: the model may have been trained on the others.
+    by `match_labels`, after `labels` and `threshold` as in `read_file`, and one that the model does
+    not know is refused by name. Ratings that nobody named are no labels, and said. `second` names
+    the column of the second text, for models of pairs. Where a split column marks rows as test,
+    only these are read: the model may have been trained on the others.
     """
     path = Path(path)
     table = read_table(path)
     names = (text, label, split, id)
-    columns = find_columns(table, str(path), *names, needs_label=False, second=second)
+    columns = find_columns(table, str(path), *names, classes=classes, second=second)
+    labelling = Labelling.of(labels, threshold)
     notes: Counter[str] = Counter()
     table, kept = _test_rows(table, columns, str(path))
     texts, ids = _texts_and_ids(table, columns, str(path), notes)
-    labels, said = [-1] * len(texts), columns.said()
-    if columns.label is not None:
-        cells = table[columns.label]
-        found = [None if is_missing(cell) else _label(cell, notes) for cell in cells]
-        try:
-            matched = match_labels(classes, sorted({name for name in found if name is not None}))
-        except InputError as error:
-            raise InputError(f"{path}, column {columns.label!r}: {error}") from error
-        labels = [-1 if name is None else matched.places[name] for name in found]
-        said += (matched.said,) if matched.said else ()
-    notes["without a label"] += labels.count(-1)
-    documents = [
-        _document(ids[row], texts[row], labels[row], tokeniser) for row in range(len(texts))
-    ]
+    given, told = _given(table, columns, str(path), classes, labelling, notes)
+    notes["without a label"] += given.count(-1)
+    documents = [_document(*row, tokeniser) for row in zip(ids, texts, given, strict=True)]
     count_oddities(documents, notes)
     splits = {"test": documents}
     corpus = Corpus(str(path), tuple(classes), splits, notes=dict(+notes), tokeniser=tokeniser)
-    return FileReading(corpus, columns, (*said, f"documents: {len(documents)}{kept}"))
+    said = (*columns.said(), *told, f"documents: {len(documents)}{kept}")
+    return FileReading(corpus, columns, said)
+
+
+def _given(
+    table: Table,
+    columns: Columns,
+    where: str,
+    classes: Sequence[str],
+    labelling: Labelling,
+    notes: Counter[str],
+) -> tuple[list[int], tuple[str, ...]]:
+    """The class of each row, -1 without one, and how labels were read."""
+    column, nothing = columns.label, [-1] * len(table[columns.text])
+    if column is None:
+        if labelling != Labelling():
+            raise InputError(f"{where}: name the column of the labels by --label.")
+        return nothing, ()
+    cells = table[column]
+    if "label" in columns.guessed and labelling == Labelling() and is_rating(cells):
+        hint = threshold_hint([class_name(cell) for cell in cells if not is_missing(cell)])
+        return nothing, (f"{column} holds ratings and is not read as labels; {hint}",)
+    found = read_labels(cells, column, where, labelling, classes)
+    names = [name and _label(name, notes) for name in found.names]
+    try:
+        matched = match_labels(classes, sorted({name for name in names if name is not None}))
+    except InputError as error:
+        raise InputError(f"{where}, column {column!r}: {error}") from error
+    places = [-1 if name is None else matched.places[name] for name in names]
+    return places, (*found.said, *filter(None, [matched.said]))
 
 
 def _test_rows(table: Table, columns: Columns, where: str) -> tuple[Table, str]:

@@ -6,6 +6,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -18,42 +19,71 @@ FILES = ("warriner/warriner_valence.csv",)
 COUNT = 13_915
 
 
-def read_lexicon(path: str | Path) -> dict[str, float]:
-    """Words and values of a two-column file: commas or tabs, any line end, a header or none.
+class Ratings(NamedTuple):
+    """The words of a file with their ratings."""
 
-    Words are lowercased unless that makes two of them one (`AIDS`, `aids`). A word listed twice, a
-    line without a number (but for a header) and a file without any word are errors.
+    words: dict[str, float]
+    said: tuple[str, ...] = ()
+    """What was decided on the way."""
+
+
+def read_lexicon(path: str | Path) -> dict[str, float]:
+    """Words and values of a file; see `read_ratings`."""
+    return read_ratings(path).words
+
+
+def read_ratings(path: str | Path) -> Ratings:
+    """Words and values of a file: commas or tabs, any line end, a header or none.
+
+    The word stands first, its value second; what follows (in VADER's file the spread and the single
+    ratings) is left alone. Words are lowercased unless that makes two of them one (`AIDS`, `aids`).
+    A word listed several times has the mean of its values. A line without a number (but for a
+    header) and a file without any word are errors.
     """
     path = Path(path)
     try:
         text = decode(path.read_bytes(), path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    lexicon: dict[str, float] = {}
+    values: dict[str, list[float]] = {}
     lines = [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
-    separator = "\t" if lines and "\t" in lines[0] else ","
-    for number, fields in enumerate(csv.reader(lines, delimiter=separator), start=1):
+    is_tabbed = bool(lines) and "\t" in lines[0]
+    quoting = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL  # VADER rates :"( and the like
+    cells = csv.reader(lines, delimiter="\t" if is_tabbed else ",", quoting=quoting)
+    for number, fields in enumerate(cells, start=1):
         try:
-            word, value = (field.strip() for field in fields)
+            word, value, *_ = (field.strip() for field in fields)
             valence = float(value)
             if not math.isfinite(valence):
                 raise ValueError(value)
         except ValueError:
-            if number == 1 and len(fields) == 2:
+            if number == 1 and len(fields) > 1 and not _is_number(fields[1]):
                 continue  # a header
             raise InputError(
                 f"{path}, line {number}: expected a word and a number, got {lines[number - 1]!r}."
             ) from None
-        if word in lexicon:
-            raise InputError(f"{path}, line {number}: {word!r} is listed twice.")
-        lexicon[word] = valence
-    if not lexicon:
+        values.setdefault(word, []).append(valence)
+    if not values:
         raise InputError(f"{path} has no words; expected lines of a word and a number.")
-    lowered = Counter(word.lower() for word in lexicon)
-    return {
-        word.lower() if lowered[word.lower()] == 1 else word: valence
-        for word, valence in lexicon.items()
+    lowered = Counter(word.lower() for word in values)
+    words = {
+        word.lower() if lowered[word.lower()] == 1 else word: sum(found) / len(found)
+        for word, found in values.items()
     }
+    repeated = [word for word, found in values.items() if len(found) > 1]
+    if not repeated:
+        return Ratings(words)
+    named = ", ".join(repeated[:3]) + (", ..." if len(repeated) > 3 else "")
+    told = f"Listed more than once, so that the mean was taken: {named} ({len(repeated):,} in all)."
+    return Ratings(words, (told,))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def load_lexicon(name: str = "warriner", data_root: str | Path | None = None) -> dict[str, float]:
@@ -97,13 +127,18 @@ def match(
     return found
 
 
+def has_lemmatiser() -> bool:
+    """Whether words can be matched by their lemma here."""
+    return find_spec("simplemma") is not None
+
+
 def _lemmatiser(language: str) -> Callable[[str], str]:
     try:
         import simplemma
     except ImportError as error:
         raise InputError(
             "Matching words by their lemma needs the package simplemma (pip install "
-            "heedful[lexicon]); exact matching needs nothing."
+            "heedful[lexicon]); --no-lemmas matches words as they stand."
         ) from error
     try:
         simplemma.lemmatize("words", lang=language)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from heedful.corpora.documents import Document
 from heedful.corpora.sentences import sentence_numbers
 from heedful.corpora.tokens import tokenise
+from heedful.errors import InputError
 
 
 def document_of(id: str, text: str, label: int = -1, tokeniser: str = "words") -> Document:
@@ -28,3 +30,17 @@ def pair_of(
     """Two texts as one document, one below the other; it knows where the second begins."""
     document = document_of(id, f"{first}\n{second}", label, tokeniser)
     return replace(document, second=len(first) + 1)
+
+
+def unlabelled(
+    texts: Sequence[str] | Sequence[str | tuple[str, str]], tokeniser: str = "words"
+) -> list[Document]:
+    """The texts, or pairs of texts, as documents without a label, named by their numbers."""
+    if isinstance(texts, str):
+        raise InputError(f"Expected a list of texts, got one text; write [{texts[:40]!r}].")
+    return [
+        document_of(str(number), text, -1, tokeniser)
+        if isinstance(text, str)
+        else pair_of(str(number), *text, -1, tokeniser)
+        for number, text in enumerate(texts)
+    ]

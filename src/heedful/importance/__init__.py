@@ -155,15 +155,29 @@ METHODS: dict[str, Method] = {
 def methods_of(model: AttentiveModel, costly: bool = False, units: int = 0) -> tuple[str, ...]:
     """The names of the methods that the model offers, for texts of so many units.
 
-    Those for single texts are among them only if asked for.
+    Those for single texts are among them only if asked for; of those that are the same for this
+    model one is.
     """
     return tuple(
         name
         for name, method in METHODS.items()
         if method.suits(model)
+        and name not in alike(model)
         and (costly or not method.is_costly(model))
         and (not method.most or units <= method.most)
     )
+
+
+def alike(model: AttentiveModel) -> Mapping[str, str]:
+    """Methods that for this model are another one, by name: all its positions decide alike.
+
+    Then what the deciding position attends to is what a unit receives from all.
+    """
+    if getattr(getattr(model, "layout", None), "pooled", None) != "every":
+        return {}
+    is_last = getattr(getattr(model, "site", None), "name", "") == "pooled"
+    same = {"received-attention": "mean-attention"}
+    return same | {"last-attention": "attention"} if is_last else same
 
 
 def sentence_of(name: str) -> str:
@@ -176,7 +190,7 @@ def explain(
 ) -> Importance:
     """The importance of every unit by each named method, or by all that the model offers."""
     names = methods_of(model) if names is None else names
-    for name in names:
+    for name in (names := [names] if isinstance(names, str) else names):
         if name not in METHODS:
             raise unknown("importance method", name, METHODS)
         if not METHODS[name].suits(model):
@@ -191,4 +205,4 @@ def explain(
     return {name: function(model, reading) for name, function in functions.items()}
 
 
-__all__ = ["METHODS", "Importance", "Method", "explain", "methods_of", "sentence_of"]
+__all__ = ["METHODS", "Importance", "Method", "alike", "explain", "methods_of", "sentence_of"]

@@ -68,14 +68,19 @@ def integrated_gradients(
 
 def occlusion(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
     """How much the target's probability falls when the unit's tokens are replaced by `<unk>`."""
+    after = probability(occluded(model, reading), reading.target)
+    before = probability(reading.logits[:, None], reading.target)
+    return (before - after).masked_fill(~reading.mask, 0)
+
+
+def occluded(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit class"]:
+    """Logits with each unit's tokens replaced by `<unk>`, read again."""
     parts = []
     every = torch.arange(reading.mask.shape[1], device=reading.mask.device)
     for units in torch.split(every, OCCLUDED):
         kept = reading.unit_of_token[:, None] != units[:, None]
-        logits = read_again(model, reading.batch, kept, "replaced")
-        parts.append(probability(logits, reading.target))
-    before = probability(reading.logits[:, None], reading.target)
-    return (before - torch.cat(parts, 1)).masked_fill(~reading.mask, 0)
+        parts.append(read_again(model, reading.batch, kept, "replaced"))
+    return torch.cat(parts, 1)
 
 
 def _slopes(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch token dim"]:

@@ -1,24 +1,150 @@
-"""What is advised for a run whose attention is no reason: a command that works when pasted."""
+"""What is advised for an audited model: commands that work when pasted, made of what it can do."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 from os.path import isdir, isfile  # which a folder that may not be looked into does not upset
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from heedful.audits.verdict import training
+from heedful.audits.verdict import Verdict
 from heedful.corpora import Corpus, EncodedCorpus
-from heedful.jobs.decider import lacking
-from heedful.jobs.sources import source_of
-from heedful.models.huggingface.opening import PREFIX
+from heedful.errors import InputError
+from heedful.jobs.decider import Decider, lacking
+from heedful.jobs.sources import DocumentSource, nearby, source_of
+from heedful.models.huggingface import PretrainedClassifier
+from heedful.models.huggingface.opening import PREFIX, brings_code
 from heedful.models.recipe import typed
 from heedful.models.transformer_config import TRANSFORMER
 from heedful.runs import RunFolder, read_json
+from heedful.training.fine_tuning import ties
 
 RESULT = "remedy.json"
+TYING = "1"
+"""Strength of tying that is advised for a pretrained model, the middle of those that are tried."""
+CODE = " --trust-remote-code"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was audited, as far as advice depends on it."""
+
+    model: Decider
+    folder: Path
+    """Of the audit."""
+    run: Path | None
+    """The run that trained the model."""
+    source: DocumentSource | None
+    """Where the audited documents came from, if they can be opened again."""
+    corpus: EncodedCorpus
+    audited: int
+    """How many documents were."""
+    of: int
+    """How many the split has."""
+
+    @property
+    def name(self) -> str:
+        """What the model is called on a command line; nothing for one that is in memory only."""
+        if self.run is not None:
+            return str(self.run)
+        recipe = str(self.model.recipe)
+        if not isinstance(self.model, PretrainedClassifier) or not recipe.startswith(PREFIX):
+            return ""
+        place = recipe.removeprefix(PREFIX)
+        return nearby(place) if isdir(place) else recipe
+
+    @property
+    def flags(self) -> str:
+        """How the model has to be opened and read, as options."""
+        if not isinstance(self.model, PretrainedClassifier):
+            return ""
+        site, long = self.model.site.name, self.model.long
+        said = f" --site {site}" if site != "pooled" else ""
+        said += f" --long {long}" if long != "beginning" else ""
+        return said + (CODE if brings_code(self.model) else "")
+
+    @property
+    def documents(self) -> str:
+        """The audited documents as options; nothing where they are the run's own."""
+        is_own = self.run is not None and self.folder == self.run
+        return "" if is_own or self.source is None else f" {self.source.options()}"
+
+
+def advice(verdict: Verdict, subject: Subject) -> tuple[str, ...]:
+    """What follows from a verdict for this model: what holds for all, and what can be done here."""
+    if verdict.word == "yes":
+        return verdict.advice
+    if verdict.word == "cannot tell":
+        return (_more(subject),)
+    return (*verdict.advice, *filter(None, (_shown(verdict, subject), _trained(subject))))
+
+
+def _more(subject: Subject) -> str:
+    """How more documents could be audited."""
+    said = "Audit more documents, a few hundred are usually enough"
+    if subject.audited >= subject.of:
+        return (
+            f"{said}: all {subject.of:,} that there are were audited, so name a larger file or "
+            "corpus, labelled or not, by --data or --corpus."
+        )
+    if not subject.name or (subject.run is None and subject.source is None):
+        call = f"heedful.audit(model, corpus, {nearby(subject.folder)!r}, documents=0)"
+        return f"{said}: `{call}` takes all {subject.of:,}."
+    command = f"heedful audit {quote(subject.name)}{subject.documents}{subject.flags}"
+    command += f" --out {quote(nearby(subject.folder))} --documents 0"
+    return f"{said}: `{command}` takes all {subject.of:,}."
+
+
+def _shown(verdict: Verdict, subject: Subject) -> str:
+    """How to see the better explanation on a text; nothing where none is recommended."""
+    ranking = verdict.ranking
+    best = next((place for place in ranking.places if place.place == 1), None) if ranking else None
+    if ranking is None or best is None or f"`{best.method}`" not in ranking.recommendation:
+        return ""
+    if not subject.name:
+        call = f"heedful.explain(model, 'your text', {best.method!r})"
+        return f"To see {best.method} on a text: `{call}` in Python."
+    code = CODE if brings_code(subject.model) else ""
+    second = " --text2 'second text'" if subject.source and subject.source.second else ""
+    return (
+        f"To see {best.method} on a text: `heedful explain 'your text'{second} --model "
+        f"{quote(nearby(subject.folder))} --method {best.method}{code}`."
+    )
+
+
+def _trained(subject: Subject) -> str:
+    """How to train a model whose attention can be believed; nothing where that is not offered."""
+    if subject.run is not None:
+        return advised(subject.run, subject.corpus, subject)
+    model = subject.model
+    if not subject.name or not isinstance(model, PretrainedClassifier) or subject.source is None:
+        return ""
+    if not ties(model) or not _is_labelled(subject.source):
+        return ""
+    code = CODE if brings_code(model) else ""
+    out = f"{nearby(subject.folder)}-tying-{TYING}"
+    command = f"heedful train {quote(subject.name)} {subject.source.options()}"
+    command += f" --objective tying:{TYING} --out {quote(out)}{code}"
+    return (
+        f"Or fine-tune it under a penalty that keeps a state about its own word: `{command}`. "
+        f"Whether its attention can then be believed, `heedful audit {quote(out)}{code}` tells, "
+        f"and `heedful compare {quote(nearby(subject.folder))} {quote(out)}` what it costs."
+    )
+
+
+def _is_labelled(source: DocumentSource) -> bool:
+    """Whether the documents can be trained on: labelled, and enough of every class."""
+    if source.data is None:
+        return True
+    try:
+        source.open()
+    except InputError:
+        return False
+    return True
 
 
 class Command(NamedTuple):
@@ -36,6 +162,7 @@ def again(run: Path, objective: str, limit: float | None = None) -> Command:
         return Command(_called(run, objective, limit), "in Python, where its documents are")
     text = f"heedful train --from {quote(str(run))} --objective {objective}"
     text += "" if limit is None else f" --limit {typed(limit)}"
+    text += code_of(run)
     started = record.get("configuration", {}).get("vectors")
     if not started:
         return Command(text)
@@ -52,10 +179,24 @@ def _called(run: Path, objective: str, limit: float | None) -> str:
     options = [f"objective={name!r}"]
     options += [f"strengths=[{strength}]"] if strength else []
     options += [] if limit is None else [f"limit={typed(limit)}"]
-    return f"remedy({str(run)!r}, corpus, out, {', '.join(options)})"
+    return f"heedful.remedy({str(run)!r}, corpus, {str(kept_in(run, objective, limit))!r}, " + (
+        f"{', '.join(options)})"
+    )
 
 
-def advised(run: Path, audited: EncodedCorpus | None = None) -> str:
+def kept_in(run: Path, objective: str, limit: float | None = None) -> Path:
+    """The folder of what a sweep keeps, unless another one is named."""
+    folder = f"{run.name}-{re.sub('[:,]+', '-', objective)}"
+    return run.with_name(folder + ("" if limit is None else f"-limit-{typed(limit)}"))
+
+
+def code_of(run: Path) -> str:
+    """The option without which a run's model, which brings code of its own, is not opened."""
+    config = run / "model" / "config.json"
+    return CODE if config.is_file() and "auto_map" in read_json(config) else ""
+
+
+def advised(run: Path, audited: EncodedCorpus | None = None, subject: Subject | None = None) -> str:
     """The advice to train a run's model again, or why that cannot be done.
 
     Of `audited` dev documents count, if these are the run's own.
@@ -69,8 +210,31 @@ def advised(run: Path, audited: EncodedCorpus | None = None) -> str:
     if reason := next(filter(None, reasons), ""):
         return f"`heedful train --from` is no way out here: {reason}"
     found = read_json(run / RESULT) if (run / RESULT).is_file() else {}
-    command = again(run, objective, found.get("asked", {}).get("limit"))
-    return training(command.text, command.said, is_sweep=":" not in objective)
+    limit = found.get("asked", {}).get("limit")
+    command, kept = again(run, objective, limit), kept_in(run, objective, limit)
+    tries = (
+        "tries several strengths on your dev documents, says what each costs in F1 and buys in "
+        "reliance on attention, and keeps the best"
+        if ":" not in objective
+        else "tries that strength on your dev documents, and says what it costs in F1 and buys in "
+        "reliance on attention"
+    )
+    said = (
+        f"Or train a model whose attention can be believed: `{command.text}`"
+        f"{command.said and f' ({command.said})'} {tries}."
+    )
+    elsewhere = subject is not None and subject.folder != run
+    if subject is None or (elsewhere and subject.source is None):
+        return f"{said} Then audit what it keeps as this one was, and compare both."
+    folder, out = subject.folder, kept
+    place = ""
+    if elsewhere:
+        out = folder.with_name(f"{folder.name}-{kept.name.removeprefix(f'{run.name}-')}")
+        place = f"{subject.documents} --out {quote(str(out))}"
+    return (
+        f"{said} Then `heedful audit {quote(str(kept))}{place}{subject.flags}` audits what it "
+        f"keeps, and `heedful compare {quote(str(folder))} {quote(str(out))}` tells what it costs."
+    )
 
 
 def hindrance(run: Path, objective: str) -> str:

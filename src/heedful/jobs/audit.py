@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,15 @@ from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
 from heedful.importance import methods_of
-from heedful.jobs.advice import advised
+from heedful.jobs.advice import Subject, advice
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
 from heedful.jobs.settings import Settings, settings_for
-from heedful.jobs.sources import DocumentSource, source_of
+from heedful.jobs.sources import DocumentSource
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier, looks_like_recipe
 from heedful.models.huggingface import RULE, PretrainedClassifier
+from heedful.models.huggingface.opening import PREFIX
 from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
@@ -86,22 +87,25 @@ def audit(
     settings: Settings = Settings(),
     vectors: str | Path | None = None,
     split: str = "test",
-    audits: Sequence[str] = tuple(AUDITS),
-    methods: Sequence[str] | None = None,
+    audits: str | Sequence[str] = tuple(AUDITS),
+    methods: str | Sequence[str] | None = None,
     documents: int = MOST_DOCUMENTS,
     seed: int = 0,
     device: str = "auto",
-    is_deterministic: bool = False,
+    deterministic: bool = False,
     run: Path | None = None,
     source: DocumentSource | None = None,
     site: str = "pooled",
+    long: str = "beginning",
+    trust_remote_code: bool = False,
     show: bool = False,
 ) -> Audited:
     """Whether the model's attention may be shown as the reason for its decisions.
 
     `model` is a trained model, a run or model folder (also one of `transformers`, or `hf:NAME`), or
     a recipe, which is trained first; an existing path wins over a recipe. `run` is the run that a
-    trained model is from, if it is not named itself, and `site` that of `load`. Findings and
+    trained model is from, if it is not named itself; `site`, `long` and `trust_remote_code` are
+    those of `load`, and `source` says where documents can be opened again. Findings and
     `report.html` go to the run folder `out`; the same call again goes on where it was stopped, or
     gives back what it found.
 
@@ -117,6 +121,8 @@ def audit(
     >>> result.verdict.word
     'cannot tell'
     """
+    audits = [audits] if isinstance(audits, str) else audits
+    methods = [methods] if isinstance(methods, str) else methods
     for name in audits:
         if name not in AUDITS:
             raise unknown("audit", name, AUDITS)
@@ -137,11 +143,12 @@ def audit(
             vectors=vectors,
             seed=seed,
             device=str(target),
-            is_deterministic=is_deterministic,
+            deterministic=deterministic,
             source=source,
             show=show,
         )
-    model = decider_of(model, str(target), site=site).to(target)
+    reading = {"site": site, "long": long, "trust_remote_code": trust_remote_code}
+    model = decider_of(model, str(target), **reading).to(target)
     encoded = read_by(model, corpus)
     methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
@@ -164,7 +171,7 @@ def audit(
         } | _reading_of(model)
         trained = _trained_in(folder.path, run)
         examined = Examination(model, encoded, split, chosen, audits, methods, seed, target)
-        return _Job(examined, folder, inputs, trained).result(show)
+        return _Job(examined, folder, inputs, trained, source).result(show)
 
 
 @dataclass(frozen=True)
@@ -176,6 +183,8 @@ class _Job:
     inputs: dict[str, Any]
     trained: Path | None
     """The run that the model was trained in."""
+    source: DocumentSource | None
+    """Where the audited documents came from."""
 
     def result(self, show: bool) -> Audited:
         """The findings, from the folder when they are there already."""
@@ -190,8 +199,10 @@ class _Job:
             name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
         }
         verdict = judge(findings, count)
+        verdict = replace(verdict, advice=advice(verdict, self._subject()))
         told = self.run.findings / "verdict.json"
-        # Findings that were there already may be judged otherwise by a newer heedful.
+        # Findings that were there already may be judged otherwise by a newer heedful, and a folder
+        # that was moved is named otherwise.
         if not is_kept or plain(verdict) != read_json(told):
             self.run.report.unlink(missing_ok=True)  # a killed process leaves no page that differs
             write_json(told, verdict)
@@ -203,10 +214,15 @@ class _Job:
             if show:
                 speed = count / max(seconds, 1e-9)
                 print(f"{speed:,.1f} texts per second, audited by all tests", file=sys.stderr)
-        if self.trained and verdict.advises_training:  # said, not stored: a folder can be moved
-            verdict = verdict.naming(advised(self.trained, self.examined.corpus))
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
+
+    def _subject(self) -> Subject:
+        """What advice depends on."""
+        examined = self.examined
+        places = self.run.path, self.trained, self.source
+        counts = len(examined.chosen), len(examined.documents)
+        return Subject(examined.model, *places, examined.corpus, *counts)
 
     def _is_kept(self, mark: str, audits: Sequence[str]) -> bool:
         """Whether the folder holds all files of this very audit."""
@@ -246,6 +262,7 @@ class _Job:
                 "titles": titles(),
             }
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
+            | _name_of(examined.model)
             | _reading_of(examined.model)
             | ({"words": RULE} if isinstance(examined.model, PretrainedClassifier) else {})
         )
@@ -279,6 +296,15 @@ def _reading_of(model: Decider) -> dict[str, Any]:
     return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces}
 
 
+def _name_of(model: Decider) -> dict[str, str]:
+    """Where a model from elsewhere can be opened again."""
+    recipe = model.recipe
+    if not isinstance(model, PretrainedClassifier) or not recipe.startswith(PREFIX):
+        return {}
+    folder = Path(recipe.removeprefix(PREFIX))
+    return {"model": str(folder.resolve()) if folder.is_dir() else recipe}
+
+
 def _recipe(name: str | Path) -> str:
     """The recipe or preset of that name."""
     recipe = str(name)
@@ -292,8 +318,9 @@ def _recipe(name: str | Path) -> str:
 
 def _trained_in(run: Path, named: Path | None) -> Path | None:
     """The folder with a training that can be done again: the audit's own, or the one named."""
-    folders = (run,) if named is None else (run, named)
-    return next((folder for folder in folders if source_of(folder) is not None), None)
+    folders = [folder for folder in (run, named) if folder and (folder / "run.json").is_file()]
+    kinds = {folder: RunFolder.open(folder).configuration.get("kind") for folder in folders}
+    return next((folder for folder in folders if kinds[folder] == "train"), None)
 
 
 def _folder(

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
+import pandas as pd
+
 from heedful.errors import InputError
-from heedful.report.compare_page import Column, render_comparison
+from heedful.report.compare_page import Column, numbers, render_comparison
 from heedful.runs import RunFolder, read_json, write_text
+from heedful.statistics import Estimate, paired
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,8 @@ class Compared:
     """One per run, in the order given."""
     page: Path
     notes: tuple[str, ...]
+    gains: tuple[Estimate, ...] = ()
+    """Accuracy of every run but the first minus that of the first, on documents of all of them."""
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as plain data."""
@@ -32,19 +38,25 @@ class Compared:
                     "model": one.model,
                     "corpus": one.corpus,
                     "verdict": one.verdict["word"],
+                    "accuracy": None if one.accuracy is None else one.accuracy.to_json(),
                     "tests": [dict(test) for test in one.verdict["tests"]],
                 }
                 for one in self.columns
             ],
+            "gains": [gain.to_json() for gain in self.gains],
         }
 
     def lines(self) -> list[str]:
-        """The comparison for the terminal: a line per run."""
+        """The comparison for the terminal: verdicts, then every number with n and interval."""
         width = max(len(one.run) for one in self.columns)
         found = [
             f"{one.run:{width}}  {one.verdict['word']:11}  {one.model} on {one.corpus}"
             for one in self.columns
         ]
+        for name, cells in numbers(self.columns):
+            found.append(f"{name}:")
+            shown = zip(self.columns, cells, strict=True)
+            found += [f"  {one.run:{width}}  {cell}" for one, cell in shown]
         return [*found, *self.notes, f"Side by side: {self.page}"]
 
 
@@ -63,12 +75,47 @@ def compare(runs: Sequence[str | Path], out: str | Path = "comparison.html") -> 
     if len({one.documents for one in columns}) > 1:
         counts = ", ".join(f"{one.documents:,}" for one in columns)
         notes.append(f"The runs were audited on different numbers of documents: {counts}.")
+    gains = _gains(columns, [RunFolder.open(run) for run in runs])
+    notes += [_told(columns[0], one, gain) for one, gain in zip(columns[1:], gains, strict=False)]
     page = Path(out)
     try:
         write_text(page, render_comparison(columns, tuple(notes)))
     except OSError as error:
         raise InputError(f"Cannot write {page}: {error.strerror}; choose another --out.") from error
-    return Compared(columns, page, tuple(notes))
+    return Compared(columns, page, tuple(notes), gains)
+
+
+def _gains(columns: Sequence[Column], runs: Sequence[RunFolder]) -> tuple[Estimate, ...]:
+    """Differences of accuracy to the first run, paired by the documents that all were audited on.
+
+    Nothing where they have none in common, or no labels.
+    """
+    files = [run.findings / "substitution.parquet" for run in runs]
+    names = {Path(one.corpus).name for one in columns}
+    if len(names) > 1 or not all(file.is_file() for file in files):
+        return ()
+    right = []
+    for file in files:
+        rows = pd.read_parquet(file, columns=["instance", "label", "decision"])
+        rows = rows[rows["label"] >= 0].set_index("instance")
+        right.append((rows["label"] == rows["decision"]).astype(float))
+    shared = pd.concat(right, axis=1, join="inner").sort_index()
+    if shared.empty:
+        return ()
+    instances = [str(name) for name in shared.index]
+    first, *others = shared.to_numpy().T
+    return tuple(paired(other, first, instances) for other in others)
+
+
+def _told(first: Column, one: Column, gain: Estimate) -> str:
+    """A difference of accuracy in words."""
+    sign = 1 if gain.value >= 0 else -1
+    ends = ", ".join(f"{100 * end:.1f}" for end in sorted((sign * gain.low, sign * gain.high)))
+    points = f"{100 * abs(gain.value):.1f}" + (f" [{ends}]" if gain.low == gain.low else "")
+    return (
+        f"On the {gain.n:,} documents that all runs were audited on, {one.run} is right {points} "
+        f"points {'more' if sign > 0 else 'less'} often than {first.run}."
+    )
 
 
 def _column(run: RunFolder) -> Column:
@@ -80,7 +127,9 @@ def _column(run: RunFolder) -> Column:
             f"was found: {run.path / 'index.html'}."
         )
     if not verdict.is_file():
-        raise InputError(f"{run.path} has not been audited; run `heedful audit {run.path}` first.")
+        raise InputError(
+            f"{run.path} has not been audited; run `heedful audit {quote(str(run.path))}` first."
+        )
     record = run.record
     findings = {
         path.stem: read_json(path)
@@ -94,7 +143,14 @@ def _column(run: RunFolder) -> Column:
         corpus=str(audited.get("corpus") or run.configuration.get("corpus", "")),
         fingerprint=str(record.get("corpus", "")),
         documents=int(audited.get("documents") or 0),
-        scores=dict(record.get("test") or {}),
+        accuracy=_accuracy(findings.get("substitution")),
         verdict=read_json(verdict),
         findings=findings,
     )
+
+
+def _accuracy(finding: dict[str, Any] | None) -> Estimate | None:
+    """The accuracy on the audited documents, where they have labels."""
+    measures = finding["measures"] if finding else ()
+    found = [m for m in measures if (m["measure"], m["method"]) == ("accuracy", "trained")]
+    return Estimate.from_json(found[0]) if found else None

@@ -16,6 +16,7 @@ from heedful.errors import InputError, UnsupportedModel
 from heedful.jobs.settings import WordSettings
 from heedful.models import Classifier, NarrativeTransformer, load_model
 from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
+from heedful.models.saved import weights_digest
 from heedful.models.saved_translator import PIECES_FILE
 from heedful.runs import RunFolder
 
@@ -37,7 +38,7 @@ def device_of(name: str = "auto") -> torch.device:
 
 
 @contextmanager
-def deterministic(is_wanted: bool) -> Iterator[None]:
+def repeatable(is_wanted: bool) -> Iterator[None]:
     """Lends torch in a mode where a GPU gives the same bits every time, and gives it back.
 
     The CPU always does, with the same number of threads.
@@ -61,13 +62,14 @@ def load(
     site: str = "pooled",
     long: str = "beginning",
     max_pieces: int | None = None,
-    allows_remote_code: bool = False,
+    trust_remote_code: bool = False,
 ) -> Decider | NarrativeTransformer:
     """The trained model of a run folder, of a folder that holds a model, or `hf:NAME` of the hub.
 
-    `site` says which attention is read and edited; what is not `pooled` is for models of
-    `transformers`, as are `long` (what is kept of a text that is longer than the model reads:
-    `beginning`, `end`, `both`, or `refuse`), `max_pieces` and `allows_remote_code`.
+    The folder of an audit stands for the model that was audited, as it was read there. `site` says
+    which attention is read and edited; what is not `pooled` is for models of `transformers`, as are
+    `long` (what is kept of a text that is longer than the model reads: `beginning`, `end`, `both`,
+    or `refuse`), `max_pieces` and `trust_remote_code`.
 
     >>> import heedful, tempfile
     >>> from heedful.models import example, save_model
@@ -82,7 +84,20 @@ def load(
         raise InputError(f"{folder} does not exist; expected a run or model folder, or hf:NAME.")
     refuse_translator(folder)
     if (folder / "run.json").exists():
-        folder = RunFolder.open(folder).model
+        run = RunFolder.open(folder)
+        audited = run.record.get("audited") or {}
+        place = audited.get("run") or audited.get("model")
+        if place and not run.model.exists():
+            site = audited.get("site", site) if site == "pooled" else site
+            long = audited.get("long", long) if long == "beginning" else long
+            reading = {"site": site, "long": long, "max_pieces": max_pieces}
+            model = load(place, device, trust_remote_code=trust_remote_code, **reading)
+            if weights_digest(deciding(model)) != run.configuration.get("model"):
+                raise InputError(
+                    f"{place} has changed since {path} was audited; audit it again, or name it."
+                )
+            return model
+        folder = run.model
     if is_named or is_transformer(folder):
         return open_classifier(
             path if is_named else folder,
@@ -90,7 +105,7 @@ def load(
             device=device_of(device),
             long=long,
             max_pieces=max_pieces,
-            allows_remote_code=allows_remote_code,
+            trust_remote_code=trust_remote_code,
         )
     if site != "pooled":
         raise InputError(

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from heedful.corpora.batches import Batch
 from heedful.corpora.vocabulary import UNKNOWN
-from heedful.errors import InputError
+from heedful.errors import InputError, unknown
+from heedful.importance import alike, methods_of
 from heedful.importance import explain as importance_of
-from heedful.importance import methods_of
+from heedful.importance.inputs import occluded
 from heedful.jobs.decider import Decider, decider_of
-from heedful.models import Reading, read
+from heedful.models import Reading, read, without_each
 from heedful.models.huggingface import RULE, PretrainedClassifier, unit_spans
+from heedful.models.log_odds import log_odds
+from heedful.runs import plain, read_json
+from heedful.statistics import Estimate
+
+SURE = 0.99
+"""From this probability on what a word costs is told in log-odds: probabilities hardly move."""
+ROUNDED = 1e-9
+"""Below this a probability's slope in 64 bits is mostly rounding."""
+LOSSES: Mapping[str, Callable[[Decider, Reading], Float[Tensor, "batch unit class"]]] = {
+    "leave-one-out": without_each,
+    "occlusion": occluded,
+}
+"""Methods whose number is probability lost, and the logits without each unit."""
+SLOPES = (
+    "gradient", "product", "centred", "input-gradient", "gradient-input", "attention-gradient",
+)  # fmt: skip
+"""Methods whose number is proportional to a slope of the probability."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +48,11 @@ class Explanation:
     decision: str
     probabilities: dict[str, float]
     importance: dict[str, tuple[float, ...]]
-    """One number per unit by each method, higher = more important."""
+    """One number per unit by each method, higher = more important; the recommended one first."""
+    target: str = ""
+    """The class whose reasons are told: the decision, unless another one was asked for."""
+    log_odds: tuple[str, ...] = ()
+    """Methods whose numbers are of the log-odds, since the probability is next to 0 or 1."""
     spans: tuple[tuple[int, int], ...] = ()
     """First character of each unit in the text, and one past its last."""
     unknown: tuple[str, ...] = ()
@@ -38,62 +64,128 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as plain data."""
-        return {
-            "decision": self.decision,
-            "probabilities": self.probabilities,
-            "units": list(self.units),
-            "spans": [list(span) for span in self.spans],
-            "importance": {name: list(values) for name, values in self.importance.items()},
-            "unknown": list(self.unknown),
-            "outside": self.outside,
-            "words": self.words,
-        }
+        told: dict[str, Any] = plain(asdict(self))
+        return told
+
+
+class Recommended(NamedTuple):
+    """The explanation to look at first."""
+
+    method: str
+    why: str
 
 
 def explain(
     model: Decider | str | Path,
     text: str,
-    methods: Sequence[str] | None = None,
+    methods: str | Sequence[str] | None = None,
     *,
+    target: str | None = None,
+    text2: str | None = None,
     seed: int = 0,
-    second: str | None = None,
+    site: str = "pooled",
+    long: str = "beginning",
+    trust_remote_code: bool = False,
 ) -> Explanation:
     """What each importance method says of each word of a text, or of a pair of texts.
+
+    `target` is the class whose reasons are asked for, if it is not the decision; `site`, `long` and
+    `trust_remote_code` are those of `load`. Where the model is next to sure, probabilities lost and
+    slopes of the probability are given in log-odds.
 
     >>> import heedful
     >>> from heedful.jobs.settings import settings_of
     >>> corpus = heedful.load_corpus("planted:2:short", sizes={"train": 200, "dev": 50})
     >>> small = settings_of({"train": {"epochs": 1}})
     >>> model = heedful.train("none+additive", corpus, settings=small)
-    >>> explanation = heedful.explain(model, "The soup was dreadful.", ["attention"])
+    >>> explanation = heedful.explain(model, "The soup was dreadful.", "attention")
     >>> explanation.units
     ('the', 'soup', 'was', 'dreadful', '.')
     """
-    if not text.strip():
-        raise InputError("Expected a text to explain, got an empty one.")
-    model = decider_of(model)
-    reading = read(model, _batch(model, text, second))
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(f"Expected a text to explain, got {text!r}.")
+    opened = decider_of(model, site=site, long=long, trust_remote_code=trust_remote_code)
+    if target is not None and target not in opened.classes:
+        raise unknown("class", target, opened.classes)
+    reading = read(opened, _batch(opened, text, text2))
+    if target is not None:
+        place = torch.full_like(reading.decision, opened.classes.index(target))
+        reading = replace(reading, explained=place)
+    if methods is None:
+        offered = methods_of(opened, costly=True, units=int(reading.units[0]))
+        methods = list(best_first(dict.fromkeys(offered), recommended(model, opened).method))
+    found = importance_of(opened, reading, methods, seed)
+    told = {name: _in_log_odds(name, v, opened, reading) for name, v in found.items()}
     probabilities = reading.logits[0].softmax(-1).tolist()
-    offered = methods_of(model, costly=True, units=int(reading.units[0]))
-    found = importance_of(model, reading, methods or offered, seed)
     return Explanation(
         units=reading.texts[0],
-        decision=model.classes[int(reading.decision[0])],
-        probabilities=dict(zip(model.classes, probabilities, strict=True)),
-        importance={name: tuple(values[0].tolist()) for name, values in found.items()},
+        decision=opened.classes[int(reading.decision[0])],
+        probabilities=dict(zip(opened.classes, probabilities, strict=True)),
+        importance={name: tuple(values[0].tolist()) for name, values in told.items()},
+        target=opened.classes[int(reading.target[0])],
+        log_odds=tuple(name for name in told if told[name] is not found[name]),
         spans=tuple(unit_spans(reading.batch, reading.unit_of_token)[0]),
-        unknown=_unknown(model, reading),
+        unknown=_unknown(opened, reading),
         outside=None if reading.outside is None else float(reading.outside[0]),
-        words=RULE if isinstance(model, PretrainedClassifier) else "",
+        words=RULE if isinstance(opened, PretrainedClassifier) else "",
     )
 
 
-def _batch(model: Decider, text: str, second: str | None) -> Batch:
-    if second is None:
+def recommended(place: Decider | str | Path, model: Decider) -> Recommended:
+    """The best explanation by the audit in the run folder that was named, else the plainest one."""
+    told = Path(place) / "findings" / "verdict.json" if isinstance(place, str | Path) else None
+    ranking = read_json(told)["ranking"] if told is not None and told.is_file() else None
+    named = [one for one in ranking["places"] if one["place"]] if ranking else []
+    if not named:
+        return Recommended(
+            "occlusion" if "occlusion" in methods_of(model, costly=True) else "leave-one-out",
+            "Which explanation fits this model best was not measured; the folder of an audit of "
+            "it, given as --model, would tell.",
+        )
+    best = min(named, key=lambda one: one["place"])
+    beyond = Estimate.from_json(best["beyond_random"] or best["faithfulness"])
+    method = alike(model).get(best["method"], best["method"])
+    if beyond.side(0) != "above":
+        said = "no explanation is clearly better than a random order"
+        return Recommended(method, f"In the audit of {beyond.n:,} documents {said}.")
+    return Recommended(
+        method,
+        f"{method} is the best of {len(named)} explanations in the audit: {beyond} beyond a random "
+        f"order, {beyond.n:,} documents.",
+    )
+
+
+def best_first(found: Mapping[str, Any], best: str) -> dict[str, Any]:
+    """What is told by method, the best method first and the random order last."""
+    order = sorted(found, key=lambda name: (name != best, name == "random"))
+    return {name: found[name] for name in order}
+
+
+def _in_log_odds(
+    name: str, values: Float[Tensor, "batch unit"], model: Decider, reading: Reading
+) -> Float[Tensor, "batch unit"]:
+    """What a method says of one text, in log-odds log p/q where the model is next to sure.
+
+    Losses are those of the log-odds, from the logits again; a slope ∂p becomes ∂p / pq.
+    """
+    odds = log_odds(reading.logits.double(), reading.target)[:, None]
+    p, q = odds.sigmoid(), (-odds).sigmoid()
+    if float(torch.minimum(p, q)) > 1 - SURE:
+        return values
+    if name in LOSSES:
+        without = LOSSES[name](model, reading).double()
+        left = log_odds(without, reading.target[:, None].expand(without.shape[:2]))
+        return (odds - left).masked_fill(~reading.mask, 0)
+    is_slope = name in SLOPES and float(torch.minimum(p, q)) > ROUNDED
+    return values / (p * q) if is_slope else values
+
+
+def _batch(model: Decider, text: str, text2: str | None) -> Batch:
+    if text2 is None:
         return model.batch([text])
     if not isinstance(model, PretrainedClassifier):
         raise InputError("This model reads one text; two are for models of transformers.")
-    return model.batch([(text, second)])
+    return model.batch([(text, text2)])
 
 
 def _unknown(model: Decider, reading: Reading) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
-from heedful.jobs.decider import deterministic, device_of, read_by
+from heedful.jobs.decider import device_of, read_by, repeatable
 from heedful.jobs.settings import Settings, WordSettings
 from heedful.jobs.sources import DocumentSource
 from heedful.jobs.training_run import kept
@@ -32,11 +32,11 @@ def fine_tune(
     penalties: Penalties = Penalties(),
     seed: int = 0,
     device: str = "auto",
-    is_deterministic: bool = False,
+    deterministic: bool = False,
     observers: Sequence[Observer] = (),
     source: DocumentSource | None = None,
     show: bool = False,
-    allows_remote_code: bool = False,
+    trust_remote_code: bool = False,
 ) -> PretrainedClassifier:
     """The model of a folder or `hf:NAME`, fine-tuned on a corpus; with `out`, kept in a run folder.
 
@@ -53,7 +53,7 @@ def fine_tune(
         corpus.classes,
         seed=seed,
         max_pieces=settings.words.max_tokens,
-        allows_remote_code=allows_remote_code,
+        trust_remote_code=trust_remote_code,
     )
     name = model.recipe.removeprefix(PREFIX)
     is_folder = Path(name).is_dir()
@@ -62,7 +62,7 @@ def fine_tune(
     encoded = read_by(model, corpus)
 
     def learn(folder: Path | None) -> tuple[PretrainedClassifier, History]:
-        with deterministic(is_deterministic):
+        with repeatable(deterministic):
             history = fit(
                 model, encoded, settings.train, penalties,
                 seed=seed, device=target, observers=observers, folder=folder, show=show,
@@ -81,7 +81,9 @@ def fine_tune(
         encoded,
         learn=learn,
         save=save_classifier,
-        reopen=lambda folder: open_classifier(folder, device=target),
+        reopen=lambda folder: open_classifier(
+            folder, device=target, trust_remote_code=trust_remote_code
+        ),
         measure=evaluate,
         seed=seed,
         device=target,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from heedful.audits.examination import examine
 from heedful.audits.finding import Finding
 from heedful.audits.word_means import normalised, word_means
 from heedful.corpora import Corpus, Encoded, EncodedCorpus, load_lexicon
-from heedful.corpora.lexicon import Match, match
+from heedful.corpora.lexicon import Match, has_lemmatiser, match, read_ratings
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.importance import METHODS, Importance, methods_of
 from heedful.jobs.decider import Decider, decider_of, device_of, read_by
@@ -53,18 +53,21 @@ class Rated:
     """Word averages of the rated words."""
     folder: Path
     report: Path
+    said: tuple[str, ...] = ()
+    """How the lexicon was read."""
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data, without the charts' data."""
         found = {name: finding.to_json() for name, finding in self.findings.items()}
         for finding in found.values():
             finding.pop("drawn")
-        return {"folder": str(self.folder), "report": str(self.report), "findings": found}
+        told = {"said": list(self.said), "findings": found}
+        return {"folder": str(self.folder), "report": str(self.report)} | told
 
     def lines(self) -> list[str]:
         """The answers for the terminal."""
         said = [finding.answer for finding in self.findings.values()]
-        return [*said, f"The page: {self.report}"]
+        return [*self.said, *said, f"The page: {self.report}"]
 
 
 def rate(
@@ -75,25 +78,27 @@ def rate(
     *,
     run: Path | None = None,
     method: str | None = None,
-    has_lemmas: bool = True,
+    lemmas: bool | None = None,
     language: str = "en",
     split: str = "test",
     data_root: str | Path | None = None,
     seed: int = 0,
     device: str = "auto",
+    trust_remote_code: bool = False,
 ) -> Rated:
     """Whether words that people feel strongly about get more of a model's importance.
 
     `model` is a run folder, what else `load` takes, or a model, of that `run` if it is named;
     findings and the page go to the run, or to `out`, which is made a run of its own. `lexicon` is a
-    two-column file, `warriner` of the data root, or a mapping; without one it is the corpus's own,
-    else Warriner's. Without a `method`, attention is traced where the model has layers, else it is
-    the attention itself.
+    file of words and ratings, `warriner` of the data root, or a mapping; without one it is the
+    corpus's own, else Warriner's. `lemmas` says whether inflected words are matched too; unless
+    told, they are where the package for it is here. Without a `method`, attention is traced where
+    the model has layers, else it is the attention itself. `trust_remote_code` is that of `load`.
     """
     started = time.perf_counter()
     target = device_of(device)
     run = Path(model) if isinstance(model, str | Path) else run
-    opened = decider_of(model, str(target))
+    opened = decider_of(model, str(target), trust_remote_code=trust_remote_code)
     if isinstance(opened, AttentionClassifier) and opened.words is not None:
         raise UnsupportedModel(
             "This model attends to sentences, and a lexicon rates words; take a flat model."
@@ -107,7 +112,7 @@ def rate(
             "No lexicon is at hand: name a file of words and ratings by --lexicon, or by "
             "--data-root the folder of real corpora that holds Warriner's."
         )
-    ratings, scale = ratings_of(lexicon, data_root)
+    rated = lexicon_of(lexicon, data_root, lemmas)
     encoded = read_by(opened, corpus)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to read.")
@@ -118,29 +123,57 @@ def rate(
     with held(place):
         folder = _folder(run, place, opened, encoded, seed)
         tokens = token_table(opened, texts, method, target)
-        matches = match(sorted(set(tokens["word"])), ratings, has_lemmas, language)
+        matches = rated.matches(tokens["word"], language)
         fresh, start = _untrained(opened, seed), None
         if fresh is not None:
             start = token_table(fresh.to(target), texts, method, target)
         words = averages(tokens, matches)
-        findings = findings_of(tokens, matches, scale, method, start)
+        findings = findings_of(tokens, matches, rated.scale, method, start)
         with writing(folder.findings / "lexicon.parquet") as path:
             words.to_parquet(path, index=False)
         for name, finding in findings.items():
             write_json(folder.findings / f"{name}.json", finding)
         folder.finish("lexicon", time.perf_counter() - started, method=method)
         render(folder.path)
-    return Rated(findings, words, folder.path, folder.report)
+    return Rated(findings, words, folder.path, folder.report, rated.said)
 
 
-def ratings_of(
-    lexicon: str | Path | Mapping[str, float], data_root: str | Path | None = None
-) -> tuple[Mapping[str, float], tuple[float, float]]:
-    """The ratings of words, and the ends of their scale."""
-    ratings = lexicon if isinstance(lexicon, Mapping) else load_lexicon(str(lexicon), data_root)
+class Lexicon(NamedTuple):
+    """Words that people rated, and how words of texts find their ratings."""
+
+    ratings: Mapping[str, float]
+    scale: tuple[float, float]
+    """The ends of the ratings."""
+    lemmas: bool
+    """Whether inflected words are matched by their lemma."""
+    said: tuple[str, ...]
+
+    def matches(self, words: Iterable[str], language: str = "en") -> dict[str, Match]:
+        """The words that have a rating."""
+        return match(sorted(set(words)), self.ratings, self.lemmas, language)
+
+
+def lexicon_of(
+    lexicon: str | Path | Mapping[str, float],
+    data_root: str | Path | None = None,
+    lemmas: bool | None = None,
+) -> Lexicon:
+    """The lexicon of a file, a name or a mapping; lemmas are used where they are to be had."""
+    said: tuple[str, ...] = ()
+    if isinstance(lexicon, Mapping):
+        ratings = lexicon
+    elif lexicon == "warriner":
+        ratings = load_lexicon("warriner", data_root)
+    else:
+        ratings, said = read_ratings(lexicon)
     # Warriner's scale is known; of another lexicon only its ratings are.
     scale = SCALE if lexicon == "warriner" else (min(ratings.values()), max(ratings.values()))
-    return ratings, scale
+    if lemmas is None and not has_lemmatiser():
+        said += (
+            "Words are matched as they stand: for inflected ones the package simplemma is needed "
+            "(pip install heedful[lexicon]).",
+        )
+    return Lexicon(ratings, scale, has_lemmatiser() if lemmas is None else lemmas, said)
 
 
 def token_table(

@@ -13,7 +13,6 @@ import torch
 from heedful.audits.finding import Finding
 from heedful.audits.traces import followed_tables, window_tables
 from heedful.audits.word_means import normalised, word_means
-from heedful.corpora.lexicon import match
 from heedful.corpora.narrative_batches import EncodedNarratives, encode_narratives
 from heedful.corpora.narratives import (
     FILLER,
@@ -25,7 +24,7 @@ from heedful.corpora.narratives import (
 from heedful.corpora.root import root_of
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.jobs.decider import device_of
-from heedful.jobs.lexicon import findings_of, ratings_of
+from heedful.jobs.lexicon import findings_of, lexicon_of
 from heedful.jobs.settings import Settings, preset_settings
 from heedful.jobs.training_run import kept
 from heedful.models import (
@@ -132,7 +131,7 @@ def trace_narratives(
     lexicon: str | Path | Mapping[str, float] | None = None,
     *,
     data_root: str | Path | None = None,
-    has_lemmas: bool = True,
+    lemmas: bool | None = None,
     seed: int = 0,
     device: str = "auto",
 ) -> NarrativeFindings:
@@ -164,9 +163,9 @@ def trace_narratives(
         scores = {name: normalised(tokens, name) for name in ("importance", "gradient")}
         word_means(tokens, scores).to_csv(place / "words.csv", index=False)
         if lexicon is not None:
-            ratings, scale = ratings_of(lexicon, data_root)
-            matches = match(sorted(set(tokens["word"])), ratings, has_lemmas)
-            findings = findings_of(tokens, matches, scale, "trace", untrained)
+            rated = lexicon_of(lexicon, data_root, lemmas)
+            matches = rated.matches(tokens["word"])
+            findings = findings_of(tokens, matches, rated.scale, "trace", untrained)
             for name, finding in findings.items():
                 write_json(place / f"{name}.json", finding)
     agreement = seen["narratives"]

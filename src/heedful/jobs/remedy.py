@@ -83,6 +83,7 @@ def remedy(
     vectors: str | Path | None = None,
     device: str = "auto",
     show: bool = False,
+    trust_remote_code: bool = False,
 ) -> Remedy:
     """The run's model trained again under an objective, at the strength that dev chooses.
 
@@ -91,7 +92,8 @@ def remedy(
     what every strength costs and buys; the same call again goes on or gives it back. A strength may
     cost `limit` points of dev F1. `reductions` are those of the table [penalties], where they are
     not the run's. Of penalties that the run was trained under, that of the objective is left out of
-    the untreated model and others stay in all; `notes` say so.
+    the untreated model and others stay in all; `notes` say so. A model that brings code of its own
+    needs `trust_remote_code`.
     """
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
@@ -136,7 +138,7 @@ def remedy(
     refuse_dev(corpus)
     if reason := hindrance(source.path, objective):
         raise InputError(reason)
-    asking = _Asking(source, objective, corpus, vectors, seed, target, show)
+    asking = _Asking(source, objective, corpus, vectors, seed, target, show, trust_remote_code)
     again = asking.tuned() if is_tuned else asking.trained()
     notes = (*_told(own, objective, source.path), *again.notes)
     place = out / CANDIDATES
@@ -151,7 +153,8 @@ def remedy(
         base, *tried = (one.at(s) for one, s in zip(decided, asked_of, strict=True))
         chosen = choose(base.f1, tried, limit)
         priced = prices(decided[0], decided[1:], wanted.index(chosen.strength))
-        result = Remedy(objective, base, tuple(tried), chosen, out, notes, float(limit), priced)
+        searched = (out, notes, float(limit), priced, str(run))
+        result = Remedy(objective, base, tuple(tried), chosen, *searched)
         kept = f"{objective}-{typed(chosen.strength)}"
         write_json(out / DECIDED, {"asked": asked, "kept": kept} | result.to_json())
         return _settled(out, asked)
@@ -248,6 +251,7 @@ class _Asking:
     seed: int
     device: str
     show: bool
+    trust_remote_code: bool
 
     def trained(self) -> _Again:
         """A model of our own, from its sizes."""
@@ -295,6 +299,7 @@ class _Asking:
             return fine_tune(
                 start, self.corpus, folder, settings=settings, penalties=penalties, seed=self.seed,
                 device=self.device, source=source_of(self.run.path), show=self.show,
+                trust_remote_code=self.trust_remote_code,
             )  # fmt: skip
 
         return _Again(learn, self.corpus)

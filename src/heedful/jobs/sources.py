@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_prepared, read_file
@@ -31,6 +33,10 @@ class DocumentSource:
     data_root: str | None = None
     second: str | None = None
     """Column of the second text, in a file of pairs."""
+    labels: str | None = None
+    """Other names of the file's labels, as `--labels` takes them."""
+    threshold: float | None = None
+    """Where ratings of the file are cut in two."""
 
     def __post_init__(self) -> None:
         if (self.corpus is None) == (self.data is None):
@@ -45,7 +51,10 @@ class DocumentSource:
         """The documents, and what was guessed on the way, in lines."""
         if self.data is not None:
             named = (self.text, self.label, self.split)
-            found = read_file(self.data, *named, seed=self.seed, second=self.second)
+            found = read_file(
+                self.data, *named, seed=self.seed, second=self.second, labels=self.labels,
+                threshold=self.threshold,
+            )  # fmt: skip
             return found.corpus, found.said
         name = str(self.corpus)
         if Path(name).is_dir():
@@ -58,9 +67,26 @@ class DocumentSource:
         """Whether the source is that very file."""
         return self.data is not None and Path(self.data).resolve() == path.resolve()
 
+    def options(self) -> str:
+        """The source as it is typed on a command line: `--data reviews.csv --label stars`."""
+        root = None if self.data_root == os.environ.get("HEEDFUL_DATA") else self.data_root
+        named = {
+            "corpus": self.corpus, "data": self.data and nearby(self.data), "text": self.text,
+            "text2": self.second, "label": self.label, "split": self.split, "labels": self.labels,
+            "threshold": None if self.threshold is None else f"{self.threshold:g}",
+            "data-root": root, "seed": self.seed or None,
+        }  # fmt: skip
+        return " ".join(f"--{name} {quote(str(said))}" for name, said in named.items() if said)
+
     def to_json(self) -> dict[str, Any]:
         """The source as plain data, for run.json."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def nearby(path: str | Path) -> str:
+    """A path as seen from here: relative to the working folder where it lies inside."""
+    inside = os.path.relpath(path)
+    return str(path) if inside.startswith(os.pardir) else inside
 
 
 def source_of(run: Path) -> DocumentSource | None:

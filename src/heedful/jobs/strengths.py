@@ -22,7 +22,7 @@ from heedful.audits import substitution
 from heedful.audits.examination import Portion, examine
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
-from heedful.jobs.advice import Command, again, silence, untried
+from heedful.jobs.advice import Command, again, code_of, silence, untried
 from heedful.jobs.decider import Decider
 from heedful.statistics import Estimate, bootstraps, classification_scores
 from heedful.statistics.scores import mean_of_defined
@@ -104,6 +104,8 @@ class Remedy:
     """How many points of dev F1 a strength might cost."""
     prices: tuple[Price, ...] = ()
     """Of each strength tried; none where the search was made before there were intervals."""
+    run: str = ""
+    """The run whose model was trained again, where the search says so."""
 
     def to_json(self) -> dict[str, Any]:
         """The search as plain data."""
@@ -120,6 +122,7 @@ class Remedy:
             "said": self._said(),
             "next": self._following().text,
             "folder": str(self.folder),
+            "run": self.run,
             "notes": list(self.notes),
         }
 
@@ -136,6 +139,7 @@ class Remedy:
             tuple(stored["notes"]),
             stored.get("limit", LIMIT),
             tuple(Price.from_json(one) for one in stored["tried"] if "cost" in one),
+            stored.get("run", ""),
         )
 
     def lines(self) -> list[str]:
@@ -157,8 +161,13 @@ class Remedy:
             found.append(line + ("   kept" if one.strength == self.chosen.strength else ""))
         command, said = self._following()
         where = [] if self.is_remedy else [f"What was kept lies in {self.folder}."]
-        following = f"Next: {command}" + (f" ({said})" if said else "")
-        return [*found, LEGEND, *self._said(), *where, following]
+        following = [f"Next: {command}" + (f" ({said})" if said else "")]
+        if self.is_remedy and self.run:
+            if not (Path(self.run) / "findings" / "verdict.json").is_file():
+                following.append(f"Then: heedful audit {quote(self.run)}{code_of(Path(self.run))}")
+            compared = f"heedful compare {quote(self.run)} {quote(str(self.folder))}"
+            following.append(f"Then: {compared} (what it costs on test documents)")
+        return [*found, LEGEND, *self._said(), *where, *following]
 
     @property
     def is_remedy(self) -> bool:
@@ -168,7 +177,7 @@ class Remedy:
     def _following(self) -> Command:
         """The command to go on with: an audit, or a strength not yet tried where none helps."""
         if self.is_remedy:
-            return Command(f"heedful audit {quote(str(self.folder))}")
+            return Command(f"heedful audit {quote(str(self.folder))}{code_of(self.folder)}")
         strength = untried([one.strength for one in self.tried], **asdict(self.chosen))
         limit = None if self.limit == LIMIT else self.limit
         return again(self.folder, f"{self.objective}:{strength}", limit)
@@ -190,7 +199,7 @@ class Remedy:
         cost = self.base.f1 - kept.f1
         is_close = not self.chosen.is_within and round(100 * cost, 1) <= self.limit
         points = f"{100 * abs(cost):.{2 if is_close else 1}f}"
-        price = f"{'costs' if cost >= 0 else 'gains'} {points} points of dev F1"
+        price = f"{'costs' if cost >= 0 else 'gains'} {points}{self._interval()} points of dev F1"
         allowed = f"{self.limit:g} points"
         if self.chosen.is_within and bought <= 0:
             return (
@@ -208,6 +217,15 @@ class Remedy:
             f"No strength is cheap enough: {named}, more than the limit of {allowed}, and "
             f"{relies}; it is kept as the cheapest, not as a remedy."
         )
+
+    def _interval(self) -> str:
+        """Within what the cost (or the gain) of the strength that was kept lies on dev."""
+        price = self._priced().get(self.chosen.strength)
+        if price is None or isnan(price.cost.low):
+            return ""
+        sign = 1 if self.base.f1 >= self._one_kept().f1 else -1
+        ends = sorted(sign * end for end in (price.cost.low, price.cost.high))
+        return f" [{', '.join(map(_points, ends))}; {price.cost.n:,} documents]"
 
     def _doubt(self) -> str:
         """What the dev documents are too few to tell of the choice; empty where nothing is."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
 from heedful.errors import InputError
-from heedful.jobs.decider import Decider, deciding, deterministic, device_of, encoded_of
+from heedful.jobs.decider import Decider, deciding, device_of, encoded_of, repeatable
 from heedful.jobs.fine_tuning import DEFAULT, fine_tune
 from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import DocumentSource
@@ -43,13 +43,13 @@ def train(
     vectors: str | Path | None = None,
     seed: int = 0,
     device: str = "auto",
-    is_deterministic: bool = False,
+    deterministic: bool = False,
     observers: Sequence[Observer] = (),
     source: DocumentSource | None = None,
     show: bool = False,
     watch: bool = False,
     penalties: Penalties = Penalties(),
-    allows_remote_code: bool = False,
+    trust_remote_code: bool = False,
 ) -> Decider:
     """The model of a recipe, trained on a corpus; with `out`, kept in a run folder.
 
@@ -78,8 +78,8 @@ def train(
             )
         return fine_tune(
             recipe, corpus, out, settings=DEFAULT if settings == Settings() else settings,
-            penalties=penalties, seed=seed, device=device, is_deterministic=is_deterministic,
-            observers=observers, source=source, show=show, allows_remote_code=allows_remote_code,
+            penalties=penalties, seed=seed, device=device, deterministic=deterministic,
+            observers=observers, source=source, show=show, trust_remote_code=trust_remote_code,
         )  # fmt: skip
     if penalties != Penalties():
         raise InputError("A recipe says its own penalties, such as bilstm+additive+tying:10.")
@@ -114,7 +114,7 @@ def train(
             if not watching.entries:
                 watching.log(0, 0.0, model.to(target), target)
             seen.append(watching)
-        with deterministic(is_deterministic):
+        with repeatable(deterministic):
             history = fit(
                 model,
                 encoded,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heedful.corpora.batches import Batch, collate
 from heedful.corpora.encoded import MAX_TOKENS, encode_documents
-from heedful.corpora.texts import document_of
+from heedful.corpora.texts import unlabelled
 from heedful.corpora.vocabulary import MASK, PAD, Vocabulary
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.edits import Edit
@@ -113,9 +113,7 @@ class AttentionClassifier(nn.Module):
 
     def batch(self, texts: Sequence[str]) -> Batch:
         """The texts, cut into words and padded, ready to be read."""
-        documents = [
-            document_of(str(number), text, -1, self.tokeniser) for number, text in enumerate(texts)
-        ]
+        documents = unlabelled(texts, self.tokeniser)
         encoded, _ = encode_documents(documents, self.vocabulary, self.max_tokens)
         device = self.head.weight.device
         return collate(encoded, range(len(documents))).to(device)

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from heedful.corpora.batches import Batch, collate
 from heedful.corpora.encoded import MAX_TOKENS, encode_documents
-from heedful.corpora.texts import document_of
+from heedful.corpora.texts import unlabelled
 from heedful.corpora.vocabulary import PAD, SPECIALS, Vocabulary
 from heedful.errors import InputError
 from heedful.models import edits
@@ -226,9 +226,7 @@ class TransformerClassifier(nn.Module):
 
     def batch(self, texts: Sequence[str]) -> Batch:
         """The texts, cut into words and padded, ready to be read."""
-        documents = [
-            document_of(str(number), text, -1, self.tokeniser) for number, text in enumerate(texts)
-        ]
+        documents = unlabelled(texts, self.tokeniser)
         encoded, _ = encode_documents(documents, self.vocabulary, self.max_tokens)
         return collate(encoded, range(len(documents))).to(self.vectors.table.device)
 

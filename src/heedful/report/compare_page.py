@@ -25,8 +25,8 @@ class Column:
     fingerprint: str
     """Of the documents."""
     documents: int
-    scores: Mapping[str, Any]
-    """Accuracy and F1 on test, where the run was trained here."""
+    accuracy: Estimate | None
+    """On the audited documents, where they have labels."""
     verdict: Mapping[str, Any]
     """`verdict.json`."""
     findings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ def render_comparison(columns: Sequence[Column], notes: Sequence[str] = ()) -> s
         columns=[_heading(one) for one in columns],
         notes=list(notes),
         tests=_tests(columns),
-        scores=_scores(columns),
+        scores=[{"name": name, "cells": cells} for name, cells in numbers(columns)[:1]],
         audits=_audits(columns),
     )
 
@@ -72,24 +72,27 @@ def _tests(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 def _test(test: Mapping[str, Any] | None) -> dict[str, str]:
     if test is None:
-        return {"text": "–", "outcome": "unknown", "sentence": "not made in this run"}
+        return {"text": "–", "outcome": "unknown", "sentence": "not made in this run", "n": ""}
     outcome = test.get("outcome")
     return {
         "text": _estimate(test),
         "outcome": str(outcome) if outcome in OUTCOMES else "unknown",
         "sentence": str(test.get("sentence", "")),
+        "n": f", n {test['n']:,}" if test.get("n") else "",
     }
 
 
-def _scores(columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Accuracy and mean F1 on test, where any run has them."""
-    rows = []
-    for key, name in {"accuracy": "accuracy on test", "macro_f1": "mean F1 on test"}.items():
-        cells = [one.scores.get(key) for one in columns]
-        if any(cell is not None for cell in cells):
-            texts = ["–" if cell is None else f"{cell:.3f}" for cell in cells]
-            rows.append({"name": name, "cells": texts})
-    return rows
+def numbers(columns: Sequence[Column]) -> list[tuple[str, list[str]]]:
+    """What is told of every run in numbers: accuracy, then the tests behind the verdict."""
+    right = [
+        "–" if one.accuracy is None else f"{one.accuracy}, {one.accuracy.n:,} documents"
+        for one in columns
+    ]
+    tests = [
+        (str(row["name"]), [f"{c['text']}{c['n']}: {c['outcome']}" for c in row["cells"]])
+        for row in _tests(columns)
+    ]
+    return [("accuracy on the audited documents", right), *tests]
 
 
 def _audits(columns: Sequence[Column]) -> list[dict[str, Any]]:

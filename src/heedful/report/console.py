@@ -117,10 +117,13 @@ def _interval(estimate: Mapping[str, Any]) -> str:
     return f"{value:6.3f} [{low:.3f}, {high:.3f}]"
 
 
-def print_explanation(explanation: Mapping[str, Any]) -> None:
+def print_explanation(
+    explanation: Mapping[str, Any], alike: Mapping[str, str] | None = None
+) -> None:
     """Prints the text once for each method, words shaded by their importance.
 
     Where there are no colours (a pipe, NO_COLOR) each method names its top words with their values.
+    `alike` are methods that for this model are another one.
     """
     from rich.text import Text
 
@@ -132,6 +135,9 @@ def print_explanation(explanation: Mapping[str, Any]) -> None:
     decided = explanation["decision"]
     said = ", ".join(f"{name} {p:.3f}" for name, p in explanation["probabilities"].items())
     console.print(Text("Decision: ").append(str(decided), "bold").append(f"  ({said})"))
+    target = explanation.get("target") or decided
+    if target != decided:
+        console.print(Text("Told are the reasons for: ").append(str(target), "bold"))
     unknown = set(explanation.get("unknown", ()))
     width = max(map(len, explanation["importance"]), default=0)
     for method, values in explanation["importance"].items():
@@ -151,8 +157,17 @@ def print_explanation(explanation: Mapping[str, Any]) -> None:
     signed = [method for method in explanation["importance"] if method not in unsigned]
     if signed:
         towards = ("above 0", "below 0") if is_plain else ("green", "red")
-        legend = f"{towards[0]}: speaks for the decision · {towards[1]}: against it"
+        named = "the decision" if target == decided else str(target)
+        legend = f"{towards[0]}: speaks for {named} · {towards[1]}: against it"
         console.print(Text(f"{legend} ({', '.join(signed)})", "dim"), soft_wrap=is_plain)
+    if explanation.get("log_odds"):
+        near = round(explanation["probabilities"][target])
+        told = f"in log-odds, since the probability is next to {near}: "
+        console.print(Text(told + ", ".join(explanation["log_odds"]), "dim"), soft_wrap=is_plain)
+    for other, name in (alike or {}).items():
+        if name in explanation["importance"]:
+            told = f"{name} is {other} too: all positions of this model decide alike"
+            console.print(Text(told, "dim"), soft_wrap=is_plain)
     outside = explanation.get("outside")
     if outside:
         told = f"{100 * outside:.0f} % of the audited attention lies on special tokens, which are "

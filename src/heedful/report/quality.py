@@ -33,10 +33,10 @@ def quality_of(record: Mapping[str, Any], findings: Mapping[str, Finding]) -> di
 
 
 def in_words(quality: Quality) -> str:
-    """The quality in a line, in per cent: `test 90.4 % [88.2, 92.4], dev 91.2 %`.
+    """The quality in a line, in per cent, with the documents it was measured on.
 
-    >>> in_words({"test accuracy": {"value": 0.9, "low": 0.88, "high": 0.92}})
-    'test 90.0 % [88.0, 92.0]'
+    >>> in_words({"test accuracy": {"value": 0.9, "low": 0.88, "high": 0.92, "n": 311}})
+    'test 90.0 % [88.0, 92.0] of 311 documents'
     """
     parts = []
     for name, number in quality.items():
@@ -47,5 +47,7 @@ def in_words(quality: Quality) -> str:
         low, high = number.get("low"), number.get("high")
         if low is not None and high is not None and low == low and high == high:
             said += f" [{100 * low:.1f}, {100 * high:.1f}]"
+        said += f" of {number['n']:,} documents" if "n" in number else ""
+        said += " (best while training)" if name.startswith("dev") and "n" not in number else ""
         parts.append(said)
     return ", ".join(parts)

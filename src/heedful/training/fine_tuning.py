@@ -14,6 +14,7 @@ from heedful.errors import InputError
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.recipe import Penalties
 from heedful.models.saved import weights_digest
+from heedful.models.verbs import evaluating
 from heedful.training.config import TrainConfig
 
 FINE_TUNING = TrainConfig(
@@ -34,12 +35,24 @@ def check(model: PretrainedClassifier, penalties: Penalties) -> None:
     """Raises for penalties that a pretrained model cannot have."""
     if penalties.masked_words or penalties.alignment:
         raise InputError("Of the penalties a model of transformers can have tying, and no other.")
-    config: Any = getattr(model.model, "config", None)
-    if penalties.tying and (config is None or config.is_encoder_decoder):
+    if penalties.tying and not ties(model):
         raise InputError(
             "tying compares the last states of a stack of layers with what enters the first, which "
             f"{type(model.model).__name__} does not show; train it without."
         )
+
+
+def ties(model: PretrainedClassifier) -> bool:
+    """Whether the model shows what enters its one stack of layers and what leaves it."""
+    config: Any = getattr(model.model, "config", None)
+    if config is None or config.is_encoder_decoder:
+        return False
+    try:
+        with evaluating(model):
+            model.ends(model.batch(["a"]))
+    except (TypeError, AttributeError):  # a class of its own without `output_hidden_states`
+        return False
+    return True
 
 
 def described(model: PretrainedClassifier) -> Mapping[str, Any]:

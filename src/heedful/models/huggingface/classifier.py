@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.corpora.batches import Batch, collate
 from heedful.corpora.documents import Corpus, Document
 from heedful.corpora.encoded import EncodedCorpus
-from heedful.corpora.texts import document_of, pair_of
+from heedful.corpora.texts import unlabelled
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.models.classifier import sentences
@@ -101,7 +101,7 @@ class PretrainedClassifier(nn.Module):
 
     def batch(self, texts: Sequence[str | tuple[str, str]]) -> Batch:
         """The texts (or pairs of texts) as pieces, padded, ready to be read."""
-        documents = [_document(str(number), text) for number, text in enumerate(texts)]
+        documents = unlabelled(texts)
         encoded, _ = encode_pieces(documents, self.subwords, self._room(documents), self.long)
         return collate(encoded, range(len(documents))).to(self.device)
 
@@ -357,10 +357,6 @@ PROBES: tuple[tuple[str, ...], ...] = (
     ("one two",),
 )
 """Texts that a model is checked on: three beside each other, and one of them alone."""
-
-
-def _document(id: str, text: str | tuple[str, str]) -> Document:
-    return document_of(id, text) if isinstance(text, str) else pair_of(id, *text)
 
 
 def _per_unit(

@@ -30,6 +30,10 @@ _UNLIMITED = 1_000_000
 """A tokenizer that says its model reads more pieces than this does not know."""
 
 
+OWN_CODE = (
+    "{name} brings code of its own, which would run on this machine; read it, and allow it with "
+    "--trust-remote-code (in Python trust_remote_code=True) if you trust its authors."
+)
 KNOWN = 0.5
 """Share of the model's pieces that its tokenizer must know; some rows are often left spare."""
 
@@ -55,7 +59,7 @@ def open_classifier(
     device: torch.device | str = "cpu",
     long: str = "beginning",
     max_pieces: int | None = None,
-    allows_remote_code: bool = False,
+    trust_remote_code: bool = False,
 ) -> PretrainedClassifier:
     """The classifier of a folder or of a name on the hub, in evaluation mode.
 
@@ -64,12 +68,13 @@ def open_classifier(
     is refused by name. Half precision becomes float32 on a CPU, which computes no faster in it.
     """
     name = str(place).removeprefix(PREFIX)
-    remote = {"trust_remote_code": allows_remote_code}
+    remote = {"trust_remote_code": trust_remote_code}
     with in_sentences(name), quietly():
         from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
         config = AutoConfig.from_pretrained(name, **remote)
         refuse(config, name)
+        refuse_code(config, name, trust_remote_code)
         model, loaded = AutoModelForSequenceClassification.from_pretrained(
             name, config=config, output_loading_info=True, weights_only=True, **remote
         )
@@ -160,6 +165,23 @@ def refuse(config: PretrainedConfig, name: str) -> None:
         )
 
 
+def refuse_code(config: PretrainedConfig, name: str, trust_remote_code: bool) -> None:
+    """Raises where a model decides by a class of its own, whose code may not run.
+
+    Without it the library would put the weights into the class that it has for such a `model_type`.
+    """
+    import transformers
+
+    named = (getattr(config, "auto_map", None) or {}).get("AutoModelForSequenceClassification")
+    if named and not trust_remote_code and not hasattr(transformers, named.rpartition(".")[2]):
+        raise InputError(OWN_CODE.format(name=name))
+
+
+def brings_code(model: object) -> bool:
+    """Whether a classifier runs code that came with its weights."""
+    return type(getattr(model, "model", None)).__module__.startswith("transformers_modules")
+
+
 def _refuse_strange_ids(model: nn.Module, tokenizer: Any, name: str) -> None:
     table: Any = model.get_input_embeddings()  # type: ignore[operator]
     known = tokenizer.get_vocab()
@@ -217,10 +239,7 @@ def in_sentences(name: str) -> Iterator[None]:
                 "there is a network and name its folder."
             ) from error
         if "trust_remote_code" in said:
-            raise InputError(
-                f"{name} brings code of its own, which would run on this machine; read it, and "
-                "allow it with --trust-remote-code if you trust its authors."
-            ) from error
+            raise InputError(OWN_CODE.format(name=name)) from error
         if isinstance(error, pickle.UnpicklingError) or "weights_only" in said:
             raise InputError(
                 f"{name} holds a pickle with more than tensors in it, which is not loaded; save "

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from heedful.corpora.columns import match_labels
+from heedful.corpora.labels import match_labels
 from heedful.errors import InputError
 from heedful.models.huggingface.classifier import PretrainedClassifier
 from heedful.models.huggingface.opening import (
@@ -18,6 +18,7 @@ from heedful.models.huggingface.opening import (
     quietly,
     reader_of,
     refuse,
+    refuse_code,
 )
 from heedful.models.huggingface.pieces import FastTokeniser
 from heedful.runs.atomic import writing_folder
@@ -41,7 +42,7 @@ def start_from(
     seed: int = 0,
     long: str = "beginning",
     max_pieces: int | None = None,
-    allows_remote_code: bool = False,
+    trust_remote_code: bool = False,
 ) -> Started:
     """The model of a folder or of a name on the hub, in float32, with a head for these classes.
 
@@ -49,7 +50,7 @@ def start_from(
     head and a classifier for other labels get a fresh one, which depends on the seed alone.
     """
     name = str(place).removeprefix(PREFIX)
-    remote = {"trust_remote_code": allows_remote_code}
+    remote = {"trust_remote_code": trust_remote_code}
     with in_sentences(name), quietly(), seeded(seed):
         from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -60,6 +61,7 @@ def start_from(
             config.id2label = dict(enumerate(classes))
             config.label2id = {label: number for number, label in enumerate(classes)}
         refuse(config, name)
+        refuse_code(config, name, trust_remote_code)
         model, loaded = AutoModelForSequenceClassification.from_pretrained(
             name,
             config=config,
