@@ -65,10 +65,33 @@ def _separated(text: str, path: Path, separator: str) -> Table:
     names = [str(name).strip() for name in cells.iloc[0]]
     _refuse_repeats(names, path)
     body = cells.iloc[1:]
-    return {
+    table = {
         name: [cell if isinstance(cell, str) else None for cell in body[index].tolist()]
         for index, name in enumerate(names)
     }
+    _refuse_swallowed(table, path, separator)
+    return table
+
+
+def _refuse_swallowed(table: Table, path: Path, separator: str) -> None:
+    """Raises where a cell holds whole rows: between two stray quotes lines are no longer rows.
+
+    Rows are lines that have as many cells as there are columns (the first: as are left), one of
+    which stands in its column elsewhere too, as a label does.
+    """
+    columns = [{cell for cell in cells if cell} for cells in table.values()]
+    for place, cells in enumerate(table.values()):
+        for row, cell in enumerate(cells, start=1):
+            for number, line in enumerate(cell.split("\n")[:-1] if cell else ()):
+                beside = columns if number else columns[place:]
+                found = line.rstrip("\r").split(separator)
+                is_row = len(found) == len(beside) > 1
+                if is_row and any(one in seen for one, seen in zip(found, beside, strict=True)):
+                    raise InputError(
+                        f"{path}, row {row}: a cell goes on after {line[:60]!r}, which looks like "
+                        'a row of its own; a quote (") is stray or not closed. Remove it, or '
+                        "double it inside a quoted cell."
+                    )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification
 from typer.testing import CliRunner
 
@@ -230,3 +231,21 @@ def test_the_command_audits_a_folder(tmp_path: Path, site: str) -> None:
     shown = json.loads((tmp_path / "run" / "findings" / "instances.json").read_text())
     assert shown["instances"][0]["units"] == ["bad", "the", "staff"]
     assert not shown["linear"]
+
+
+def test_two_classes_of_one_name_and_a_billion_layers_are_refused(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model", id2label={"0": "good", "1": "bad", "2": "good"})
+    with pytest.raises(InputError, match="'good' names more than one class in id2label"):
+        open_classifier(folder)
+    changed(folder, num_hidden_layers=10**9)
+    with pytest.raises(InputError, match="asks for 1,000,000,000 layers"):
+        open_classifier(folder)
+
+
+def test_weights_that_are_no_numbers_are_refused_by_name(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.weight"][1, 2] = torch.inf
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"classifier\.weight holds values that are not finite"):
+        open_classifier(folder)
