@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heedful.__main__ import explained
-from heedful.errors import LONGEST, escaped, one_line, visible
+from heedful.errors import LONGEST, InputError, escaped, intact, one_line, visible
 
 HOSTILE = "a\x1b]0;title\x07b\r\nc\x9b2Jd\u202ee\u2028f\x7fg"
 
@@ -42,6 +42,14 @@ def test_a_verdict_and_an_explanation_print_no_control_character(
     said = {"decision": HOSTILE, "probabilities": {HOSTILE: 1.0}, "units": [HOSTILE, "b"]}
     print_explanation({**said, "importance": words, "unknown": [HOSTILE]})
     assert capsys.readouterr().out.replace("\n", "").isprintable()
+
+
+def test_files_that_were_changed_are_a_sentence_and_our_own_errors_stay():
+    said = r"run holds something .* did not write \(KeyError: 'word"
+    with pytest.raises(InputError, match=said), intact("run"):
+        raise KeyError("word")
+    with pytest.raises(InputError, match=r"^choose another$"), intact("run"):
+        raise InputError("choose another")
 
 
 @pytest.mark.parametrize(

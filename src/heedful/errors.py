@@ -1,6 +1,7 @@
 """Errors a person can act on: one sentence with what was expected, what came and what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -10,6 +11,20 @@ class InputError(ValueError):
 
 class UnsupportedModel(InputError):
     """A model, or a part of one, that the asked-for measurement does not support."""
+
+
+@contextmanager
+def intact(place: object) -> Iterator[None]:
+    """Says that files were changed or are too old, where code that only reads them stumbles."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError, ArithmeticError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{place} holds something that this heedful did not write ({type(error).__name__}: "
+            f"{error}); audit the model again into a new folder."
+        ) from error
 
 
 _MARKS = (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))

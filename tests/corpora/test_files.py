@@ -369,3 +369,45 @@ def test_lists_are_no_labels_and_letters_written_in_two_ways_are_one_class(tmp_p
     composed, decomposed = "caf\u00e9", "cafe\u0301"
     path.write_text("text,label\n" + f"a,{composed}\nb,{decomposed}\nc,bar\n" * 6)
     assert read_file(path).corpus.classes == ("bar", composed)
+
+
+def test_a_gzip_that_unpacks_to_far_more_than_text_does_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heedful.corpora.tables._UNPACKED", 1_000_000)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"text,label\n" + b"a,1\n" * 2_000_000))
+    with pytest.raises(InputError, match=r"unpacks to more than \d+ MB, 200 times its size"):
+        read_file(path)
+
+
+def test_parquet_values_that_python_does_not_have_are_read_as_text(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    data = pa.array([b"a fine day", b"a b\xe4d day"] * 9, pa.binary())
+    columns = {
+        "text": pa.Array.from_buffers(pa.string(), len(data), data.buffers()),  # not UTF-8
+        "label": pa.array(["pos", "neg"] * 9),
+        "when": pa.array([2**60, -(2**60)] * 9, pa.timestamp("ms")),
+        "day": pa.array([2**31 - 1] * 18, pa.date32()),
+    }
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table(columns), path)
+    corpus = read_file(path, text="text", label="label").corpus
+    assert corpus.notes["with an undecodable character, replaced"] == 9
+    assert corpus.classes == ("neg", "pos")
+
+
+def test_a_parquet_file_of_too_many_cells_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    monkeypatch.setattr("heedful.corpora.tables._CELLS", 1000)
+    parquet.write_table(
+        pa.table({"text": ["a"] * 2000, "label": ["b"] * 2000}), tmp_path / "x.parquet"
+    )
+    with pytest.raises(InputError, match="2,000 rows of 2 columns; more than 1,000 cells"):
+        read_file(tmp_path / "x.parquet")

@@ -1,5 +1,6 @@
 """A model comes back as it was written, or not at all."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from heedful.errors import InputError
 from heedful.models.saved import (
+    CONFIG,
     WEIGHTS,
     example,
     load_model,
@@ -49,6 +51,12 @@ def test_weights_without_a_digest_are_read_and_undefined_ones_refused_by_name(
     weights = load_file(tmp_path / WEIGHTS)
     save_file(weights, tmp_path / WEIGHTS)  # as an older version did
     load_model(tmp_path)
+    stored = json.loads((tmp_path / CONFIG).read_text())
+    for name, value in (("max_tokens", [[]]), ("classes", "ab"), ("tokeniser", None)):
+        (tmp_path / CONFIG).write_text(json.dumps(stored | {name: value}))
+        with pytest.raises(InputError, match="is not a model heedful can read"):
+            load_model(tmp_path)
+    (tmp_path / CONFIG).write_text(json.dumps(stored))
     weights["head.bias"][1] = torch.nan
     save_file(weights, tmp_path / WEIGHTS)
     with pytest.raises(InputError, match=r"head\.bias holds values that are not finite"):

@@ -95,6 +95,8 @@ def test_opening_what_is_no_run_is_a_sentence(tmp_path):
         ("[]", "lacks configuration, format, steps"),
         ('{"format": 1, "configuration": {}}', "lacks steps"),
         ('{"format": 1, "configuration": {}, "steps": []}', "lacks a readable"),
+        ('{"format": 1, "configuration": {}, "steps": {"audit": 3}}', "configuration or steps"),
+        ('{"format": 1, "configuration": {}, "steps": {}, "audited": []}', "or steps"),
         ('{"format": 9, "configuration": {}, "steps": {}}', "run format 9, this heedful reads 1"),
     ],
 )

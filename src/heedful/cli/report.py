@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import AsJson, print_json
-from heedful.errors import InputError, visible
+from heedful.errors import InputError, intact, visible
 
 
 def report(
@@ -26,7 +26,7 @@ def report(
         raise InputError(f"{run} was not audited yet; run `heedful audit {run}` first.")
     from heedful.report import render
 
-    with held(folder.path):
+    with held(folder.path), intact(folder.path):
         page = render(folder.path)
     if json:
         print_json({"report": str(page)})

@@ -19,7 +19,7 @@ from heedful.corpora.encoded import MAX_TOKENS
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.recipe import ModelConfig
+from heedful.models.recipe import ModelConfig, with_settings
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from heedful.models.windows import NarrativeTransformer
@@ -157,15 +157,18 @@ def _made(stored: dict[str, Any], vocabulary: Vocabulary) -> Saved:
     if kind not in KINDS:
         raise unknown("kind of model", kind, KINDS)
     if kind == "attention-classifier":
-        config: ModelConfig | TransformerConfig = ModelConfig(**sizes)
+        config: ModelConfig | TransformerConfig = with_settings(ModelConfig, sizes)
     else:
-        sizes["pooling_dims"] = tuple(sizes["pooling_dims"])
-        config = TransformerConfig(**sizes)
+        config = with_settings(TransformerConfig, sizes)
     if kind == "narrative-transformer":
         assert isinstance(config, TransformerConfig)
         return NarrativeTransformer(config, vocabulary)
-    reading = stored["tokeniser"], stored["max_tokens"]
-    model = build(config, vocabulary, tuple(stored["classes"]), 0, None, *reading)
+    reading, classes = (stored["tokeniser"], stored["max_tokens"]), stored["classes"]
+    if not isinstance(classes, list) or list(map(type, (*reading, *classes))) != [
+        str, int, *[str] * len(classes)
+    ]:  # fmt: skip
+        raise ValueError(f"tokeniser, max_tokens and classes are {(*reading, classes)}")
+    model = build(config, vocabulary, tuple(classes), 0, None, *reading)
     model.recipe = str(stored["recipe"])
     return model
 

@@ -174,9 +174,11 @@ def _explained(path: Path, only: set[int] | None = None) -> Iterator[None]:
     """Turns the system's refusal to write into a sentence; `only` limits it to some errors."""
     try:
         yield
-    except OSError as error:
-        if only is not None and error.errno not in only:
+    except Exception as error:
+        # Libraries in other languages have errors of their own, which quote the system's words.
+        full = [os.strerror(code) for code in _DISK_FULL if os.strerror(code) in str(error)]
+        code = error.errno if isinstance(error, OSError) else None
+        if not full and (not isinstance(error, OSError) or (only and code not in only)):
             raise
-        raise InputError(
-            f"Cannot write {path}: {error.strerror or error}; choose another --out."
-        ) from error
+        said = full[0] if full else getattr(error, "strerror", None) or error
+        raise InputError(f"Cannot write {path}: {said}; choose another --out.") from error

@@ -78,7 +78,7 @@ class RunFolder:
             )
         record = read_json(run.file)
         missing = {"format", "configuration", "steps"} - set(record if _is_object(record) else ())
-        if missing or not _is_object(record["configuration"]) or not _is_object(record["steps"]):
+        if missing or not _is_readable(record):
             raise InputError(
                 f"{run.path} is not a heedful run: its run.json lacks "
                 f"{', '.join(sorted(missing)) or 'a readable configuration or steps'}; "
@@ -170,6 +170,14 @@ def held(path: Path | str) -> Iterator[None]:
                     )
             remove_leftovers(run.path)
         yield
+
+
+def _is_readable(record: Mapping[str, Any]) -> bool:
+    """Whether the parts of a record that are objects are so."""
+    needed = [record["configuration"], record["steps"]]
+    others = [record[name] for name in ("audited", "versions", "seeds") if name in record]
+    is_whole = all(map(_is_object, (*needed, *others)))
+    return is_whole and all(map(_is_object, record["steps"].values()))
 
 
 def _is_object(value: Any) -> bool:
