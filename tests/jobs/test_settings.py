@@ -1,9 +1,11 @@
 """Settings that make no sense are refused in a sentence, not trained with."""
 
+from pathlib import Path
+
 import pytest
 
 from heedful.errors import InputError
-from heedful.jobs.settings import settings_of
+from heedful.jobs.settings import read_settings, settings_of
 from heedful.models.recipe import parse
 
 
@@ -48,3 +50,12 @@ def test_sizes_that_no_machine_holds_are_refused_at_once(
 ) -> None:
     with pytest.raises(InputError, match=r"1 to 1,?000"):
         parse(recipe, **sizes)
+
+
+@pytest.mark.parametrize(
+    "content", [b"[train]\nepochs = " + b"9" * 5000, b"[" * 5000, b'a = "\xff"', b"a = [" * 3000]
+)
+def test_a_file_that_is_no_toml_is_a_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.toml").write_bytes(content)
+    with pytest.raises(InputError, match=r"x\.toml is not valid TOML"):
+        read_settings(tmp_path / "x.toml")

@@ -90,8 +90,9 @@ def settings_for(recipe: str, given: Settings) -> Settings:
 def read_settings(path: Path, usual: TrainConfig = TrainConfig()) -> Settings:
     """The settings of a TOML file with the tables [model], [train], [words] and [penalties]."""
     try:
-        return settings_of(tomllib.loads(path.read_text("utf-8")), usual)
+        tables = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; expected a TOML file of settings.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8, huge numbers
         raise InputError(f"{path} is not valid TOML: {error}.") from None
+    return settings_of(tables, usual)

@@ -249,3 +249,27 @@ def test_weights_that_are_no_numbers_are_refused_by_name(tmp_path: Path) -> None
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(InputError, match=r"classifier\.weight holds values that are not finite"):
         open_classifier(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value"),
+    [
+        ("config.json", "attention_probs_dropout_prob", {}),
+        ("config.json", "num_attention_heads", -1),
+        ("config.json", "pad_token_id", -1),
+        ("config.json", "id2label", []),
+        ("config.json", "dtype", 10**30),
+        ("config.json", "vocab_size", 0),
+        ("tokenizer_config.json", "model_max_length", ""),
+        ("tokenizer.json", "post_processor", {"type": "x"}),
+    ],
+)
+def test_a_folder_with_settings_of_another_kind_is_one_sentence(
+    tmp_path: Path, file: str, name: str, value: object
+) -> None:
+    folder = saved(tmp_path / "model")
+    stored = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(stored | {name: value}))
+    with pytest.raises(InputError) as refused:
+        open_classifier(folder)
+    assert "\n" not in str(refused.value)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
 from torch import nn
 
 from heedful.corpora.encoded import MAX_TOKENS
@@ -92,7 +91,9 @@ def open_classifier(
             f"{'are' if len(missing) > 1 else 'is'} not among its weights. Fine-tune it first, or "
             "name a model that was."
         )
-    return reader_of(model.to(device), tokenizer, name, site=site, long=long, max_pieces=max_pieces)
+    reading = {"site": site, "long": long, "max_pieces": max_pieces}
+    with in_sentences(name):
+        return reader_of(model.to(device), tokenizer, name, **reading)
 
 
 def reader_of(
@@ -240,12 +241,9 @@ def in_sentences(name: str) -> Iterator[None]:
         raise InputError(
             f"{name} needs a package that is not here ({_first_line(error)}); install transformers."
         ) from error
-    except (
-        OSError, ValueError, KeyError, RuntimeError, TypeError, pickle.UnpicklingError,
-        SafetensorError,
-    ) as error:  # fmt: skip
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except Exception as error:  # a damaged folder makes the library stumble anywhere
         said = str(error)
         if "couldn't connect" in said or "offline" in said.lower():
             raise InputError(
