@@ -1,5 +1,7 @@
 """An audit does each thing once: encoding, opening the model, judging."""
 
+import errno
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -151,3 +153,23 @@ def test_a_folder_that_another_process_makes_is_not_looked_at(tmp_path: Path) ->
     with locked(tmp_path / "run"), pytest.raises(InputError, match="in use by process"):
         audit("none+additive", CORPUS, tmp_path / "run", **WORDS)
     assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_finished_audit_opens_from_a_disk_that_cannot_be_written(
+    tmp_path: Path, audited: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "moved"  # so that the advice names another folder
+    shutil.copytree(audited, run)
+    first = audit(audited, CORPUS, audited, **WORDS)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    for name in ("unlink", "touch", "replace", "rename"):
+        monkeypatch.setattr(Path, name, refused)
+    monkeypatch.setattr("heedful.runs.locks._acquired", refused)
+    monkeypatch.setattr(Path, "mkdir", lambda *_, **__: None)
+    again = audit(run, CORPUS, run, **WORDS)
+    assert (again.verdict.word, again.findings) == (first.verdict.word, first.findings)
+    assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}

@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -204,9 +205,11 @@ class _Job:
         # Findings that were there already may be judged otherwise by a newer heedful, and a folder
         # that was moved is named otherwise.
         if not is_kept or plain(verdict) != read_json(told):
-            self.run.report.unlink(missing_ok=True)  # a killed process leaves no page that differs
-            write_json(told, verdict)
-            render(self.run.path)
+            # What is kept on a disk that cannot be written stays as it is.
+            with suppress(*((OSError, InputError) if is_kept else ())):
+                self.run.report.unlink(missing_ok=True)  # a kill leaves no page that differs
+                write_json(told, verdict)
+                render(self.run.path)
         if not is_kept:
             seconds = time.perf_counter() - started
             shutil.rmtree(self.run.path / "work", ignore_errors=True)

@@ -91,7 +91,7 @@ def open_classifier(
             f"{'are' if len(missing) > 1 else 'is'} not among its weights. Fine-tune it first, or "
             "name a model that was."
         )
-    reading = {"site": site, "long": long, "max_pieces": max_pieces}
+    reading: dict[str, Any] = {"site": site, "long": long, "max_pieces": max_pieces}
     with in_sentences(name):
         return reader_of(model.to(device), tokenizer, name, **reading)
 
