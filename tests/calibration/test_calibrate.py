@@ -155,8 +155,9 @@ def test_ordering_counts_pairs_and_halves_ties() -> None:
 @pytest.mark.slow
 def test_intervals_hold_the_truth_and_comparisons_rarely_cry_wolf() -> None:
     rows = pd.DataFrame(coverage(250, sizes=(100, 200)))
-    # 250 simulations: ± 4 points around 95 % is three standard errors.
-    assert rows["coverage"].between(0.91, 0.99).all(), rows
+    # 250 simulations: ± 4 points around 95 % is three standard errors; rare events hold more.
+    is_rare = rows["interval"] == "gamma"
+    assert rows["coverage"].between(0.91, is_rare.map({True: 1.0, False: 0.99})).all(), rows
     found = pd.DataFrame(comparisons(150, sizes=(50, 200))).set_index(["difference", "n"])
     assert (found.loc[0.0, ["interval", "exact test"]] <= 0.12).all().all()
     for test in ("interval", "exact test"):

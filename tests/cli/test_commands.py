@@ -315,11 +315,11 @@ def test_a_killed_command_started_again_ends_with_the_same_numbers(
 
 
 def test_two_runs_in_one_folder_at_once_are_refused(place: Path, tmp_path: Path) -> None:
-    from heedful.runs import RunFolder
+    from heedful.runs import held
 
     heedful("train", "none+dot", "--data", place / "reviews.csv",
             "--config", place / "tiny.toml", "--out", tmp_path / "run")  # fmt: skip
-    with RunFolder.open(tmp_path / "run").locked():
+    with held(tmp_path / "run"):
         said = refused("audit", tmp_path / "run")
     assert "in use by process" in said
 

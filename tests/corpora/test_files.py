@@ -322,3 +322,92 @@ def test_a_trained_model_is_asked_about_the_test_rows_of_a_file(tmp_path: Path) 
     path.write_text("text,label,split\na b,yes,train\nb c,no,dev\n")
     untested = read_texts(path, ("no", "yes"))
     assert untested.said[-1] == "documents: 2 (none is marked test: all rows)"
+
+
+def test_one_mistyped_split_is_refused_and_does_not_undo_the_others(tmp_path: Path) -> None:
+    words = [("a fine day", "pos"), ("a bad day", "neg")]
+    rows = [(*word, split) for split in ("train", "test") for word in words * 15]
+    rows[17] = ("a bad day", "neg", "tset")
+    path = tmp_path / "x.csv"
+    path.write_text("text,label,split\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    with pytest.raises(InputError, match=r"row 18: split column 'split' says 'tset', expected"):
+        read_file(path)
+    path.write_text(path.read_text().replace("split\n", "set\n").replace("tset", "train"))
+    assert len(read_file(path).corpus.splits["test"]) == 30
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 4), (3, 40), (10, 200)])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_stray_quotes_do_not_swallow_rows(
+    tmp_path: Path, first: int, second: int, suffix: str
+) -> None:
+    lines = [f"text number {n} is here\t{'pos' if n % 2 else 'neg'}" for n in range(300)]
+    lines[first] = f'"{lines[first]}'
+    lines[second] = lines[second].replace("\t", '"\t')
+    path = tmp_path / f"x{suffix}"
+    separator = "," if suffix == ".csv" else "\t"
+    path.write_text("text\tlabel\n".replace("\t", separator)
+                    + "\n".join(lines).replace("\t", separator))  # fmt: skip
+    with pytest.raises(InputError, match=rf"row {first + 1}: a cell goes on after .* a quote"):
+        read_file(path)
+
+
+def test_cells_of_several_lines_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    text = 'One line, then\nanother, longer; he said ""so"", and left,\n\nat the end'
+    path.write_text("text,label\n" + f'"{text}",pos\nplain,neg\n' * 10)
+    corpus = read_file(path).corpus
+    assert sum(len(split) for split in corpus.splits.values()) == 20
+
+
+def test_lists_are_no_labels_and_letters_written_in_two_ways_are_one_class(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "a b", "label": ["pos", "neg"]}\n' * 9)
+    with pytest.raises(InputError, match="row 1: column 'label' holds a list"):
+        read_file(path)
+    path = tmp_path / "x.csv"
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    path.write_text("text,label\n" + f"a,{composed}\nb,{decomposed}\nc,bar\n" * 6)
+    assert read_file(path).corpus.classes == ("bar", composed)
+
+
+def test_a_gzip_that_unpacks_to_far_more_than_text_does_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heedful.corpora.tables._UNPACKED", 1_000_000)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"text,label\n" + b"a,1\n" * 2_000_000))
+    with pytest.raises(InputError, match=r"unpacks to more than \d+ MB, 200 times its size"):
+        read_file(path)
+
+
+def test_parquet_values_that_python_does_not_have_are_read_as_text(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    data = pa.array([b"a fine day", b"a b\xe4d day"] * 9, pa.binary())
+    columns = {
+        "text": pa.Array.from_buffers(pa.string(), len(data), data.buffers()),  # not UTF-8
+        "label": pa.array(["pos", "neg"] * 9),
+        "when": pa.array([2**60, -(2**60)] * 9, pa.timestamp("ms")),
+        "day": pa.array([2**31 - 1] * 18, pa.date32()),
+    }
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table(columns), path)
+    corpus = read_file(path, text="text", label="label").corpus
+    assert corpus.notes["with an undecodable character, replaced"] == 9
+    assert corpus.classes == ("neg", "pos")
+
+
+def test_a_parquet_file_of_too_many_cells_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    monkeypatch.setattr("heedful.corpora.tables._CELLS", 1000)
+    parquet.write_table(
+        pa.table({"text": ["a"] * 2000, "label": ["b"] * 2000}), tmp_path / "x.parquet"
+    )
+    with pytest.raises(InputError, match="2,000 rows of 2 columns; more than 1,000 cells"):
+        read_file(tmp_path / "x.parquet")

@@ -1,6 +1,8 @@
 """The strength of a remedy chosen on the user's own dev set."""
 
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +67,50 @@ def test_the_chosen_model_is_kept_as_a_run_and_says_what_it_costs(
         remedy(run, corpus, out, strengths=(1.0,))
     with pytest.raises(InputError, match="another search"):
         remedy(run, corpus, out, strengths=(1.0, 3.0), limit=3)
+
+
+@pytest.mark.slow
+def test_a_search_killed_while_it_moves_files_ends_as_if_it_had_not_been(
+    run: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def moving(left: int) -> Callable[..., Path]:
+        done = Path.rename
+
+        def killed(self: Path, target: Path) -> Path:
+            nonlocal left
+            if target.parent.name != "out":
+                return done(self, target)
+            left -= 1
+            if left < 0:
+                raise Killed
+            return done(self, target)
+
+        return killed
+
+    out, before = tmp_path / "out", tmp_path / "before"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", moving(0))
+        with pytest.raises(Killed):
+            remedy(run, corpus, out, strengths=(1.0,))
+    out.rename(before)
+    found, files = None, None
+    for moment in range(1, 8):
+        shutil.copytree(before, out)
+        with monkeypatch.context() as patch, suppress(Killed):
+            patch.setattr(Path, "rename", moving(moment))
+            remedy(run, corpus, out, strengths=(1.0,))
+        again = remedy(run, corpus, out, strengths=(1.0,))
+        names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*"))
+        assert again == (found or again)
+        assert names == (files or names)
+        assert load(out).config.width == 12
+        found, files = again, names
+        shutil.rmtree(out)
+    assert files is not None
+    assert not {"candidates", "decided.json", "model/model", ".lock"} & set(files)
 
 
 @pytest.mark.slow

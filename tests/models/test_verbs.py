@@ -205,6 +205,18 @@ def test_ranking_puts_the_highest_first_ties_by_position_and_padding_last() -> N
     assert ranked(importance, reading).tolist() == [[2, 0, 1, 3, 4], [3, 2, 4, 0, 1]]
 
 
+def test_weights_that_underflow_are_ranked_by_their_scores() -> None:
+    reading = read(any_model(), batch_of(((3,), (5,))))
+    scores = torch.tensor([[-900.0, 0, -800, 0, 0], [-3000, -1000, -1, 0, -2000]]).double()
+    scores = scores.masked_fill(~reading.mask, -torch.inf)
+    lost = replace(reading, scores=scores, attention=scores.softmax(-1))
+    assert int((lost.attention == 0).sum()) == 2 + 2 + 3
+    assert ranked(lost.attention, lost).tolist() == [[1, 2, 0, 3, 4], [3, 2, 1, 4, 0]]
+    # What another method says comes first: scores only order what it has nothing to say of.
+    says = torch.tensor([[0.0, 0, 1, 0, 0], [0, 0, 0, 0, 0.5]]).double()
+    assert ranked(says, lost).tolist() == [[2, 1, 0, 3, 4], [4, 2, 3, 1, 0]]
+
+
 @pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=5, max_size=5))
 def test_a_ranking_is_always_a_permutation_with_padding_at_the_end(values: list[float]) -> None:

@@ -13,7 +13,7 @@ from heedful.errors import InputError
 from heedful.report.panels import lines
 from heedful.reproduction.judgements import judged
 from heedful.reproduction.ledger import Parts, above, below
-from heedful.reproduction.measures import across_seeds, average, contrast, difference, exact
+from heedful.reproduction.measures import average, contrast, difference, exact
 from heedful.reproduction.reproduce import StudyResult, reproduce_study
 from heedful.reproduction.results import Results, Skipped, Step, named
 from heedful.reproduction.study import Artifact, Claim, Made, Plan, Source, Study
@@ -375,14 +375,6 @@ def test_progress_says_how_far_and_how_long(lab: Lab, tmp_path: Path, capsys: An
 def test_names_are_safe_on_every_file_system():
     assert named("imdb:stars", "bilstm*2+additive@10", 0) == "imdb-stars/bilstm-2+additive-10/0"
     assert named("..", "a/b") == "-/a-b"
-
-
-def test_seeds_give_students_interval(lab: Lab, tmp_path: Path):
-    results = Results(tmp_path)
-    found = across_seeds(results, range(3), lambda s: Step(f"x/{s}", lambda r: s, {}), float)
-    # Mean 1, s.d. 1, t(2, 97.5 %) = 4.3027: 1 ± 4.3027 / √3.
-    assert (found.value, found.n) == (1.0, 3)
-    assert found.low == pytest.approx(1 - 4.302653 / 3**0.5, abs=1e-5)
 
 
 def test_instances_that_one_seed_lacks_are_undefined():

@@ -165,3 +165,21 @@ def test_files_end_with_a_newline_and_are_plain_utf8(tmp_path):
     write_json(tmp_path / "x.json", {"text": "naïve"})
     assert (tmp_path / "x.json").read_text(encoding="utf-8") == '{\n  "text": "naïve"\n}\n'
     assert json.loads((tmp_path / "x.json").read_bytes()) == {"text": "naïve"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        RuntimeError('Error while serializing: IoError(Os { message: "No space left on device" })'),
+        ValueError("[errno 27] File too large"),
+    ],
+)
+def test_a_full_disk_is_a_sentence_whichever_library_says_so(tmp_path, error):
+    path = tmp_path / "x.bin"
+    path.write_text("before")
+    said = r"Cannot write .*x\.bin: (No space|File too)"
+    with pytest.raises(InputError, match=said), writing(path):
+        raise error
+    assert path.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["x.bin"]

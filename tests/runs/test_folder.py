@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from heedful.errors import InputError
-from heedful.runs import RunFolder, commit, locked, versions
+from heedful.runs import RunFolder, commit, held, locked, versions
 
 CONFIGURATION = {"recipe": "bilstm+additive", "seed": 0, "sizes": (100, 200)}
 
@@ -95,6 +95,8 @@ def test_opening_what_is_no_run_is_a_sentence(tmp_path):
         ("[]", "lacks configuration, format, steps"),
         ('{"format": 1, "configuration": {}}', "lacks steps"),
         ('{"format": 1, "configuration": {}, "steps": []}', "lacks a readable"),
+        ('{"format": 1, "configuration": {}, "steps": {"audit": 3}}', "configuration or steps"),
+        ('{"format": 1, "configuration": {}, "steps": {}, "audited": []}', "or steps"),
         ('{"format": 9, "configuration": {}, "steps": {}}', "run format 9, this heedful reads 1"),
     ],
 )
@@ -108,8 +110,35 @@ def test_a_broken_run_is_a_sentence(tmp_path, content, said):
 def test_locking_a_run_clears_half_written_files(tmp_path):
     run = create(tmp_path / "run")
     (run.path / ".run.0123456789ab.tmp.json").write_text("{")
-    with run.locked():
-        assert sorted(path.name for path in run.path.iterdir()) == [".lock", "run.json"]
+    mine = run.path / ".notes.tmp"
+    mine.write_text("mine")
+    with held(run.path):
+        assert sorted(path.name for path in run.path.iterdir()) == [
+            ".lock",
+            ".notes.tmp",
+            "run.json",
+        ]
+
+
+@pytest.mark.parametrize("name", ["findings", "metrics.jsonl", "model", "findings/erasure.json"])
+def test_a_run_with_links_is_refused_and_nothing_outside_changes(tmp_path, name):
+    run = create(tmp_path / "run")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / ".x.0123456789ab.tmp").write_text("mine")
+    (run.path / name).parent.mkdir(exist_ok=True)
+    (run.path / name).symlink_to(outside)
+    with pytest.raises(InputError, match=r"is a link, and heedful follows none"), held(run.path):
+        pytest.fail("held")
+    assert [path.name for path in outside.iterdir()] == [".x.0123456789ab.tmp"]
+
+
+def test_holding_a_folder_of_somebody_else_changes_nothing(tmp_path):
+    (tmp_path / ".x.0123456789ab.tmp").write_text("mine")
+    (tmp_path / "link").symlink_to("/")
+    with held(tmp_path), pytest.raises(InputError, match="not a heedful run"):
+        create(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".x.0123456789ab.tmp", "link"]
 
 
 def test_runs_import_without_torch_numpy_or_pandas():

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -64,6 +65,55 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="Cannot write"), locked(tmp_path / "file" / "run"):
         pytest.fail("locked a file")
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "hard link", "file", "folder", "pipe"])
+def test_what_is_not_our_lock_is_refused_and_stays(tmp_path, kind):
+    mine, lock = tmp_path / "mine", tmp_path / "run" / ".lock"
+    mine.write_text("mine")
+    lock.parent.mkdir()
+    if kind == "link":
+        lock.symlink_to(mine)
+    elif kind == "link to nothing":
+        lock.symlink_to(tmp_path / "nothing")
+    elif kind == "hard link":
+        lock.hardlink_to(mine)
+    elif kind == "file":
+        lock.write_text("mine")
+    elif kind == "folder":
+        lock.mkdir()
+    else:
+        os.mkfifo(lock)
+    with pytest.raises(InputError, match=r"\.lock is a link or|Cannot write"), locked(lock.parent):
+        pytest.fail("locked")
+    assert mine.read_text() == "mine"
+    assert lock.is_symlink() or lock.exists()
+    assert kind != "file" or lock.read_text() == "mine"
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_disk_that_cannot_be_written_needs_no_lock(tmp_path, monkeypatch):
+    (tmp_path / "result").write_text("done")
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        with locked(tmp_path):
+            assert (tmp_path / "result").exists()
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
+    with pytest.raises(InputError, match=r"Cannot write .*Read-only"), locked(tmp_path / "new"):
+        pytest.fail("made")
+
+
+def test_a_full_disk_still_locks(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with locked(tmp_path), pytest.raises(InputError, match="in use by"), locked(tmp_path):
+        pytest.fail("held twice")
 
 
 @pytest.mark.slow

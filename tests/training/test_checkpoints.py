@@ -168,7 +168,7 @@ def test_patience_that_ended_inside_an_epoch_lets_a_killed_run_finish_it(
 def test_weights_that_ran_away_are_no_result_the_second_time_either(
     corpus: EncodedCorpus, tmp_path: Path
 ) -> None:
-    config = replace(CONFIG, optimiser="sgd", learning_rate=float("inf"))
+    config = replace(CONFIG, optimiser="sgd", learning_rate=1e38)
     for _ in range(2):
         with pytest.raises(InputError, match="diverged in epoch 1"):
             crew(corpus, tmp_path, replace(config, batch_size=4))  # 7 of an epoch's 10 steps
@@ -303,7 +303,21 @@ def test_a_checkpoint_of_an_older_heedful_is_refused_with_what_to_do(tmp_path: P
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    del metadata["digest"]
     metadata["progressed"] = metadata.pop("done")
     save_file(tensors, path, metadata)
     with pytest.raises(InputError, match="written by an older heedful; remove it"):
         fit(model, corpus, TrainConfig(epochs=1), folder=tmp_path)
+
+
+def test_a_checkpoint_with_a_flipped_bit_is_refused(tmp_path: Path) -> None:
+    corpus = encode(planted(2, "short", sizes={"train": 20, "dev": 5, "test": 5}))
+    recipe = parse("none+additive", embedding_dim=4)
+    model = build(recipe.model, corpus.vocabulary, corpus.classes)
+    fit(model, corpus, TrainConfig(epochs=1), folder=tmp_path)
+    path = tmp_path / CHECKPOINT
+    whole = path.read_bytes()
+    for place in range(0, len(whole), len(whole) // 60):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 2]) + whole[place + 1 :])
+        with pytest.raises(InputError, match=r"is damaged|cannot be read|other settings|remove it"):
+            fit(model, corpus, TrainConfig(epochs=1), folder=tmp_path)

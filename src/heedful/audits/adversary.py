@@ -98,10 +98,10 @@ def summarise(rows: pd.DataFrame) -> Finding:
     moved = proportion(int((exact >= ALMOST * most).sum()), len(rows))
     measures = [
         Measure("attention can be moved almost completely", moved),
-        Measure("JSD", mean(exact, names), "exact"),
-        Measure("JSD", mean(most, names), "largest possible"),
-        Measure("share of the largest JSD", mean(exact / most, names), "exact"),
-        Measure("TVD", mean(_column(rows, "exact_tvd"), names), "exact"),
+        Measure("JSD", mean(exact, names, least=0, most=log(2)), "exact"),
+        Measure("JSD", mean(most, names, least=0, most=log(2)), "largest possible"),
+        Measure("share of the largest JSD", mean(exact / most, names, least=0, most=1), "exact"),
+        Measure("TVD", mean(_column(rows, "exact_tvd"), names, least=0, most=1), "exact"),
     ]
     measures += _searched(rows[rows["is_searched"]])
     return AUDIT.finding(
@@ -122,9 +122,9 @@ def _searched(rows: pd.DataFrame) -> list[Measure]:
     names = [str(name) for name in rows["instance"]]
     exact, found = _column(rows, "exact_jsd"), _column(rows, "searched_jsd")
     return [
-        Measure("JSD", mean(found, names), "searched"),
-        Measure("TVD", mean(_column(rows, "searched_tvd"), names), "searched"),
-        Measure("JSD", paired(exact, found, names), "exact - searched"),
+        Measure("JSD", mean(found, names, least=0, most=log(2)), "searched"),
+        Measure("TVD", mean(_column(rows, "searched_tvd"), names, least=0, most=1), "searched"),
+        Measure("JSD", paired(exact, found, names, most=log(2)), "exact - searched"),
     ]
 
 

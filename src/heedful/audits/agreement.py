@@ -57,7 +57,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
     found: dict[tuple[str, str], list[Estimate]] = {}
     for pair, part in rows.groupby(["first", "second"], sort=False):
         table = part[list(MEASURES)].to_numpy(dtype=np.float64)
-        found[str(pair[0]), str(pair[1])] = means(table, list(part["instance"]))
+        found[str(pair[0]), str(pair[1])] = means(
+            table, list(part["instance"]), least=[-1, 0, 0], most=1
+        )
     measures = [
         Measure(name, found[pair][column], f"{pair[0]} ~ {pair[1]}")
         for column, name in enumerate(MEASURES.values())

@@ -68,7 +68,9 @@ def summarise(rows: pd.DataFrame) -> Finding:
         if column in rows:
             table = np.concatenate([table, rows[[column]].to_numpy(dtype=np.float64)], 1)
             columns += (name,)
-    found = dict(zip(columns, means(table, list(rows["instance"])), strict=True))
+    most = [np.inf if name == "effective units" else 1 for name in columns]
+    estimates = means(table, list(rows["instance"]), least=0, most=most)
+    found = dict(zip(columns, estimates, strict=True))
     answer = (
         f"On average attention is spread as if over {found['effective units'].value:.1f} units, "
         f"{percent(found['effective share of units'])} of a text; the largest weight is "

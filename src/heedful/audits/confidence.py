@@ -102,7 +102,7 @@ def _estimates(rows: pd.DataFrame) -> dict[str, Estimate]:
     units = rows["units"].to_numpy(dtype=np.float64)
     is_shared = np.array([False, True, True])  # agreeing and near: nothing to share with one unit
     table = np.where((units == 1)[:, None] & is_shared, np.nan, table)
-    confidence, agreeing, near = means(table, names)
+    confidence, agreeing, near = means(table, names, least=0, most=1)
     summed = table[:, 0] * units
 
     def pooled(

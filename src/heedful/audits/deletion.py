@@ -66,8 +66,8 @@ def summarise(rows: pd.DataFrame) -> Finding:
         return AUDIT.finding(nothing, notes=notes)
     names = [str(name) for name in rows["instance"]]
     table = rows[["attention", "random"]].to_numpy(dtype=np.float64)
-    attention, random = means(table, names)
-    more = paired(table[:, 0], table[:, 1], names)
+    attention, random = means(table, names, least=-1, most=1)
+    more = paired(table[:, 0], table[:, 1], names, most=2)
     words = {"above": "more than", "below": "less than", "straddles": "no more or less than"}
     answer = (
         f"Deleting one unit drawn by attention costs the decision {100 * attention.value:.1f} "

@@ -98,14 +98,14 @@ def summarise(rows: pd.DataFrame) -> Finding:
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
         return AUDIT.finding(nothing, notes=left_out)
-    removed, flipped = wide(rows, "removed"), wide(rows, "fraction")
-    whole = Wide(flipped.table.mask(removed.table < 0, 1.0))
+    removed, flipped = wide(rows, "removed"), wide(rows, "fraction", 0, 1)
+    whole = Wide(flipped.table.mask(removed.table < 0, 1.0), 0, 1)
     headline = whole.means()
     measures = [Measure("fraction removed", e, m) for m, e in headline.items()]
     for baseline in ("random", "attention"):
         measures += [Measure("fraction removed", e, m) for m, e in whole.minus(baseline).items()]
     measures += [Measure("efficiency", e, m) for m, e in efficiency(whole).items()]
-    measures += [Measure("area", e, m) for m, e in wide(rows, "area").means().items()]
+    measures += [Measure("area", e, m) for m, e in wide(rows, "area", 0, 1).means().items()]
     measures += [
         Measure("fraction removed, flipped only", e, m) for m, e in flipped.means().items()
     ]
@@ -114,7 +114,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
             Measure("fraction removed, both flipped", e, m)
             for m, e in flipped.minus(baseline).items()
         ]
-    measures += [Measure("mass removed", e, m) for m, e in wide(rows, "mass").means().items()]
+    measures += [Measure("mass removed", e, m) for m, e in wide(rows, "mass", 0, 1).means().items()]
     measures += [Measure("units removed", e, m) for m, e in _means_of_flipped(removed).items()]
     measures += _shares(rows, removed, flipped)
     measures += _comparisons(removed, all_instances)
@@ -153,7 +153,7 @@ def efficiency(fraction: Wide) -> dict[str, Estimate]:
 
 
 def _means_of_flipped(removed: Wide) -> dict[str, Estimate]:
-    return Wide(removed.table.mask(removed.table < 0)).means()
+    return Wide(removed.table.mask(removed.table < 0), least=0).means()
 
 
 def _shares(rows: pd.DataFrame, removed: Wide, flipped: Wide) -> list[Measure]:

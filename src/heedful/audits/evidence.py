@@ -67,7 +67,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     notes += counted(
         int(everything), of, "are evidence from the first unit to the last: any order finds it."
     )
-    tables: dict[str, Wide] = {name: wide(rows, column) for column, name in MEASURES.items()}
+    tables: dict[str, Wide] = {name: wide(rows, column, 0, 1) for column, name in MEASURES.items()}
     found = {name: table.means() for name, table in tables.items()}
     measures = [
         Measure(name, estimate, method)

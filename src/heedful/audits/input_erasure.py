@@ -151,7 +151,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
             measures += [Measure(name, e, method) for method, e in found.items()]
             measures += [Measure(name, e, m) for m, e in over_shares.minus("random").items()]
             if quantity == "sufficiency":
-                worth = Wide(tables["comprehensiveness"].table - over_shares.table)
+                worth = Wide(tables["comprehensiveness"].table - over_shares.table, -2, 2)
                 measures += _worth(worth, name.removeprefix(quantity))
                 avoided = "loss avoided" + name.removeprefix(quantity)
                 measures += [Measure(avoided, e, m) for m, e in loss_avoided(over_shares).items()]
@@ -206,7 +206,7 @@ def _over_shares(rows: pd.DataFrame, quantity: str) -> Wide:
     order = list(dict.fromkeys(rows["method"]))
     values = rows.assign(value=rows[quantity].astype(np.float64))
     table = values.groupby(["instance", "method"], sort=False)["value"].mean().unstack("method")
-    return Wide(table[order])
+    return Wide(table[order], 0 if quantity == "flip" else -1, 1)
 
 
 def _answer(headline: dict[str, dict[str, Estimate]]) -> str:

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUESTION = "Do words that people feel strongly about, bad or good, get more importance?"
-FILES = ("lexicon.json", "lexicon.parquet", "heads.json")
-"""What a lexicon leaves among a run's findings, beside those of its audits."""
 LEAST_WORDS = 20
 """Rated words that a quadratic needs here; fewer say nothing either way."""
 LEAST_COUNT = 2

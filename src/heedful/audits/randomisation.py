@@ -86,7 +86,8 @@ def summarise(rows: pd.DataFrame) -> Finding:
         here = rows[rows["step"] == step]
         down_to = str(here["down_to"].iloc[0])
         order = list(dict.fromkeys(here["ranking"]))
-        table = Wide(here.pivot(index="instance", columns="ranking", values="tau")[order])
+        by_ranking = here.pivot(index="instance", columns="ranking", values="tau")[order]
+        table = Wide(by_ranking, -1, 1)
         lines[down_to] = table.means()
         if step == last:
             beside = table.minus("random")

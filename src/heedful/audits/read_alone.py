@@ -90,7 +90,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         return AUDIT.finding(nothing, notes=notes)
     names = [str(name) for name in rows["instance"]]
     table = rows[["attended", "any_unit", "top", "text"]].to_numpy(dtype=np.float64)
-    attended, any_unit, top, text = means(table, names)
+    attended, any_unit, top, text = means(table, names, least=0, most=1)
     told = beyond_any(table[:, 0], table[:, 1], table[:, 3], names)
     answer = (
         f"Read alone, an attended unit gives the decision a probability of {percent(attended)}, "

@@ -3,6 +3,7 @@
 See docs/studies/erasure.md, "One unit".
 """
 
+from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,9 +150,13 @@ def summarise(rows: pd.DataFrame, legacy_random: bool = False) -> Finding:
         measures += [
             Measure("top flips", proportion(table.both + table.only_top, table.n), name),
             Measure("random flips", proportion(table.both + table.only_random, table.n), name),
-            Measure("only top - only random", paired(top[name], other[name], top.names), name),
+            Measure(
+                "only top - only random",
+                paired(top[name], other[name], top.names, most=1),
+                name,
+            ),
             Measure("p, exact paired test", _bare(table.p, table.n), name),
-            Measure("ΔJS", mean(change[name], change.names), name),
+            Measure("ΔJS", mean(change[name], change.names, least=-log(2), most=log(2)), name),
             Measure("ΔJS below 0", proportion(negative, table.n), name),
         ]
     if legacy_random:

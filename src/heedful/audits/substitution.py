@@ -132,7 +132,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     decision = rows["decision"].to_numpy()
     changed = {
         "uniform": mean(rows["uniform"].to_numpy() != decision, names),
-        "permuted": mean(rows["permuted_changes"].to_numpy(dtype=np.float64), names),
+        "permuted": _mean(rows, "permuted_changes", names, 0, 1),
     }
     can_flip = proportion(int(rows["flippable"].sum()), len(rows))
     measures = [Measure("decisions changed", e, m) for m, e in changed.items()]
@@ -147,7 +147,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     measures.append(Measure(DECIDED_BY_ATTENTION, drawn_anew(decision, names)))
     measures.append(Measure("decisions that some attention changes", can_flip))
     measures += [
-        Measure("TVD to the trained output", _mean(rows, f"{edit}_tvd", names), edit)
+        Measure("TVD to the trained output", _mean(rows, f"{edit}_tvd", names, 0, 1), edit)
         for edit in changed
     ]
     scored = _scores(rows, names)
@@ -259,8 +259,14 @@ def _variance(x: Float[Tensor, "batch draw class"]) -> Float[Tensor, "batch clas
     return x.var(1) if x.shape[1] > 1 else torch.full_like(x[:, 0], torch.nan)
 
 
-def _mean(rows: pd.DataFrame, column: str, names: list[str]) -> Estimate:
-    return mean(rows[column].to_numpy(dtype=np.float64), names)
+def _mean(
+    rows: pd.DataFrame,
+    column: str,
+    names: list[str],
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> Estimate:
+    return mean(rows[column].to_numpy(dtype=np.float64), names, least=least, most=most)
 
 
 def _scores(rows: pd.DataFrame, names: list[str]) -> dict[str, dict[str, Estimate]]:

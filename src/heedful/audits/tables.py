@@ -29,9 +29,11 @@ def per_ranking(
 
 @dataclass(frozen=True)
 class Wide:
-    """One number per instance (row) and ranking (column)."""
+    """One number per instance (row) and ranking (column), and what such a number can be."""
 
     table: pd.DataFrame
+    least: float = -np.inf
+    most: float = np.inf
 
     @property
     def rankings(self) -> list[str]:
@@ -51,26 +53,27 @@ class Wide:
 
     def means(self) -> dict[str, Estimate]:
         """The mean of each ranking with its interval, all from one resampling."""
-        found = means(self.table.to_numpy(dtype=np.float64), self.names)
+        values = self.table.to_numpy(dtype=np.float64)
+        found = means(values, self.names, least=self.least, most=self.most)
         return dict(zip(self.rankings, found, strict=True))
 
     def minus(self, baseline: str) -> dict[str, Estimate]:
         """The mean paired difference of every other ranking to one of them, by `a - b`."""
         if baseline not in self:
             return {}
-        names = self.names
+        names, most = self.names, self.most - self.least
         return {
-            f"{ranking} - {baseline}": paired(self[ranking], self[baseline], names)
+            f"{ranking} - {baseline}": paired(self[ranking], self[baseline], names, most=most)
             for ranking in self.rankings
             if ranking != baseline
         }
 
 
-def wide(rows: pd.DataFrame, column: str) -> Wide:
+def wide(rows: pd.DataFrame, column: str, least: float = -np.inf, most: float = np.inf) -> Wide:
     """One column of per-ranking rows, laid out by instance and ranking."""
     order = list(rows["ranking"].unique())
     table = rows.pivot(index="instance", columns="ranking", values=column)[order]
-    return Wide(table.astype(np.float64))
+    return Wide(table.astype(np.float64), least, most)
 
 
 def histogram(

@@ -78,8 +78,11 @@ def summarise(rows: pd.DataFrame) -> Finding:
     if not len(rows):
         nothing = "Nothing could be measured: no document has more than one unit."
         return AUDIT.finding(nothing, notes=notes)
-    violated, claim, effect = (wide(rows, column) for column in ("violated", "claim", "effect"))
-    as_claimed = Wide(claim.table * effect.table)
+    violated, claim, effect = (
+        wide(rows, column, least, 1)
+        for column, least in (("violated", 0), ("claim", -1), ("effect", -1))
+    )
+    as_claimed = Wide(claim.table * effect.table, -1, 1)
     found = violated.means()
     chance = by_chance(claim, violated)
     beside = violated.minus("random")

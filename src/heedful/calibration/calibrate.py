@@ -37,7 +37,7 @@ from heedful.runs.progress import ticking
 
 LEAST_ACCURACY, MOST_EVIDENCE = 0.9, 0.05
 """A trained model counts only if it decides so well and, if it hides, attends so little to it."""
-VERSION, EXPLAINED, SIMULATED = 5, 1, 2
+VERSION, EXPLAINED, SIMULATED = 5, 1, 3
 """Raised when constructions or measures of attention change, when those of explanations do, or when
 what is simulated does, so that kept steps are computed again."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import (
     bootstrap,
     means,
-    moments,
     proportion,
     quantile,
     sign_test,
@@ -50,12 +48,25 @@ def _flips(rng: Rng, n: int, times: int, shift: float) -> tuple[np.ndarray, np.n
 
 def _paired(first: np.ndarray, second: np.ndarray) -> list[Estimate]:
     """`intervals.paired` of every column, all from one resampling."""
-    found = moments(first.astype(np.float64) - second, _names(len(first)))
-    return replace(found, is_indicator=np.zeros(first.shape[1], dtype=bool)).estimates()
+    difference = first.astype(np.float64) - second
+    return means(difference, _names(len(first)), least=-1, most=1, is_difference=True)
 
 
-def _median(rng: Rng, n: int, times: int) -> list[Estimate]:
-    return [quantile(rng.exponential(1, n), 0.5, _names(n)) for _ in range(times)]
+def _quantile(rng: Rng, n: int, times: int, q: float) -> list[Estimate]:
+    return [quantile(rng.exponential(1, n), q) for _ in range(4 * times)]
+
+
+def _rare(rng: Rng, n: int, times: int, most: float) -> list[Estimate]:
+    """Values of which 97 % are 0 and the others anywhere up to 1."""
+    values = np.where(rng.random((n, 4 * times)) < 0.03, rng.random((n, 4 * times)), 0.0)
+    return means(values, _names(n), least=0, most=most)
+
+
+def _unlike(rng: Rng, shape: Any) -> np.ndarray:
+    """The difference of two lognormal numbers of the same document."""
+    common = rng.normal(size=shape)
+    one, other = (np.exp(common + rng.normal(0, 0.5, shape)) for _ in range(2))
+    return np.asarray(one - other)
 
 
 def _reliance(rng: Rng, n: int, times: int, reliance: float) -> list[Estimate]:
@@ -154,7 +165,24 @@ CASES: dict[str, tuple[str, Callable[[Rng, int, int], list[Estimate]], float]] =
         lambda r, n, t: _paired(*_flips(r, n, 4 * t, 0.0)),
         0.0,
     ),
-    "median": ("percentile", _median, float(np.log(2))),
+    "mean of a Pareto(3)": (
+        "bootstrap-t",
+        lambda r, n, t: _mean(r, n, 4 * t, lambda g, s: g.pareto(3, s)),
+        0.5,
+    ),
+    "paired difference of lognormals": (
+        "bootstrap-t",
+        lambda r, n, t: _mean(r, n, 4 * t, _unlike),
+        0.0,
+    ),
+    "mean, 97 % zeros, range known": ("gamma", lambda r, n, t: _rare(r, n, t, 1.0), 0.015),
+    "mean, 97 % zeros, range unknown": ("gamma", lambda r, n, t: _rare(r, n, t, np.inf), 0.015),
+    "median": (
+        "order statistics",
+        lambda r, n, t: _quantile(r, n, t, 0.5),
+        float(np.log(2)),
+    ),
+    "0.9-quantile": ("order statistics", lambda r, n, t: _quantile(r, n, t, 0.9), np.log(10)),
     "decisions changed, against chance": ("bca", lambda r, n, t: _reliance(r, n, t, 0.5), 0.5),
     "told by attended units": ("bca", _told, 0.3),
     "efficiency of a ranking": ("bca", _efficiency, 0.75),
@@ -175,7 +203,10 @@ SHARES = (0.1, 0.4)
 
 
 def coverage(times: int, seed: int = 0, sizes: tuple[int, ...] = SIZES) -> Table:
-    """How often each 95 % interval holds the truth, by the number of documents."""
+    """How often each 95 % interval holds the truth, by the number of documents.
+
+    A size at which a quantity never has an interval has no row.
+    """
     rows = []
     for share in SHARES:
         for n in sizes:
@@ -187,6 +218,8 @@ def coverage(times: int, seed: int = 0, sizes: tuple[int, ...] = SIZES) -> Table
     for case, (method, simulate, truth) in CASES.items():
         for n in sizes:
             found = simulate(numpy_generator(seed, "coverage", case, n), n, times)
+            if all(e.method == "none" for e in found):
+                continue
             share = sum(e.low <= truth <= e.high for e in found) / len(found)
             rows.append({"quantity": case, "interval": method, "n": n, "coverage": share})
     return rows

@@ -9,6 +9,7 @@ import typer
 
 import heedful
 from heedful.cli.options import AsJson, tell
+from heedful.errors import intact
 
 
 def compare(
@@ -19,5 +20,5 @@ def compare(
     json: AsJson = False,
 ) -> None:
     """Put the verdicts of several runs side by side in one page."""
-    done = heedful.compare(runs, out)
-    tell(done, json)
+    with intact("One of " + ", ".join(map(str, runs))):
+        tell(heedful.compare(runs, out), json)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.errors import InputError
+from heedful.errors import InputError, escaped, visible
 
 if TYPE_CHECKING:
     from heedful.jobs.decider import Decider
@@ -201,7 +201,7 @@ def parts(listed: str) -> tuple[str, ...]:
 def say(lines: Iterable[str]) -> None:
     """Prints to stderr what the user should know but no pipe should read."""
     for line in filter(None, lines):
-        typer.echo(line, err=True)
+        typer.echo(visible(line), err=True)
 
 
 def tell(found: Any, as_json: bool) -> None:
@@ -210,7 +210,7 @@ def tell(found: Any, as_json: bool) -> None:
         print_json(found.to_json())
     else:
         for line in found.lines():
-            typer.echo(line)
+            typer.echo(visible(line))
 
 
 def print_json(value: Any) -> None:
@@ -219,5 +219,4 @@ def print_json(value: Any) -> None:
 
     from heedful.runs import plain
 
-    json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    sys.stdout.write(escaped(json.dumps(plain(value), indent=2, ensure_ascii=False)) + "\n")

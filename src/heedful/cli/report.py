@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import AsJson, print_json
-from heedful.errors import InputError
+from heedful.errors import InputError, intact, visible
 
 
 def report(
@@ -16,7 +16,7 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the page again from a run's findings; no model is run."""
-    from heedful.runs import RunFolder
+    from heedful.runs import RunFolder, held
 
     folder = RunFolder.open(run)
     if not (folder.findings / "verdict.json").is_file():
@@ -26,9 +26,9 @@ def report(
         raise InputError(f"{run} was not audited yet; run `heedful audit {run}` first.")
     from heedful.report import render
 
-    with folder.locked():
+    with held(folder.path), intact(folder.path):
         page = render(folder.path)
     if json:
         print_json({"report": str(page)})
     else:
-        typer.echo(f"The page: {page}")
+        typer.echo(visible(f"The page: {page}"))

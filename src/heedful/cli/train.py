@@ -14,7 +14,7 @@ import heedful
 from heedful.cli import options
 from heedful.cli.options import Options, print_json, settings_named, tell
 from heedful.cli.subject import documents_of, to_train
-from heedful.errors import InputError
+from heedful.errors import InputError, visible
 
 if TYPE_CHECKING:
     from heedful.jobs.strengths import Remedy
@@ -124,8 +124,9 @@ def train(
         n = len(subject.documents.splits["test"])
         right = proportion(round(n * test["accuracy"]), n)
         scored += f", test accuracy {right} of {n:,} documents"
-    typer.echo(f"Trained {title} on {subject.documents.name}: {scored}")
-    typer.echo(f"The run: {place}\nNext: heedful audit {quote(place)}{code_of(subject.place)}")
+    typer.echo(visible(f"Trained {title} on {subject.documents.name}: {scored}"))
+    typer.echo(visible(f"The run: {place}"))
+    typer.echo(visible(f"Next: heedful audit {quote(place)}{code_of(subject.place)}"))
     return None
 
 

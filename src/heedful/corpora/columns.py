@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from shlex import quote
@@ -71,10 +72,10 @@ def is_missing(value: Any) -> bool:
 
 
 def class_name(value: Any) -> str:
-    """A label as a class name; 3.0 and 3 are the same class."""
+    """A label as a class name; 3.0 and 3 are the same class, as is é written in two ways."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value).strip()
+    return unicodedata.normalize("NFC", str(value).strip())
 
 
 def in_class_order(names: Sequence[str]) -> tuple[str, ...]:
@@ -123,7 +124,9 @@ def _fewest_values(table: Table, besides: Sequence[str | None]) -> str | None:
 
 
 def _is_split(cells: Sequence[Any]) -> bool:
-    return all(str(cell).strip().lower() in SPLIT_VALUES for cell in cells)
+    """Whether most cells name a split: a mistyped one is then refused, not the whole column."""
+    named = sum(str(cell).strip().lower() in SPLIT_VALUES for cell in cells)
+    return 2 * named > len(cells)
 
 
 def _is_unique(cells: Sequence[Any]) -> bool:

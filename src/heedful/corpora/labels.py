@@ -63,6 +63,12 @@ def read_labels(
 
     `classes` are those of a model: of two, what lies below the threshold is the first.
     """
+    for row, cell in enumerate(cells, start=1):
+        if isinstance(cell, list | dict):
+            raise InputError(
+                f"{where}, row {row}: column {column!r} holds a {type(cell).__name__}, and a "
+                "document has one label here; give one class name or number for each."
+            )
     names = [None if is_missing(cell) else _whole_number(class_name(cell)) for cell in cells]
     said: tuple[str, ...] = ()
     if labelling.threshold is not None:

@@ -20,11 +20,26 @@ _UNDECODABLE = 0.05
 """A file with a larger share of bytes that are not UTF-8 is not taken for text."""
 
 
+_RATIO, _UNPACKED = 200, 100_000_000
+"""Text packs to a tenth, hardly to a hundredth; what unpacks to more than this is a trap."""
+_CELLS = 100_000_000
+"""A packed table with more would fill the memory."""
+
+
 def _bytes_of(path: Path) -> bytes:
     """The file's bytes, uncompressed."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
+        if path.suffix != ".gz":
+            return path.read_bytes()
+        most = max(_UNPACKED, _RATIO * path.stat().st_size)
+        with gzip.open(path) as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise InputError(
+                f"{path} unpacks to more than {most / 1e6:,.0f} MB, {_RATIO} times its size, which "
+                "no text does; unpack it and look."
+            )
+        return data
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is not a whole gzip file ({error}); fetch it again.") from error
     except OSError as error:
@@ -65,10 +80,33 @@ def _separated(text: str, path: Path, separator: str) -> Table:
     names = [str(name).strip() for name in cells.iloc[0]]
     _refuse_repeats(names, path)
     body = cells.iloc[1:]
-    return {
+    table = {
         name: [cell if isinstance(cell, str) else None for cell in body[index].tolist()]
         for index, name in enumerate(names)
     }
+    _refuse_swallowed(table, path, separator)
+    return table
+
+
+def _refuse_swallowed(table: Table, path: Path, separator: str) -> None:
+    """Raises where a cell holds whole rows: between two stray quotes lines are no longer rows.
+
+    Rows are lines that have as many cells as there are columns (the first: as are left), one of
+    which stands in its column elsewhere too, as a label does.
+    """
+    columns = [{cell for cell in cells if cell} for cells in table.values()]
+    for place, cells in enumerate(table.values()):
+        for row, cell in enumerate(cells, start=1):
+            for number, line in enumerate(cell.split("\n")[:-1] if cell else ()):
+                beside = columns if number else columns[place:]
+                found = line.rstrip("\r").split(separator)
+                is_row = len(found) == len(beside) > 1
+                if is_row and any(one in seen for one, seen in zip(found, beside, strict=True)):
+                    raise InputError(
+                        f"{path}, row {row}: a cell goes on after {line[:60]!r}, which looks like "
+                        'a row of its own; a quote (") is stray or not closed. Remove it, or '
+                        "double it inside a quoted cell."
+                    )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -107,18 +145,35 @@ def _parquet(path: Path) -> Table:
     import pyarrow.parquet
 
     try:
+        told = pyarrow.parquet.read_metadata(path)
+        if told.num_rows * told.num_columns > _CELLS:
+            raise InputError(
+                f"{path} has {told.num_rows:,} rows of {told.num_columns:,} columns; more than "
+                f"{_CELLS:,} cells are not read at once. Take a sample."
+            )
         table = pyarrow.parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(f"{path} is not a readable Parquet file: {reason}.") from error
     _refuse_repeats(table.column_names, path)
-    return {
-        name: [
+    return {name: _cells(table.column(name), name, path) for name in table.column_names}
+
+
+def _cells(column: Any, name: str, path: Path) -> list[Any]:
+    """The values of a Parquet column; what Python has no value for is read as text or number."""
+    import pyarrow
+
+    texts = pyarrow.binary(), pyarrow.string()
+    for kind in (None, *texts, pyarrow.int64(), pyarrow.int32()):
+        try:
+            values = (column if kind is None else column.cast(kind)).to_pylist()
+        except (pyarrow.ArrowException, ValueError, OverflowError):
+            continue  # dates beyond Python's, strings that are not UTF-8
+        return [
             value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
-            for value in table.column(name).to_pylist()
+            for value in values
         ]
-        for name in table.column_names
-    }
+    raise InputError(f"{path}: column {name!r} cannot be read; leave it out.")
 
 
 _PARSERS: dict[str, Callable[[str, Path], Table]] = {

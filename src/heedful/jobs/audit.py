@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ import torch
 from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
 from heedful.audits.concentration import FIRST, OUTSIDE, SOME, outside_in_words
-from heedful.audits.lexicon import FILES as LEXICON_FILES
 from heedful.audits.registry import titles
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
@@ -35,7 +35,7 @@ from heedful.models.huggingface.opening import PREFIX
 from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import Quality, quality_of
-from heedful.runs import RunFolder, fingerprint, plain, read_json, write_json, writing
+from heedful.runs import RunFolder, fingerprint, held, plain, read_json, write_json, writing
 from heedful.runs.progress import duration, in_words
 from heedful.statistics.estimates import Estimate
 from heedful.training.presets import PRESETS, nearest
@@ -170,8 +170,8 @@ def audit(
     if show:
         _tell(encoded, split)
     weights = weights_digest(model)
-    folder = folder_of(Path(out), model, weights, encoded, seed, target)
-    with folder.locked():
+    with held(out):
+        folder = folder_of(Path(out), model, weights, encoded, seed, target)
         chosen = sampled(encoded.splits[split].names, documents, seed)
         inputs = {
             "model": weights,
@@ -220,8 +220,11 @@ class _Job:
         # Findings that were there already may be judged otherwise by a newer heedful, and a folder
         # that was moved is named otherwise.
         if not is_kept or plain(verdict) != read_json(told):
-            write_json(told, verdict)
-            render(self.run.path)
+            # What is kept on a disk that cannot be written stays as it is.
+            with suppress(*((OSError, InputError) if is_kept else ())):
+                self.run.report.unlink(missing_ok=True)  # a kill leaves no page that differs
+                write_json(told, verdict)
+                render(self.run.path)
         if not is_kept:
             seconds = time.perf_counter() - started
             shutil.rmtree(self.run.path / "work", ignore_errors=True)
@@ -247,15 +250,15 @@ class _Job:
         return is_same and all(file.is_file() for file in (self.run.report, *files))
 
     def _forget(self) -> None:
-        """Takes away what an earlier audit found; what a lexicon told of the same model stays.
+        """Takes away what an earlier audit found; what is not of an audit stays.
 
         Until all files are those of this audit, the record tells of none: a killed audit must not
         pass for the earlier one.
         """
         self.run.forget("audit")
-        for path in self.run.findings.glob("*"):
-            if path.name not in LEXICON_FILES:
-                path.unlink()
+        for name in ("verdict", "instances", *AUDITS, "words"):
+            for suffix in (".json", ".parquet"):
+                (self.run.findings / f"{name}{suffix}").unlink(missing_ok=True)
 
     def _compute(self, show: bool) -> None:
         examined = self.examined

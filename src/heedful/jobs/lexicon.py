@@ -36,7 +36,7 @@ from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.saved import weights_digest
 from heedful.models.tracing import lat, layers_of
 from heedful.report import render
-from heedful.runs import RunFolder, write_json, writing
+from heedful.runs import RunFolder, held, write_json, writing
 
 MASS = 8.0
 """What importances of a text are scaled to before the softmax: published ones sum to 8 heads."""
@@ -118,17 +118,19 @@ def rate(
     encoded = read_by(opened, corpus)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to read.")
-    out = run if out is None else Path(out)
-    if out is None:
+    place = run if out is None else Path(out)
+    if place is None:
         raise InputError("A model that is no run needs a folder for its page; name one by out.")
-    # The folder of an audit of the same documents, where there is one: both stand on one page.
-    is_own = run is not None and out.resolve() == run.resolve()
-    digest = weights_digest(opened)
-    folder = (
-        RunFolder.open(out) if is_own else folder_of(out, opened, digest, encoded, seed, target)
-    )
+    is_own = run is not None and place.resolve() == run.resolve()
     texts = encoded.splits[split]
-    with folder.locked():
+    with held(place):
+        # The folder of an audit of the same documents, where there is one: both on one page.
+        digest = weights_digest(opened)
+        folder = (
+            RunFolder.open(place)
+            if is_own
+            else folder_of(place, opened, digest, encoded, seed, target)
+        )
         tokens = token_table(opened, texts, method, target)
         matches = rated.matches(tokens["word"], language)
         fresh, start = _untrained(opened, seed), None

@@ -35,7 +35,7 @@ from heedful.models import (
     save_model,
 )
 from heedful.models.recipe import with_settings
-from heedful.runs import RunFolder, write_json
+from heedful.runs import RunFolder, held, write_json
 from heedful.statistics import draws
 from heedful.statistics.estimates import Estimate
 from heedful.training import History, fit
@@ -155,9 +155,9 @@ def trace_narratives(
     fresh.set_vectors(model.vectors.table.cpu().numpy())
     tokens, untrained = (_tokens(one, test, target) for one in (model, fresh))
     place = folder.path / "traced"
-    place.mkdir(exist_ok=True)
     findings: dict[str, Finding] = {}
-    with folder.locked():
+    with held(folder.path):
+        place.mkdir(exist_ok=True)
         seen["windows"].to_csv(place / "windows.csv", index=False)
         tokens.to_parquet(place / "tokens.parquet", index=False)
         scores = {name: normalised(tokens, name) for name in ("importance", "gradient")}

@@ -40,6 +40,8 @@ OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
     "mlm": ("masked_words", (0.1, 0.3, 1.0, 3.0)),
 }
 """The penalty of each objective and the strengths tried unless others are given."""
+CANDIDATES, DECIDED = "candidates", "decided.json"
+"""Where strengths are trained, and what was decided until the chosen run is in its place."""
 TUNED = (0.1, 0.3, 1.0, 3.0)
 """Strengths of tying for a pretrained model: fine-tuning is too short to give way to more."""
 
@@ -130,16 +132,19 @@ def remedy(
     asked |= {"stays": stays} if stays else {}
     # What is usual is left out, so that folders from before it could be asked for are found.
     asked |= {"limit": float(limit)} if limit != LIMIT else {}
-    if (out / RESULT).is_file():
-        return _found(out, asked)
+    if _is_decided(out):
+        with locked(out):
+            return _settled(out, asked)
     refuse_dev(corpus)
     if reason := hindrance(source.path, objective):
         raise InputError(reason)
     asking = _Asking(source, objective, corpus, vectors, seed, target, show, trust_remote_code)
     again = asking.tuned() if is_tuned else asking.trained()
     notes = (*_told(own, objective, source.path), *again.notes)
-    place = out / "candidates"
+    place = out / CANDIDATES
     with locked(out):
+        if _is_decided(out):  # by a process that held the folder until now
+            return _settled(out, asked)
         decided = []
         for strength, penalties in asked_of.items():
             folder = place / f"{objective}-{typed(strength)}"
@@ -148,14 +153,11 @@ def remedy(
         base, *tried = (one.at(s) for one, s in zip(decided, asked_of, strict=True))
         chosen = choose(base.f1, tried, limit)
         priced = prices(decided[0], decided[1:], wanted.index(chosen.strength))
-        for entry in sorted((place / f"{objective}-{typed(chosen.strength)}").iterdir()):
-            if not entry.name.startswith("."):
-                shutil.move(entry, out / entry.name)
         searched = (out, notes, float(limit), priced, str(run))
         result = Remedy(objective, base, tuple(tried), chosen, *searched)
-        write_json(out / RESULT, {"asked": asked} | result.to_json())
-        shutil.rmtree(place)
-    return result
+        kept = f"{objective}-{typed(chosen.strength)}"
+        write_json(out / DECIDED, {"asked": asked, "kept": kept} | result.to_json())
+        return _settled(out, asked)
 
 
 def _refuse_strengths(strengths: Sequence[float]) -> None:
@@ -321,11 +323,27 @@ def _parts(run: RunFolder, objective: str) -> tuple[ModelConfig, Settings, tuple
     return model, settings, tuple(notes)
 
 
-def _found(out: Path, asked: Mapping[str, Any]) -> Remedy:
-    stored = read_json(out / RESULT)
+def _is_decided(out: Path) -> bool:
+    """Whether all strengths were tried here and one was chosen."""
+    return any((out / name).is_file() for name in (RESULT, DECIDED))
+
+
+def _settled(out: Path, asked: Mapping[str, Any]) -> Remedy:
+    """What a search found, with the chosen run moved to its place; another search is refused.
+
+    Goes on where a killed process left off: until all is done the decision stands in a file of its
+    own, and what was moved is no longer among the candidates.
+    """
+    stored = read_json(out / (RESULT if (out / RESULT).is_file() else DECIDED))
     if stored["asked"] != asked:
         raise InputError(
             f"{out} holds another search for a remedy (other strengths, limit or objectives that "
             "stay); choose another --out."
         )
+    if (out / DECIDED).is_file():
+        for entry in sorted((out / CANDIDATES / stored["kept"]).glob("*")):
+            if not entry.name.startswith("."):
+                entry.rename(out / entry.name)
+        shutil.rmtree(out / CANDIDATES, ignore_errors=True)
+        (out / DECIDED).rename(out / RESULT)
     return Remedy.from_json(stored, out)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from heedful.corpora.documents import SPLITS
 from heedful.corpora.encoded import MAX_TOKENS
 from heedful.errors import InputError, unknown
 from heedful.models.recipe import REDUCTIONS, Penalties, with_settings
@@ -27,6 +28,14 @@ class WordSettings:
     """Longer documents are cut here, and counted."""
     words_of: tuple[str, ...] = ("train",)
     """Splits whose words are known; dev and test words without training keep random vectors."""
+
+    def __post_init__(self) -> None:
+        for name in ("min_count", "max_size", "max_tokens"):
+            if (value := getattr(self, name)) is not None and value < (name != "min_count"):
+                raise InputError(f"{name} is a number of words from 1 up, got {value}.")
+        for split in self.words_of:
+            if split not in SPLITS:
+                raise unknown("split", split, SPLITS)
 
 
 @dataclass(frozen=True)
@@ -52,12 +61,6 @@ def settings_of(tables: Mapping[str, Any], usual: TrainConfig = TrainConfig()) -
             raise unknown("table", name, known)
         if not isinstance(table, Mapping):
             raise InputError(f"[{name}] must be a table of settings, got {table!r}.")
-    train = dict(tables.get("train", {}))
-    if "evaluate_at" in train:
-        train["evaluate_at"] = tuple(train["evaluate_at"])
-    words = dict(tables.get("words", {}))
-    if "words_of" in words:
-        words["words_of"] = tuple(words["words_of"])
     penalties = dict(tables.get("penalties", {}))
     for name in penalties:
         if name not in REDUCTIONS:
@@ -67,8 +70,8 @@ def settings_of(tables: Mapping[str, Any], usual: TrainConfig = TrainConfig()) -
     with_settings(Penalties, penalties)
     return Settings(
         dict(tables.get("model", {})),
-        with_settings(TrainConfig, asdict(usual) | train),
-        with_settings(WordSettings, words),
+        with_settings(TrainConfig, asdict(usual) | dict(tables.get("train", {}))),
+        with_settings(WordSettings, tables.get("words", {})),
         penalties,
     )
 
@@ -87,8 +90,9 @@ def settings_for(recipe: str, given: Settings) -> Settings:
 def read_settings(path: Path, usual: TrainConfig = TrainConfig()) -> Settings:
     """The settings of a TOML file with the tables [model], [train], [words] and [penalties]."""
     try:
-        return settings_of(tomllib.loads(path.read_text("utf-8")), usual)
+        tables = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; expected a TOML file of settings.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8, huge numbers
         raise InputError(f"{path} is not valid TOML: {error}.") from None
+    return settings_of(tables, usual)

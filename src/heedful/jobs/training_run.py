@@ -15,7 +15,7 @@ from heedful.corpora.narrative_batches import NarrativeCorpus
 from heedful.jobs.decider import Decider
 from heedful.models import NarrativeTransformer
 from heedful.models.saved import weights_digest
-from heedful.runs import RunFolder
+from heedful.runs import RunFolder, held
 from heedful.training import History
 from heedful.training.checkpoints import remove_checkpoint
 
@@ -42,25 +42,22 @@ def kept(
     """
     if out is None:
         return learn(None)[0]
-    run = RunFolder.create(
-        out,
-        {"kind": "train", **configuration, "corpus": corpus.name, "seed": seed},
-        seeds={"all": seed},
-        device=str(device),
-        corpus=corpus.fingerprint,
-    )
-    if run.is_finished("train"):
-        remove_checkpoint(run.path)
-        return reopen(run.model)
+    asked = {"kind": "train", **configuration, "corpus": corpus.name, "seed": seed}
     started = time.perf_counter()
-    with run.locked():
-        run.update(**noted)
-        model, history = learn(run.path)
-        save(model, run.model)
-        run.update(best_dev=history.best, best_step=history.best_step)
-        run.update(weights=weights_digest(model))
-        if "test" in corpus.splits:
-            run.update(test=asdict(measure(model, corpus.splits["test"], device)))
-        run.finish("train", time.perf_counter() - started)
+    with held(out):
+        run = RunFolder.create(
+            out, asked, seeds={"all": seed}, device=str(device), corpus=corpus.fingerprint
+        )
+        if run.is_finished("train"):
+            model = None
+        else:
+            run.update(**noted)
+            model, history = learn(run.path)
+            save(model, run.model)
+            run.update(best_dev=history.best, best_step=history.best_step)
+            run.update(weights=weights_digest(model))
+            if "test" in corpus.splits:
+                run.update(test=asdict(measure(model, corpus.splits["test"], device)))
+            run.finish("train", time.perf_counter() - started)
         remove_checkpoint(run.path)
-    return model
+    return reopen(run.model) if model is None else model

@@ -34,7 +34,16 @@ from heedful.models.saved_translator import (
     translations,
 )
 from heedful.models.translator import TranslatorConfig, build_translator
-from heedful.runs import RunFolder, digest, fingerprint, plain, read_json, write_json, write_text
+from heedful.runs import (
+    RunFolder,
+    digest,
+    fingerprint,
+    held,
+    plain,
+    read_json,
+    write_json,
+    write_text,
+)
 from heedful.runs.watched import FILE
 from heedful.statistics.estimates import Estimate
 from heedful.training.checkpoints import CHECKPOINT, remove_checkpoint
@@ -152,8 +161,8 @@ def train_translator(
     # What can be refused is looked at before there is a folder.
     texts, corpus = texts.encoded(pieces, f"{files[0].name} → {files[1].name}")
     links = texts.links(alignment, seed)
-    run = opened()
-    with run.locked():
+    with held(out):
+        run = opened()
         is_trained = not run.is_finished("train")
         if not is_trained:
             saved = load_translator(run.model, where)

@@ -21,6 +21,10 @@ REDUCTIONS = {"tying_over": ("mean", "sum"), "masked_over": ("documents", "words
 GRAMMAR = "[han:]ENCODER[*LAYERS]+ATTENTION[@λ][+concat|+residual][+tying:δ][+mlm:η][+vw:μ]"
 
 
+MOST_LAYERS, MOST_WIDTH = 1_000, 1_000_000
+"""Beyond these no machine holds a model; making it would take hours to fail."""
+
+
 @dataclass(frozen=True)
 class ModelConfig:
     """The parts of an attention classifier and their sizes."""
@@ -95,8 +99,8 @@ class ModelConfig:
                 raise unknown(kind, value, known)
         if self.scale is not None and not 0 < self.scale < math.inf:
             raise InputError(f"λ must be above 0, got {self.scale:g}; leave it out for √dim.")
-        if self.layers < 1:
-            raise InputError(f"an encoder has at least 1 layer, got {self.layers}.")
+        if not 1 <= self.layers <= MOST_LAYERS:
+            raise InputError(f"an encoder has 1 to {MOST_LAYERS} layers, got {self.layers}.")
         if self.layers > 1 and self.encoder not in ("lstm", "bilstm", "gru", "bigru"):
             raise InputError(
                 f"only recurrent encoders are stacked, got {self.encoder}*{self.layers}."
@@ -113,8 +117,8 @@ class ModelConfig:
                 f"({self.embedding_dim}) must be equal; set one to the other."
             )
         for name in ("embedding_dim", "width", "attention_dim"):
-            if (size := getattr(self, name)) is not None and size < 1:
-                raise InputError(f"{name} must be at least 1, got {size}.")
+            if (size := getattr(self, name)) is not None and not 1 <= size <= MOST_WIDTH:
+                raise InputError(f"{name} must be 1 to {MOST_WIDTH:,}, got {size}.")
         if self.gru_bias_quirk and not self.encoder.endswith("gru"):
             raise InputError(f"gru_bias_quirk is for gru and bigru, got {self.encoder}.")
         for name in ("embedding_start", "head_start", "embedding_norm"):
@@ -245,9 +249,10 @@ def with_settings(kind: Callable[..., Config], settings: Mapping[str, Any]) -> C
         if name not in known:
             raise unknown("setting", name, known)
         if not _fits(value, hints[name]):
-            wanted = str(getattr(hints[name], "__name__", hints[name]))
+            is_list = get_origin(hints[name]) is tuple
+            wanted = "a list" if is_list else str(getattr(hints[name], "__name__", hints[name]))
             raise InputError(f"The setting {name} must be {wanted}, got {value!r}.")
-    return kind(**settings)
+    return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in settings.items()})
 
 
 def _fits(value: Any, hint: Any) -> bool:

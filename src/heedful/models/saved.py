@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias, overload
@@ -10,15 +11,15 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import nn
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
 from heedful.corpora.encoded import MAX_TOKENS
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.recipe import ModelConfig
+from heedful.models.recipe import ModelConfig, with_settings
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from heedful.models.windows import NarrativeTransformer
@@ -26,6 +27,8 @@ from heedful.runs.atomic import read_json, write_json, writing
 from heedful.runs.randomness import seeded
 
 FORMAT = 1
+DIGEST = "digest"
+"""What a file of tensors calls the digest of its numbers."""
 WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
 
 Classifier: TypeAlias = AttentionClassifier | TransformerClassifier
@@ -109,8 +112,7 @@ def save_model(model: Saved, folder: Path) -> None:
     weights = {
         name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()
     }
-    with writing(folder / WEIGHTS) as path:
-        save_file(weights, path)
+    write_tensors(folder / WEIGHTS, weights, {})
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
@@ -129,7 +131,8 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
                 "use the version that wrote it, or train again."
             )
         model = _made(stored, Vocabulary(tuple(words)))
-        model.load_state_dict(load_file(folder / WEIGHTS, device=str(device)))
+        model.load_state_dict(read_tensors(folder / WEIGHTS)[0])
+        refuse_undefined(model, str(folder))
     except InputError:
         raise
     except (KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
@@ -154,23 +157,61 @@ def _made(stored: dict[str, Any], vocabulary: Vocabulary) -> Saved:
     if kind not in KINDS:
         raise unknown("kind of model", kind, KINDS)
     if kind == "attention-classifier":
-        config: ModelConfig | TransformerConfig = ModelConfig(**sizes)
+        config: ModelConfig | TransformerConfig = with_settings(ModelConfig, sizes)
     else:
-        sizes["pooling_dims"] = tuple(sizes["pooling_dims"])
-        config = TransformerConfig(**sizes)
+        config = with_settings(TransformerConfig, sizes)
     if kind == "narrative-transformer":
         assert isinstance(config, TransformerConfig)
         return NarrativeTransformer(config, vocabulary)
-    reading = stored["tokeniser"], stored["max_tokens"]
-    model = build(config, vocabulary, tuple(stored["classes"]), 0, None, *reading)
+    reading, classes = (stored["tokeniser"], stored["max_tokens"]), stored["classes"]
+    if not isinstance(classes, list) or list(map(type, (*reading, *classes))) != [
+        str, int, *[str] * len(classes)
+    ]:  # fmt: skip
+        raise ValueError(f"tokeniser, max_tokens and classes are {(*reading, classes)}")
+    model = build(config, vocabulary, tuple(classes), 0, None, *reading)
     model.recipe = str(stored["recipe"])
     return model
 
 
 def weights_digest(model: nn.Module) -> str:
     """Sixteen hex digits of a model's weights."""
-    digest = hashlib.sha256()
-    for name, value in sorted(model.state_dict().items()):
+    return tensors_digest(model.state_dict())
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], said: dict[str, str]) -> None:
+    """Writes tensors, what is said of them, and the digest of both."""
+    with writing(path) as temporary:
+        save_file(tensors, temporary, said | {DIGEST: tensors_digest(tensors, said)})
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file and what is said of them; one that was changed since is refused."""
+    with safe_open(path, framework="pt") as file:
+        said = file.metadata() or {}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    digest = said.pop(DIGEST, None)  # files of older versions have none
+    if digest is not None and digest != tensors_digest(tensors, said):
+        raise InputError(
+            f"{path} is damaged: its numbers are not those that were written; take it from a copy, "
+            "or remove it and train again."
+        )
+    return tensors, said
+
+
+def refuse_undefined(model: nn.Module, name: str) -> None:
+    """Raises where a weight is no number, by the name of its tensor."""
+    for place, value in model.named_parameters():
+        if value.is_floating_point() and not bool(value.isfinite().all()):
+            raise InputError(
+                f"{name} cannot decide: {place} holds values that are not finite numbers; its "
+                "training failed, or the file is damaged. Train it again."
+            )
+
+
+def tensors_digest(tensors: Mapping[str, Tensor], said: Mapping[str, str] | None = None) -> str:
+    """Sixteen hex digits of tensors by their names, and of what is said of them."""
+    digest = hashlib.sha256("".join(f"{n}={v}\n" for n, v in sorted((said or {}).items())).encode())
+    for name, value in sorted(tensors.items()):
         digest.update(name.encode())
         # As bytes, for precisions that numpy does not know.
         flat = value.detach().cpu().contiguous().flatten().view(torch.uint8)

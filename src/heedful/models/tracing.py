@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from heedful.corpora.batches import Batch
@@ -247,6 +247,6 @@ def rollout(stack: LayerStack) -> Trace:
     return trace(stack.layers, stack.pooling, residual=0.5, heads="averaged")
 
 
-def evenly(mask: Bool[Tensor, "batch token"]) -> Float[Tensor, "batch token"]:
+def evenly(mask: Bool[Tensor, "batch token"]) -> Float64[Tensor, "batch token"]:
     """The start of a trace from all positions alike."""
-    return mask.float() / mask.sum(-1, keepdim=True)
+    return mask.double() / mask.sum(-1, keepdim=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from heedful.errors import InputError, unknown
-from heedful.models.recipe import Penalties
+from heedful.models.recipe import MOST_LAYERS, MOST_WIDTH, Penalties
 
 TRANSFORMER, NARRATIVES = "transformer", "narratives"
 """The recipes that name it: for texts, and for narratives that are rated over time."""
@@ -62,8 +62,9 @@ class TransformerConfig:
             if value not in known:
                 raise unknown(f"choice of {kind}", value, known)
         for name in ("embedding_dim", "layers", "heads", "head_dim", "feed_forward", "decider_dim"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+            most = MOST_LAYERS if name == "layers" else MOST_WIDTH
+            if not 1 <= getattr(self, name) <= most:
+                raise InputError(f"{name} must be 1 to {most:,}, got {getattr(self, name)}.")
         if len(self.pooling_dims) != 2 or min(self.pooling_dims) < 1:
             raise InputError(f"pooling_dims are two sizes from 1 up, got {self.pooling_dims}.")
         for name in ("dropout", "top_dropout"):

@@ -167,12 +167,21 @@ def curve(
 
 
 def ranked(importance: Float[Tensor, "batch unit"], reading: Reading) -> Int[Tensor, "batch unit"]:
-    """The order of removal that an importance asks for: highest first, ties by position."""
+    """The order of removal that an importance asks for: highest first, ties by position.
+
+    Units of no importance whose weight is 0, as a softmax's that underflows, follow their scores.
+    """
     # nan counts as very low, yet above -inf; after negation only padding is nan, which sorts last.
     filled = importance.double().nan_to_num(
         nan=-torch.finfo(torch.float64).max, posinf=torch.inf, neginf=-torch.inf
     )
-    return torch.argsort((-filled).masked_fill(~reading.mask, torch.nan), dim=-1, stable=True)
+    filled = (-filled).masked_fill(~reading.mask, torch.nan)
+    is_lost = reading.mask & (importance == 0) & (reading.attention == 0)
+    if not bool(is_lost.any()):
+        return filled.argsort(dim=-1, stable=True)
+    by_score = (-reading.scores.double()).masked_fill(~is_lost, -torch.inf)
+    by_score = by_score.argsort(dim=-1, stable=True)
+    return by_score.gather(1, filled.gather(1, by_score).argsort(dim=-1, stable=True))
 
 
 def alone(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit class"]:

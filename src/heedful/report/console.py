@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from heedful.errors import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -37,10 +39,9 @@ def print_verdict(
     outside: str = "",
 ) -> None:
     """Prints the verdict, the tests behind it, the advice and where the page is."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = _console()
     word = str(verdict["word"])
     head = Text("May attention be shown as the reason?  ")
     head.append(word.upper(), f"bold {WORDS[word]}")
@@ -66,6 +67,21 @@ def print_verdict(
     if verdict.get("ranking"):
         _print_ranking(console, verdict["ranking"], verdict["advice"])
     console.print(Text("The page: ").append(report, "bold"), soft_wrap=True)
+
+
+def _console() -> Console:
+    """A terminal on which text is shown as it is, whatever control characters it holds."""
+    from rich.console import Console
+    from rich.text import Text
+
+    class Plainly(Console):
+        def print(self, *objects: Any, **named: Any) -> None:
+            for one in objects:
+                if isinstance(one, Text):
+                    one.plain = visible(one.plain)
+            super().print(*objects, **named)
+
+    return Plainly(highlight=False)
 
 
 def _print_ranking(console: Console, ranking: Mapping[str, Any], said: Sequence[str]) -> None:
@@ -110,13 +126,12 @@ def print_explanation(
     Where there are no colours (a pipe, NO_COLOR) each method names its top words with their values.
     `alike` are methods that for this model are another one.
     """
-    from rich.console import Console
     from rich.text import Text
 
     from heedful.importance import METHODS
 
     unsigned = {name for name, method in METHODS.items() if not method.is_signed}
-    console = Console(highlight=False)
+    console = _console()
     is_plain = console.no_color or console.color_system is None
     decided = explanation["decision"]
     said = ", ".join(f"{name} {p:.3f}" for name, p in explanation["probabilities"].items())

@@ -2,21 +2,19 @@
 
 The rows of several seeds are averaged per instance first; the interval is then over instances.
 Where a claim is about any training, `trained_average` and `trained_contrast` widen it by how far
-the seeds differ; where nothing else matters, take one number per seed: `across_seeds`.
+the seeds differ; where nothing else matters, take one number per seed: `over_seeds`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from heedful.reproduction.results import Results, Step
 from heedful.statistics import Estimate, mean, over_seeds, paired, widened
 
-T = TypeVar("T")
 Chosen = Mapping[str, Any]
 """Which rows: a value for each named column, e.g. {"ranking": "attention"}."""
 
@@ -82,16 +80,6 @@ def trained_contrast(
         for one, two in zip(first, second, strict=True)
     ]
     return widened(contrast(first, second, column), apart, -most, most)
-
-
-def across_seeds(
-    results: Results,
-    seeds: Iterable[int],
-    step_of: Callable[[int], Step[T]],
-    number_of: Callable[[T], float],
-) -> Estimate:
-    """One number of each seed's result: their mean with Student's interval."""
-    return over_seeds([number_of(results[step_of(seed)]) for seed in seeds])
 
 
 def over_alike_seeds(

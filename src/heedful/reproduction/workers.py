@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from heedful.errors import InputError
@@ -80,11 +81,16 @@ def compute_together(
 
 
 def _run(task: str, jobs: int) -> None:
-    """Starts the workers and waits for all of them; none outlives this process's wait."""
+    """Starts the workers and waits for all of them; none outlives this process, even a killed one.
+
+    Each reads from a pipe that nobody writes to and that ends with this process.
+    """
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     started = [
         subprocess.Popen(
-            [sys.executable, "-m", "heedful.reproduction.workers", task], env=environment
+            [sys.executable, "-m", "heedful.reproduction.workers", task],
+            env=environment,
+            stdin=subprocess.PIPE,
         )
         for _ in range(jobs)
     ]
@@ -96,6 +102,17 @@ def _run(task: str, jobs: int) -> None:
         raise
     if any(codes):
         raise RuntimeError(f"a worker ended with code {next(filter(None, codes))}; see above")
+
+
+def end_with_parent() -> None:
+    """Ends this process as soon as the one that started it is gone, whatever it is doing."""
+
+    def wait() -> None:
+        while os.read(0, 1024):
+            pass
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def work(task: dict[str, Any]) -> None:
@@ -201,5 +218,6 @@ def _study(module: str) -> Study:
 if __name__ == "__main__":
     import torch
 
+    end_with_parent()
     torch.set_num_threads(1)
     work(json.loads(sys.argv[1]))

@@ -9,7 +9,7 @@ from heedful.runs.atomic import (
     writing,
     writing_folder,
 )
-from heedful.runs.folder import RunFolder
+from heedful.runs.folder import RunFolder, held
 from heedful.runs.locks import locked
 from heedful.runs.memory import give_back_memory, is_out_of_memory
 from heedful.runs.provenance import commit, now, versions
@@ -25,6 +25,7 @@ __all__ = [
     "digest",
     "fingerprint",
     "give_back_memory",
+    "held",
     "is_done",
     "is_out_of_memory",
     "locked",

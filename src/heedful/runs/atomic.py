@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from typing import Any
 from heedful.errors import InputError
 
 _MARK = ".tmp"
+_OURS = re.compile(r"\..*\.[0-9a-f]{12}\.tmp(\.\w+)?", re.DOTALL)
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -76,8 +78,9 @@ def writing_folder(path: Path | str) -> Iterator[Path]:
 
 def remove_leftovers(folder: Path | str) -> None:
     """Deletes what killed processes left half-written; only for who holds the folder's lock."""
-    for leftover in list(Path(folder).rglob(f".*{_MARK}*")):
-        if leftover.is_dir():
+    named = [path for path in Path(folder).rglob(f".*{_MARK}*") if _OURS.fullmatch(path.name)]
+    for leftover in named:
+        if leftover.is_dir() and not leftover.is_symlink():
             shutil.rmtree(leftover, ignore_errors=True)
         else:
             leftover.unlink(missing_ok=True)
@@ -171,9 +174,11 @@ def _explained(path: Path, only: set[int] | None = None) -> Iterator[None]:
     """Turns the system's refusal to write into a sentence; `only` limits it to some errors."""
     try:
         yield
-    except OSError as error:
-        if only is not None and error.errno not in only:
+    except Exception as error:
+        # Libraries in other languages have errors of their own, which quote the system's words.
+        full = [os.strerror(code) for code in _DISK_FULL if os.strerror(code) in str(error)]
+        code = error.errno if isinstance(error, OSError) else None
+        if not full and (not isinstance(error, OSError) or (only and code not in only)):
             raise
-        raise InputError(
-            f"Cannot write {path}: {error.strerror or error}; choose another --out."
-        ) from error
+        said = full[0] if full else getattr(error, "strerror", None) or error
+        raise InputError(f"Cannot write {path}: {said}; choose another --out.") from error

@@ -19,7 +19,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The places of one run and its `run.json`; get one by `create` or `open`."""
+    """The places of one run and its `run.json`; get one by `create` or `open`, under `held`."""
 
     path: Path
     """`runs/<name>/`."""
@@ -78,7 +78,7 @@ class RunFolder:
             )
         record = read_json(run.file)
         missing = {"format", "configuration", "steps"} - set(record if _is_object(record) else ())
-        if missing or not _is_object(record["configuration"]) or not _is_object(record["steps"]):
+        if missing or not _is_readable(record):
             raise InputError(
                 f"{run.path} is not a heedful run: its run.json lacks "
                 f"{', '.join(sorted(missing)) or 'a readable configuration or steps'}; "
@@ -151,12 +151,33 @@ class RunFolder:
         kept = {name: state for name, state in self.record["steps"].items() if name not in steps}
         self.update(steps=kept)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Holds the run for this process and clears away what a killed one left half-written."""
-        with locked(self.path):
-            remove_leftovers(self.path)
-            yield
+
+@contextmanager
+def held(path: Path | str) -> Iterator[None]:
+    """Holds a run, new or not, for this process; look at it, or make it, only inside.
+
+    What a killed process left half-written is cleared away. No link inside a run is followed, so
+    that opening somebody's run changes nothing outside of it: a run with links is refused.
+    """
+    run = RunFolder(Path(path))
+    with locked(run.path):
+        if run.file.is_file():
+            for entry in (*run.path.glob("*"), *run.path.glob("*/*")):
+                if entry.is_symlink():
+                    raise InputError(
+                        f"{entry} is a link, and heedful follows none inside a run; put the file "
+                        "or folder itself there."
+                    )
+            remove_leftovers(run.path)
+        yield
+
+
+def _is_readable(record: Mapping[str, Any]) -> bool:
+    """Whether the parts of a record that are objects are so."""
+    needed = [record["configuration"], record["steps"]]
+    others = [record[name] for name in ("audited", "versions", "seeds") if name in record]
+    is_whole = all(map(_is_object, (*needed, *others)))
+    return is_whole and all(map(_is_object, record["steps"].values()))
 
 
 def _is_object(value: Any) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from heedful.errors import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -22,7 +24,7 @@ class Ticker:
     """Something that counts up to a total and says how far it is."""
 
     def __init__(self, label: str, total: int, unit: str) -> None:
-        self.label, self.total, self.unit = label, total, unit
+        self.label, self.total, self.unit = visible(label), total, unit
         self.done = self.skipped = 0
         self.note = ""
         self._started = self._said = self._moved = time.monotonic()
@@ -30,7 +32,7 @@ class Ticker:
     def advance(self, count: int = 1, note: str | None = None) -> None:
         """Counts further; `note` is shown behind the numbers."""
         self.done += count
-        self.note = self.note if note is None else note
+        self.note = self.note if note is None else visible(note)
         self._moved = time.monotonic()
         self._show()
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from heedful.runs.randomness import numpy_generator
+from heedful.statistics import intervals
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import from_replicates, proportion
 from heedful.statistics.resampling import resampling_weights
@@ -34,18 +35,16 @@ class Draws(NamedTuple):
     drawn: Float64[np.ndarray, "replicate"]
     n: int
     """Documents (models, for counts of models) behind it."""
-    hits: int | None = None
-    """How many documents a share counts, where it is a plain one."""
+    exact: Estimate | None = None
+    """The estimate of a plain share or quantile, whose interval needs no resampling."""
 
     def estimate(self) -> Estimate:
         """The value with its percentile interval; none where too few replicates are defined.
 
-        A plain share has Wilson's interval, which is honest at 0 and at 1. An interval without
-        width from fewer than 30 instances is none either.
+        A plain share has Wilson's interval, which is honest at 0 and at 1, a plain quantile that of
+        order statistics. One without width from fewer than 30 instances is none either.
         """
-        if self.hits is not None:
-            return proportion(self.hits, self.n)
-        return from_replicates(self.value, self.drawn, self.n)
+        return self.exact or from_replicates(self.value, self.drawn, self.n)
 
 
 def draws(statistic: Weighted, names: Sequence[str], n: int | None = None) -> Draws:
@@ -72,7 +71,8 @@ def average(values: ArrayLike, names: Sequence[str]) -> Draws:
 
     n = int(defined.sum())
     is_share = bool(n) and bool(np.isin(values[defined], (0.0, 1.0)).all())
-    return draws(statistic, names, n)._replace(hits=int(np.nansum(values)) if is_share else None)
+    exact = proportion(int(np.nansum(values)), n) if is_share else None
+    return draws(statistic, names, n)._replace(exact=exact)
 
 
 def quantile(values: ArrayLike, q: float, names: Sequence[str]) -> Draws:
@@ -86,7 +86,8 @@ def quantile(values: ArrayLike, q: float, names: Sequence[str]) -> Draws:
     def statistic(weights: Float64[np.ndarray, "replicate instance"]) -> np.ndarray:
         return of_defined(weights[:, defined])
 
-    return draws(statistic, names, len(defined))
+    exact = intervals.quantile(values, q)
+    return draws(statistic, names, len(defined))._replace(exact=exact)
 
 
 def onset(

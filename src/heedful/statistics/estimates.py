@@ -21,7 +21,7 @@ class Estimate:
     n: int
     """Instances (or seeds) behind it."""
     method: str
-    """Of the interval: wilson, bootstrap-t, student-t, percentile, bca, constant or none."""
+    """Of the interval: wilson, bootstrap-t, gamma, percentile, bca, constant, none and others."""
     undefined: int = 0
     """Instances left out because their value was nan."""
 

@@ -3,25 +3,28 @@
 Nowhere outside this room is one made: here, in `seeds` (one number per training), `shares` (exact
 ones of few trainings), `association` (correlations), `regression` (least squares) and `draws`.
 
-Means have a studentised bootstrap (bootstrap-t: Efron & Tibshirani 1993, ch. 12), which stays near
-its nominal coverage on skewed values; any other statistic a percentile or BCa bootstrap (ch. 13,
-14); proportions Wilson's interval. Values that are nan are left out and counted.
+Means have a studentised bootstrap (bootstrap-t: Efron & Tibshirani 1993, ch. 12), which follows
+skewed values, together with Student's interval, which holds where tails are heavy on both sides;
+few events among equal values their own (`rare`); quantiles order statistics; any other statistic a
+percentile or BCa bootstrap (ch. 13, 14); proportions Wilson's interval. Values that are nan are
+left out and counted. No interval of a mean leaves the range that its caller names.
 
 Values without spread tell nothing of how far new ones would differ. Where all are 0 or all are 1
 they are a proportion; otherwise an interval of width 0 is given from 30 values on, none below.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int, UInt8
+from jaxtyping import Float, Float64, UInt8
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, ndtr, ndtri, stdtrit
 
 from heedful.runs.randomness import keys
 from heedful.statistics.estimates import Estimate
+from heedful.statistics.rare import rare_mean
 from heedful.statistics.resampling import resampling_weights
 from heedful.statistics.weighted import quantile_of, ratio_of
 
@@ -58,9 +61,14 @@ def proportion(hits: int, n: int) -> Estimate:
 
 
 def mean(
-    values: ArrayLike, names: Sequence[str], seed: int = 0, replicates: int = 1000
+    values: ArrayLike,
+    names: Sequence[str],
+    seed: int = 0,
+    replicates: int = 1000,
+    least: float = -np.inf,
+    most: float = np.inf,
 ) -> Estimate:
-    """The mean of the values with a bootstrap-t interval.
+    """The mean of the values, which can be `least` to `most`; the interval as in `means`.
 
     True/False values are a proportion and get Wilson's interval, as do numbers (two or more) that
     are all 0 or 1. Other equal numbers have an interval of width 0 from 30 on, and none below.
@@ -69,14 +77,7 @@ def mean(
     if values.dtype == bool:
         _check_names(len(values), names)
         return proportion(int(values.sum()), len(values))
-    return moments(values.astype(np.float64)[:, None], names, seed, replicates).estimates()[0]
-
-
-def means(
-    values: ArrayLike, names: Sequence[str], seed: int = 0, replicates: int = 1000
-) -> list[Estimate]:
-    """The mean of each column of an [instance column] table, all from the same resampling."""
-    return moments(np.asarray(values, dtype=np.float64), names, seed, replicates).estimates()
+    return means(values.astype(np.float64)[:, None], names, seed, replicates, least, most)[0]
 
 
 def paired(
@@ -85,105 +86,91 @@ def paired(
     names: Sequence[str],
     seed: int = 0,
     replicates: int = 1000,
+    most: float = np.inf,
 ) -> Estimate:
     """The mean of first − second over the same instances; undefined where either is nan.
 
-    Fewer than 30 differences that are all equal have no interval.
+    A difference can be −`most` to `most`. Fewer than 30 that are all equal have no interval.
     """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    found = moments(difference[:, None], names, seed, replicates)
-    # Differences that happen to be 0 or 1 could have been -1: Wilson would rule that out.
-    return replace(found, is_indicator=np.zeros(1, dtype=bool)).estimates()[0]
+    return means(difference[:, None], names, seed, replicates, -most, most, is_difference=True)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """What a mean's interval needs, for each column of a table; those of shards can be added."""
-
-    sums: Float64[np.ndarray, "row 3 column"]
-    """Resampled sums of 1, x and x²; row 0 is the data itself, every instance once."""
-    undefined: Int[np.ndarray, "column"]
-    """Values that were nan."""
-    least: Float[np.ndarray, "column"]
-    """Smallest value."""
-    most: Float[np.ndarray, "column"]
-    """Largest value."""
-    is_indicator: Bool[np.ndarray, "column"]
-    """Whether all values are 0 or 1."""
-
-    def __add__(self, other: "Moments") -> "Moments":
-        return Moments(
-            self.sums + other.sums,
-            self.undefined + other.undefined,
-            np.minimum(self.least, other.least),
-            np.maximum(self.most, other.most),
-            self.is_indicator & other.is_indicator,
-        )
-
-    def estimates(self) -> list[Estimate]:
-        """The mean of each column with its interval.
-
-        With t* = (m* − m) / s* over the replicates, the interval is m − t*(97.5 %) s to
-        m − t*(2.5 %) s. Where so few values differ that a quantile of t* is infinite (replicates
-        without spread), Student's interval takes its place.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weight, total, squares = self.sums.transpose(1, 0, 2)
-            centre = total / weight
-            variance = (squares - total * centre) / (weight - 1)
-            variance[variance <= 1e-12 * squares / weight] = 0.0  # no spread, up to rounding
-            error = np.sqrt(variance / weight)
-            t = np.nan_to_num(
-                (centre[1:] - centre[0]) / error[1:], nan=0.0, posinf=np.inf, neginf=-np.inf
-            )
-            lower, upper = np.quantile(t, TAILS, axis=0)
-        found = []
-        for column in range(self.sums.shape[-1]):
-            n, undefined = int(weight[0, column]), int(self.undefined[column])
-            value, scale = float(centre[0, column]), float(error[0, column])
-            with np.errstate(invalid="ignore"):  # 0 × ∞ at a constant column: not used below
-                ends = value - scale * np.array([upper[column], lower[column]])
-            if n < 2:
-                estimate = Estimate(value, NAN, NAN, n, "none")
-            elif self.is_indicator[column]:
-                estimate = proportion(round(total[0, column]), n)
-            elif self.least[column] == self.most[column]:
-                estimate = constant(float(self.least[column]), n)
-            elif np.isfinite(ends).all():
-                estimate = Estimate(value, float(ends[0]), float(ends[1]), n, "bootstrap-t")
-            else:
-                estimate = student(value, scale, n)
-            found.append(replace(estimate, undefined=undefined))
-        return found
-
-
-def moments(
-    values: Float64[np.ndarray, "instance column"],
+def means(
+    values: ArrayLike,
     names: Sequence[str],
     seed: int = 0,
     replicates: int = 1000,
-) -> Moments:
-    """The resampled moments of each column; those of two shards add up to those of both."""
-    _check_names(len(values), names)
-    columns = values.shape[1]
-    defined = ~np.isnan(values)
-    filled = np.where(defined, values, 0.0)
+    least: ArrayLike = -np.inf,
+    most: ArrayLike = np.inf,
+    is_difference: bool = False,
+) -> list[Estimate]:
+    """The mean of each column of an [instance column] table, all from the same resampling.
+
+    `least` and `most`, for all columns or each, are what the values can be.
+
+    With t* = (m* − m) / s* over the replicates, the bootstrap-t interval is m − t*(97.5 %) s to
+    m − t*(2.5 %) s; each end is the farther one of it and Student's. Where so few values differ
+    that a quantile of t* is infinite (replicates without spread), Student's stands alone.
+    Differences that happen to be 0 or 1 could have been −1, so they are no proportion.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    _check_names(len(table), names)
+    centre, error, t = _studentised(table, names, seed, replicates)
+    found, is_grouped = [], len(set(names)) < len(names)
+    lows, highs = (np.broadcast_to(end, table.shape[1]).tolist() for end in (least, most))
+    for column, here in enumerate(table.T):
+        kept = here[~np.isnan(here)]
+        n, undefined = len(kept), len(here) - len(kept)
+        value, scale = float(centre[column]), float(error[column])
+        if n < 2:
+            estimate = Estimate(value, NAN, NAN, n, "none")
+        elif not is_difference and bool(((kept == 0) | (kept == 1)).all()):
+            estimate = proportion(round(kept.sum()), n)
+        elif kept.min() == kept.max():
+            estimate = constant(float(kept[0]), n)
+        else:
+            rare = None if is_grouped else rare_mean(kept, lows[column], highs[column])
+            estimate = rare or student(value, scale, n)
+            if estimate.method == "student-t" and np.isfinite(t[:, column]).all():
+                low, high = (value - scale * t[::-1, column]).tolist()
+                low, high = min(low, estimate.low), max(high, estimate.high)
+                estimate = Estimate(value, low, high, n, "bootstrap-t")
+        found.append(replace(estimate.cut(lows[column], highs[column]), undefined=undefined))
+    return found
+
+
+def _studentised(
+    table: Float64[np.ndarray, "instance column"],
+    names: Sequence[str],
+    seed: int,
+    replicates: int,
+) -> tuple[
+    Float64[np.ndarray, "column"], Float64[np.ndarray, "column"], Float64[np.ndarray, "2 column"]
+]:
+    """Mean and standard error of each column, and the quantiles of its studentised replicates."""
+    columns = table.shape[1]
+    defined = ~np.isnan(table)
+    filled = np.where(defined, table, 0.0)
     powers = np.stack([defined.astype(np.float64), filled, filled**2], axis=1)
-    powers = powers.reshape(len(values), 3 * columns)
+    powers = powers.reshape(len(table), 3 * columns)
     weights = resampling_weights(names, seed, replicates)
     sums = np.zeros((replicates + 1, 3 * columns))
-    sums[0] = powers.sum(0)
+    sums[0] = powers.sum(0)  # row 0 is the data itself, every instance once
     size = max(_CHUNK // replicates, 1)
-    for start in range(0, len(values), size):
+    for start in range(0, len(table), size):
         part = slice(start, start + size)
         sums[1:] += weights[:, part].astype(np.float64) @ powers[part]
-    return Moments(
-        sums.reshape(replicates + 1, 3, columns),
-        (~defined).sum(0),
-        np.min(values, axis=0, initial=np.inf, where=defined),
-        np.max(values, axis=0, initial=-np.inf, where=defined),
-        (~defined | (values == 0) | (values == 1)).all(0),
-    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight, total, squares = sums.reshape(replicates + 1, 3, columns).transpose(1, 0, 2)
+        centre = total / weight
+        variance = (squares - total * centre) / (weight - 1)
+        variance[variance <= 1e-12 * squares / weight] = 0.0  # no spread, up to rounding
+        error = np.sqrt(variance / weight)
+        t = np.nan_to_num(
+            (centre[1:] - centre[0]) / error[1:], nan=0.0, posinf=np.inf, neginf=-np.inf
+        )
+        return centre[0], error[0], np.quantile(t, TAILS, axis=0)
 
 
 def bootstrap(
@@ -279,34 +266,24 @@ def pooled(values: ArrayLike, groups: Sequence[str], is_difference: bool = False
     return replace(found, undefined=int((~defined).sum()))
 
 
-def quantile(
-    values: ArrayLike, q: float, names: Sequence[str], seed: int = 0, replicates: int = 1000
-) -> Estimate:
-    """A quantile of the values (the median at q = 0.5) with a percentile interval."""
-    values = np.asarray(values, dtype=np.float64)
-    _check_names(len(values), names)
-    defined = ~np.isnan(values)
-    kept = [name for name, is_defined in zip(names, defined, strict=True) if is_defined]
-    found = bootstrap(quantile_of(values[defined], q), kept, seed, replicates)
-    return replace(found, undefined=int((~defined).sum()))
+def quantile(values: ArrayLike, q: float) -> Estimate:
+    """A quantile (the median at q = 0.5) with its exact interval, between two values in order.
 
-
-def median(values: ArrayLike) -> Estimate:
-    """The median of a few values with its exact interval, between two of them in order.
-
-    The true median lies below the k-th value only if fewer than k lie below the median: a tail of
-    the fair coin's binomial, whatever the distribution. Five values cannot tell and have none.
-    Values without spread keep their interval, where a bootstrap would have seen none.
+    The true one lies below the k-th value only if fewer than k values lie below it: a tail of a
+    binomial, whatever the distribution. Too few values (five for a median) cannot tell and have no
+    interval; values without spread keep theirs, where a bootstrap would have seen none.
     """
     given = np.asarray(values, dtype=np.float64)
     ordered = np.sort(given[~np.isnan(given)])
     n, undefined = len(ordered), len(given) - len(ordered)
-    middle = float(np.median(ordered)) if n else NAN
-    rank = int((2 * bdtr(np.arange(n // 2), n, 0.5) <= 0.05).sum())
-    if not rank:
-        return Estimate(middle, NAN, NAN, n, "none", undefined)
-    ends = float(ordered[rank - 1]), float(ordered[n - rank])
-    return Estimate(middle, *ends, n, "order statistics", undefined)
+    value = float(quantile_of(ordered, q)(np.ones((1, n)))[0])
+    fewer = bdtr(np.arange(n), n, q)  # at most k of n values lie below
+    low = int((fewer <= TAILS[0]).sum()) - 1
+    high = int((fewer < TAILS[1]).sum())
+    if low < 0 or high >= n:
+        return Estimate(value, NAN, NAN, n, "none", undefined)
+    ends = float(ordered[low]), float(ordered[high])
+    return Estimate(value, *ends, n, "order statistics", undefined)
 
 
 def central(drawn: ArrayLike) -> Estimate:

@@ -8,17 +8,17 @@ between the last update and the saved model costs no more than a kill: what was 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.runs.atomic import writing
+from heedful.models.saved import read_tensors, write_tensors
 
 if TYPE_CHECKING:
     from heedful.training.loop import Task
@@ -76,10 +76,8 @@ def save_checkpoint(
         for name, value in state.items():
             if isinstance(value, Tensor):
                 tensors[f"optimiser.{index}.{name}"] = value
-    metadata = {"done": json.dumps(asdict(done)), "fingerprint": mark}
     plain = {name: value.detach().cpu().clone() for name, value in tensors.items()}
-    with writing(path) as temporary:
-        save_file(plain, temporary, metadata)
+    write_tensors(path, plain, {"done": json.dumps(asdict(done)), "fingerprint": mark})
 
 
 def load_checkpoint(path: Path, task: Task, mark: str) -> tuple[Progress, dict[str, Tensor]] | None:
@@ -87,9 +85,7 @@ def load_checkpoint(path: Path, task: Task, mark: str) -> tuple[Progress, dict[s
     if not path.is_file():
         return None
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        tensors, metadata = read_tensors(path)
     except SafetensorError as error:
         raise InputError(
             f"The checkpoint {path} cannot be read ({error}); remove it to train from the start."
@@ -121,8 +117,9 @@ def load_checkpoint(path: Path, task: Task, mark: str) -> tuple[Progress, dict[s
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Takes the checkpoint of a training away, once what came of it is saved."""
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    """Takes the checkpoint of a training away, once what came of it is saved, if it can be."""
+    with suppress(OSError):
+        (folder / CHECKPOINT).unlink()
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

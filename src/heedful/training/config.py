@@ -108,8 +108,15 @@ class TrainConfig:
                 f"rate_decay is a number from 0 up and is adagrad's, got {self.rate_decay} with "
                 f"{self.optimiser}."
             )
-        if self.learning_rate <= 0:
+        if not 0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}.")
+        for name in ("weight_decay", "clip_norm", "clip_value", "checkpoint_seconds"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise InputError(f"{name} is a number from 0 up, got {getattr(self, name)}.")
+        if self.max_batch_tokens is not None and self.max_batch_tokens < 1:
+            raise InputError(f"max_batch_tokens must be at least 1, got {self.max_batch_tokens}.")
+        if any(step < 0 for step in self.evaluate_at):
+            raise InputError(f"evaluate_at lists steps from 0 up, got {self.evaluate_at}.")
         if not 0 <= self.warm_up < 1:
             raise InputError(
                 f"warm_up is a share of training from 0 to below 1, got {self.warm_up}."

@@ -249,6 +249,9 @@ def test_a_head_that_reads_every_position_edits_every_row() -> None:
     reading = read(model, model.batch(TEXTS))
     whole = read(model, model.batch(TEXTS[2:3]))
     assert torch.allclose(whole.attention[0], reading.attention[2, : len(whole.attention[0])])
+    pooling = model.layers_of(reading.batch).pooling
+    assert pooling.dtype == torch.float64
+    assert torch.allclose(pooling.sum(-1), torch.ones(len(TEXTS)).double(), rtol=0, atol=1e-15)
     found = without_each(model, whole)[0, 4]
     units = whole.state.unit_of_key[0].numpy()
     factors = np.ones(whole.mask.shape[1])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification
 from typer.testing import CliRunner
 
@@ -246,3 +247,45 @@ def test_code_of_its_own_is_asked_for_and_not_a_head(tmp_path: Path) -> None:
     named = {"AutoModelForSequenceClassification": "own.BertForSequenceClassification"}
     changed(folder, auto_map=named, architectures=["BertForSequenceClassification"])
     assert open_classifier(folder).classes == ("no", "yes")
+
+
+def test_two_classes_of_one_name_and_a_billion_layers_are_refused(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model", id2label={"0": "good", "1": "bad", "2": "good"})
+    with pytest.raises(InputError, match="'good' names more than one class in id2label"):
+        open_classifier(folder)
+    changed(folder, num_hidden_layers=10**9)
+    with pytest.raises(InputError, match="asks for 1,000,000,000 layers"):
+        open_classifier(folder)
+
+
+def test_weights_that_are_no_numbers_are_refused_by_name(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.weight"][1, 2] = torch.inf
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"classifier\.weight holds values that are not finite"):
+        open_classifier(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value"),
+    [
+        ("config.json", "attention_probs_dropout_prob", {}),
+        ("config.json", "num_attention_heads", -1),
+        ("config.json", "pad_token_id", -1),
+        ("config.json", "id2label", []),
+        ("config.json", "dtype", 10**30),
+        ("config.json", "vocab_size", 0),
+        ("tokenizer_config.json", "model_max_length", ""),
+        ("tokenizer.json", "post_processor", {"type": "x"}),
+    ],
+)
+def test_a_folder_with_settings_of_another_kind_is_one_sentence(
+    tmp_path: Path, file: str, name: str, value: object
+) -> None:
+    folder = saved(tmp_path / "model")
+    stored = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(stored | {name: value}))
+    with pytest.raises(InputError) as refused:
+        open_classifier(folder)
+    assert "\n" not in str(refused.value)

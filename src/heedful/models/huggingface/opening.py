@@ -6,19 +6,21 @@ import inspect
 import json
 import logging
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
 from torch import nn
 
 from heedful.corpora.encoded import MAX_TOKENS
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.huggingface.classifier import PretrainedClassifier
 from heedful.models.huggingface.pieces import FastTokeniser
+from heedful.models.recipe import MOST_LAYERS
+from heedful.models.saved import refuse_undefined
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -81,6 +83,7 @@ def open_classifier(
         tokenizer = AutoTokenizer.from_pretrained(name, **remote)
     if torch.device(device).type == "cpu" and model.dtype in (torch.float16, torch.bfloat16):
         model = model.float()
+    refuse_undefined(model, name)
     missing = sorted(loaded["missing_keys"])
     if missing:
         raise InputError(
@@ -88,7 +91,9 @@ def open_classifier(
             f"{'are' if len(missing) > 1 else 'is'} not among its weights. Fine-tune it first, or "
             "name a model that was."
         )
-    return reader_of(model.to(device), tokenizer, name, site=site, long=long, max_pieces=max_pieces)
+    reading: dict[str, Any] = {"site": site, "long": long, "max_pieces": max_pieces}
+    with in_sentences(name):
+        return reader_of(model.to(device), tokenizer, name, **reading)
 
 
 def reader_of(
@@ -119,8 +124,15 @@ def reader_of(
 
 
 def class_names(config: Any) -> tuple[str, ...]:
-    """The labels that a model was made for, in their order."""
-    return tuple(str(config.id2label[place]) for place in range(config.num_labels))
+    """The labels that a model was made for, in their order; each needs a name of its own."""
+    names = tuple(str(config.id2label[place]) for place in range(config.num_labels))
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"{repeated[0]!r} names more than one class in id2label of the model's config.json; "
+            "give each class a name of its own."
+        )
+    return names
 
 
 def limit_of(model: nn.Module, tokenizer: Any = None) -> int:
@@ -158,6 +170,9 @@ def refuse(config: PretrainedConfig, name: str) -> None:
             f"{name} predicts a number (regression, outputs: {labels}); heedful audits models that "
             "decide between classes."
         )
+    layers = getattr(config.get_text_config(), "num_hidden_layers", None) or 0
+    if layers > MOST_LAYERS:
+        raise InputError(f"{name} asks for {layers:,} layers; {MOST_LAYERS:,} are the most.")
     if config.model_type == "longformer":
         raise UnsupportedModel(
             f"{name} is a Longformer, whose attention is a band of keys and not a row over all of "
@@ -226,12 +241,9 @@ def in_sentences(name: str) -> Iterator[None]:
         raise InputError(
             f"{name} needs a package that is not here ({_first_line(error)}); install transformers."
         ) from error
-    except (
-        OSError, ValueError, KeyError, RuntimeError, TypeError, pickle.UnpicklingError,
-        SafetensorError,
-    ) as error:  # fmt: skip
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except Exception as error:  # a damaged folder makes the library stumble anywhere
         said = str(error)
         if "couldn't connect" in said or "offline" in said.lower():
             raise InputError(

@@ -25,7 +25,7 @@ from heedful.reproduction.ledger import (
 from heedful.reproduction.results import Skipped, Step
 from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
-from heedful.statistics import Estimate, median, over_seeds
+from heedful.statistics import Estimate, over_seeds, quantile
 from heedful.statistics.seeds import extent
 from heedful.statistics.shares import apart, exact_share, to_the_power
 from heedful.studies.dynamics import task_figures, task_steps, tasks
@@ -52,7 +52,7 @@ def _later(slow: pd.DataFrame, fast: pd.DataFrame, by: float) -> Estimate:
         task_steps.reached(table, "seed", LEARNT, by).replace(np.inf, by + 1).to_numpy()
         for table in (slow, fast)
     )
-    return median(one - two)
+    return quantile(one - two, 0.5)
 
 
 def _fails_and_is_slower(slow: str, fast: str) -> Any:

@@ -138,9 +138,9 @@ def _table_e2(views: Views) -> Made:
             final = run.groupby("seed")["accuracy"].last()
             measured = {
                 "learnt": share_learnt(run, "seed", LEARNT, last),
-                "accuracy at the end": over_seeds(final),
-                "uniform: probe agrees": over_seeds(flat["agreement"]),
-                "uniform: loss": over_seeds(flat["loss"]),
+                "accuracy at the end": over_seeds(final, 0, 1),
+                "uniform: probe agrees": over_seeds(flat["agreement"], 0, 1),
+                "uniform: loss": over_seeds(flat["loss"], 0),
             }
             keys = {"task": tasks(view.plan)[role].name, "seeds": len(final)}
             yield row(keys, **measured)

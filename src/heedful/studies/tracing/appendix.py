@@ -51,7 +51,7 @@ def variants(views: Views) -> Made:
             for name, parts in terms.items()
         }
         keys = {"corpus": view.corpus, "recipe": variant}
-        accuracy = over_seeds(accuracies(view, variant))
+        accuracy = over_seeds(accuracies(view, variant), 0, 100)
         return row(keys, accuracy=accuracy, **{n: p["b2"] for n, p in terms.items()}) | counts
 
     def one(view: View) -> list[dict[str, Any]]:

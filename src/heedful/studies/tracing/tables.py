@@ -180,7 +180,7 @@ def hidden(views: Views) -> Made:
         tables = [rated(view, seed) for seed in view.seeds]
         share = [100 * float((table["lat"] >= HIDDEN).mean()) for table in tables]
         keys = {"corpus": view.corpus, "words": len(tables[0])}
-        return [row(keys, hidden=over_seeds(share))]
+        return [row(keys, hidden=over_seeds(share, 0, 100))]
 
     ours = views.table(one)
     said = row_by_row(ours, "{corpus}: {hidden:.3f} %")

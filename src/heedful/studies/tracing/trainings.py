@@ -52,7 +52,7 @@ def accuracies(views: Views) -> Made:
         for variant in models.variants_of(view.plan, view.corpus):
             share = 100 * _training(view, variant)["accuracy"]
             keys = {"corpus": view.corpus, "model": f"Transformer, {variant}"}
-            yield row(keys, accuracy=over_seeds(share)) | {"SD over runs": share.std()}
+            yield row(keys, accuracy=over_seeds(share, 0, 100)) | {"SD over runs": share.std()}
 
     ours = views.table(one)
     paper = pd.DataFrame(
@@ -72,7 +72,7 @@ def concordances(views: Views) -> Made:
     def one(view: View) -> Iterator[dict[str, Any]]:
         for reads in (models.WINDOWED, models.WHOLE):
             table = models.narrative_ccc(view, reads)
-            mean = over_seeds(table.mean())
+            mean = over_seeds(table.mean(), -1, 1)
             # The code's spread over examples is that of a population, within one run: averaging
             # runs first would make it smaller.
             spread = {"SD_runs": table.mean().std(), "SD_eg": table.std(ddof=0).mean()}
@@ -125,8 +125,8 @@ def efforts(views: Views) -> Made:
         return [
             row(
                 {"corpus": view.corpus, "model": kind, "epochs": float(table["epochs"].iloc[0])},
-                **{"best epoch": over_seeds(table["best_epoch"])},
-                seconds=over_seeds(table["seconds"]),
+                **{"best epoch": over_seeds(table["best_epoch"], 0)},
+                seconds=over_seeds(table["seconds"], 0),
             )
             | {"models trained in that time": int(table["together"].iloc[0])}
             for kind, table in tables.items()

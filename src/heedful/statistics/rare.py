@@ -1,0 +1,53 @@
+"""Means of values that are nearly all the same: what differs are rare events."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float64
+from scipy.special import chdtri
+
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.shares import apart
+
+MOST_EVENTS = 10
+"""With more of them a bootstrap sees enough."""
+
+
+def rare_mean(
+    values: Float64[np.ndarray, "instance"], least: float, most: float
+) -> Estimate | None:
+    """The mean where at most ten values (and fewer than half) differ from the usual one, else None.
+
+    A few events show neither how rare nor how large they can be, and a resampling of them shows
+    less. So what they add is a sum of Poisson counts with weights, whose gamma interval reckons
+    with one more event of the largest weight (Fay & Feuer 1997); up and down are put together by
+    `apart`. The largest weight is the way to `least` or `most`; where these are infinite, twice
+    the largest that was seen.
+    """
+    n = len(values)
+    usual = float(np.partition(values, n // 2)[n // 2])
+    away = values - usual
+    away = away[np.abs(away) > 1e-12 * np.abs(values).max()]  # what differs by more than rounding
+    if not len(away) or len(away) > MOST_EVENTS or 2 * len(away) >= n:
+        return None
+    room = [most - usual, usual - least]
+    up, down = (
+        _expected(part[part > 0], far if math.isfinite(far) else 2 * float(np.abs(away).max()))
+        for part, far in zip((away, -away), room, strict=True)
+    )
+    sum_of_all = apart(up, down)
+    value, low, high = (
+        usual + part / n for part in (sum_of_all.value, sum_of_all.low, sum_of_all.high)
+    )
+    return Estimate(value, low, high, n, "gamma")
+
+
+def _expected(events: Float64[np.ndarray, "event"], largest: float) -> Estimate:
+    """The expected sum of such events: χ² quantiles with the sum's own mean and variance."""
+    total, squares = float(events.sum()), float(np.square(events).sum())
+    low = squares / (2 * total) * chdtri(2 * total**2 / squares, 0.975) if total else 0.0
+    total_more, more = total + largest, squares + largest**2
+    high = more / (2 * total_more) * chdtri(2 * total_more**2 / more, 0.025) if more else 0.0
+    return Estimate(total, float(low), float(high), len(events), "gamma")
