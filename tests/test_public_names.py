@@ -45,8 +45,8 @@ def test_an_option_has_the_name_of_its_parameter() -> None:
 
     documents = {"corpus", "data", "text", "label", "split", "labels", "threshold", "data_root"}
     elsewhere = {
-        "audit": {"text2", "config", "quick"},
-        "explain": {"texts", "method", "every", "device"},
+        "audit": {"text2", "config", "quick", "prompt", "chat", "prior"},
+        "explain": {"texts", "method", "every", "device", "prompt", "chat"},
         "lexicon": set(),
         "train": {"text2", "config", "quick", "run", "objective", "limit"},
     }  # what a file of settings, another function or the printing is for

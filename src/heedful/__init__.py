@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from heedful.models import Permute as permute
     from heedful.models import Replace as replace
     from heedful.models import curve, decide, erase, keep, parse, read, uniform
+    from heedful.models.huggingface.language_models import Asking
     from heedful.studies import reproduce
 
 try:
@@ -38,6 +39,7 @@ except PackageNotFoundError:  # running from a source tree that was never instal
     __version__ = "0.1.0"
 
 _HOMES = {
+    "Asking": "heedful.models.huggingface.language_models.Asking",
     "InputError": "heedful.errors.InputError",
     "audit": "heedful.jobs.audit.audit",
     "calibrate": "heedful.calibration.calibrate.calibrate",
@@ -61,6 +63,7 @@ _HOMES = {
 """Where each public name is defined."""
 
 __all__ = [
+    "Asking",
     "InputError",
     "audit",
     "calibrate",

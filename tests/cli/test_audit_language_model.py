@@ -51,6 +51,9 @@ def test_a_language_model_is_audited_like_a_classifier(folder: Path) -> None:
     record = json.loads((out / "run.json").read_text())
     assert record["audited"]["asked"]["prompt"] == PROMPT
     assert (out / "report.html").is_file()
+    told = run("explain", "good food was", "--model", out, "--method", "attention", "--json")
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)["explanations"][0]["units"] == ["good", "food", "was"]
 
 
 @pytest.mark.parametrize(

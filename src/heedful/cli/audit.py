@@ -70,7 +70,7 @@ def audit(
         corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
         labels=labels, threshold=threshold,
         data_root=data_root, seed=seed, out=out, quick=quick, device=device, site=site, long=long,
-        trust_remote_code=trust_remote_code, prompt=prompt, is_chat=chat,
+        trust_remote_code=trust_remote_code, prompt=prompt, chat=chat,
         prior=prior,
     )  # fmt: skip
     subject = subject_of(model, asked)

@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 import heedful
-from heedful.cli.options import AsJson, Device, Long, Options, RemoteCode, Seed, Site, print_json
+from heedful.cli.options import (
+    AsJson,
+    Chat,
+    Device,
+    Labels,
+    Long,
+    Options,
+    PromptFile,
+    RemoteCode,
+    Seed,
+    Site,
+    print_json,
+)
 from heedful.errors import InputError
 
 
@@ -17,8 +29,8 @@ def explain(
         str,
         typer.Option(
             "--model",
-            help="A run folder, the folder of an audit, or a folder or hf:NAME of a transformers "
-            "classifier.",
+            help="A run folder, the folder of an audit, a folder or hf:NAME of a transformers "
+            "classifier, or lm:FOLDER of a language model.",
         ),
     ],
     text2: Annotated[
@@ -36,6 +48,9 @@ def explain(
     site: Site = "pooled",
     long: Long = "beginning",
     trust_remote_code: RemoteCode = False,
+    prompt: PromptFile = None,
+    labels: Labels = None,
+    chat: Chat = False,
     device: Device = "auto",
     seed: Seed = 0,
     json: AsJson = False,
@@ -48,7 +63,10 @@ def explain(
     from heedful.importance import alike, methods_of
     from heedful.jobs.explain import best_first, recommended
 
-    options = Options(device=device, site=site, long=long, trust_remote_code=trust_remote_code)
+    options = Options(
+        device=device, site=site, long=long, trust_remote_code=trust_remote_code, prompt=prompt,
+        labels=labels, chat=chat,
+    )  # fmt: skip
     opened = options.decider(model)
     first = recommended(model, opened)
     usual = list(dict.fromkeys([first.method, "attention"]))

@@ -126,7 +126,7 @@ class Options:
     long: str = "beginning"
     trust_remote_code: bool = False
     prompt: str | None = None
-    is_chat: bool = False
+    chat: bool = False
     prior: str = "auto"
 
     def asking(self) -> Asking | None:
@@ -141,7 +141,7 @@ class Options:
         words = {name.strip(): (word or name).strip() for name, _, word in named}
         if self.data is not None:  # whose labels become these words when it is read
             words = {word: word for word in words.values()}
-        return Asking(self.prompt, words, self.is_chat, self.prior)
+        return Asking(self.prompt, words, self.chat, self.prior)
 
     @property
     def renamed(self) -> str | None:

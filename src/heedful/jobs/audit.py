@@ -31,6 +31,8 @@ from heedful.jobs.sources import DocumentSource
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier, looks_like_recipe
 from heedful.models.huggingface import RULE, PretrainedClassifier
+from heedful.models.huggingface.label_choice import LabelChoice
+from heedful.models.huggingface.language_models import PREFIX as LANGUAGE_MODEL
 from heedful.models.huggingface.opening import PREFIX
 from heedful.models.saved import weights_digest
 from heedful.report import render
@@ -333,17 +335,21 @@ def _reading_of(model: Decider) -> dict[str, Any]:
     """How the model reads, where that can be chosen."""
     if not isinstance(model, PretrainedClassifier):
         return {}
-    asked = {"asked": model.asking.to_json()} if model.asking else {}
-    return {"site": model.site.name, "long": model.long, "pieces": model.max_pieces} | asked
+    reading = {"site": model.site.name, "long": model.long, "pieces": model.max_pieces}
+    if isinstance(model.model, LabelChoice):
+        reading["asked"] = model.asking.to_json() | {"offset": model.model.offset.tolist()}
+    return reading
 
 
 def _name_of(model: Decider) -> dict[str, str]:
     """Where a model from elsewhere can be opened again."""
-    recipe = model.recipe
-    if not isinstance(model, PretrainedClassifier) or not recipe.startswith(PREFIX):
+    prefix, _, place = model.recipe.partition(":")
+    if not isinstance(model, PretrainedClassifier) or f"{prefix}:" not in (PREFIX, LANGUAGE_MODEL):
         return {}
-    folder = Path(recipe.removeprefix(PREFIX))
-    return {"model": str(folder.resolve()) if folder.is_dir() else recipe}
+    folder = Path(place)
+    if not folder.exists():
+        return {"model": model.recipe}
+    return {"model": f"{(model.asking and LANGUAGE_MODEL) or ''}{folder.resolve()}"}
 
 
 def _recipe(name: str | Path) -> str:

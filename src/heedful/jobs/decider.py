@@ -16,6 +16,7 @@ from heedful.errors import InputError, UnsupportedModel
 from heedful.jobs.settings import WordSettings
 from heedful.models import Classifier, NarrativeTransformer, load_model
 from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
+from heedful.models.huggingface.label_choice import LabelChoice
 from heedful.models.huggingface.language_models import (
     Asking,
     is_language_model,
@@ -110,7 +111,13 @@ def load(
                 reading["site"] = audited.get("site", site)
             if long == "beginning":
                 reading["long"] = audited.get("long", long)
-            model = load(place, device, trust_remote_code=trust_remote_code, **reading)
+            said = dict(audited.get("asked") or {})
+            offset = said.pop("offset", None)
+            again = Asking(**said) if said else None
+            trusted = {"trust_remote_code": trust_remote_code}
+            model = load(place, device, asking=again, **trusted, **reading)
+            if isinstance(model, PretrainedClassifier) and isinstance(model.model, LabelChoice):
+                model.model.offset.copy_(torch.tensor(offset))
             if weights_digest(deciding(model)) != run.configuration.get("model"):
                 raise InputError(
                     f"{place} has changed since {path} was audited; audit it again, or name it."

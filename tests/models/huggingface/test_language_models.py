@@ -230,7 +230,7 @@ def test_dev_documents_are_not_audited() -> None:
         (Asking(PROMPT, {"good": "good"}), "two labels or more to choose among, got good"),
         (Asking(PROMPT, {"a": "good", "b": "Good"}), "the same to the model's tokenizer"),
         (Asking(PROMPT, {"a": "good", "b": " "}), "A label is empty"),
-        (Asking(PROMPT, SHORT, is_chat=True), "has no chat template"),
+        (Asking(PROMPT, SHORT, chat=True), "has no chat template"),
         (Asking("the " * 80 + "{text}", SHORT), "Shorten the prompt"),
     ],
 )

@@ -23,7 +23,7 @@ from heedful.models.huggingface.attending import attending, handling, pretrained
 from heedful.models.huggingface.budgets import batch_tokens, gradient_tokens, pass_tokens
 from heedful.models.huggingface.calls import Call, softmax
 from heedful.models.huggingface.checking import checked_layout
-from heedful.models.huggingface.following import follow, value_products
+from heedful.models.huggingface.following import follow, layer_of, value_products
 from heedful.models.huggingface.layout import Inputs, logits_of
 from heedful.models.huggingface.nodes import Nodes, nodes_of
 from heedful.models.huggingface.pieces import (
@@ -40,7 +40,7 @@ from heedful.models.huggingface.sites import Passes, State, site_of
 from heedful.models.huggingface.spans import unit_texts
 from heedful.models.huggingface.zeroing import mixing
 from heedful.models.reading import Reading
-from heedful.models.tracing import Explicit, Fused, Layer, LayerStack, evenly
+from heedful.models.tracing import Explicit, Layer, LayerStack, evenly
 
 NOTHING = 1e-300
 """Added before a logarithm is taken of attention that may be 0."""
@@ -315,7 +315,7 @@ class PretrainedClassifier(nn.Module):
 
     def layer_of(self, call: Call) -> Layer:
         """A call of attention as tracing sees it."""
-        return Explicit(call.weights()) if call.cap is not None else _fused(call)
+        return layer_of(call)
 
     def stack_of(self, layers: Sequence[Layer], frame: Framed) -> LayerStack:
         """The layers with where the decision is read and where the pieces stand."""
@@ -410,20 +410,3 @@ def _on_first(
     if bool((unit_of_key.gather(1, start) >= 0).any()):
         return None
     return row.gather(1, start)[:, 0]
-
-
-def _fused(call: Call) -> Fused:
-    """The layer of a call; queries that see nothing (padding, for some masks) see everything."""
-    mask = call.mask
-    if mask is not None and mask.dtype == torch.bool:
-        is_blind = ~mask.any(-1, keepdim=True)
-        mask = mask | is_blind if bool(is_blind.any()) else mask
-    if call.bias is not None:
-        hidden = torch.finfo(call.bias.dtype).min
-        if mask is None:
-            mask = call.bias
-        elif mask.dtype == torch.bool:
-            mask = call.bias.masked_fill(~mask, hidden)
-        else:
-            mask = call.bias + mask
-    return Fused(call.query, call.key, mask, call.is_causal, call.scale)

@@ -15,7 +15,7 @@ from heedful.models.huggingface.calls import Call
 from heedful.models.huggingface.entering import keeping_calls
 from heedful.models.huggingface.layout import logits_of, starting_at
 from heedful.models.huggingface.pieces import framed
-from heedful.models.tracing import Layer
+from heedful.models.tracing import Explicit, Fused, Layer
 from heedful.models.verbs import frozen
 
 if TYPE_CHECKING:
@@ -86,3 +86,25 @@ def _check(classifier: PretrainedClassifier) -> None:
             "The values of this model's layers cannot be seen: it is not on the attention "
             "interface of transformers, or its layers are not one plain stack."
         )
+
+
+def layer_of(call: Call) -> Layer:
+    """A call of attention as tracing sees it: fused, unless its scores are bent by a cap.
+
+    Queries that see nothing (padding, for some masks) see everything.
+    """
+    if call.cap is not None:
+        return Explicit(call.weights())
+    mask = call.mask
+    if mask is not None and mask.dtype == torch.bool:
+        is_blind = ~mask.any(-1, keepdim=True)
+        mask = mask | is_blind if bool(is_blind.any()) else mask
+    if call.bias is not None:
+        hidden = torch.finfo(call.bias.dtype).min
+        if mask is None:
+            mask = call.bias
+        elif mask.dtype == torch.bool:
+            mask = call.bias.masked_fill(~mask, hidden)
+        else:
+            mask = call.bias + mask
+    return Fused(call.query, call.key, mask, call.is_causal, call.scale)

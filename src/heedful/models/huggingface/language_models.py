@@ -31,7 +31,7 @@ class Asking:
     """A template with `{text}` in it, or a file that holds one."""
     labels: Mapping[str, str]
     """The words that the model chooses among, by what the data calls the class."""
-    is_chat: bool = False
+    chat: bool = False
     """Whether the template is said by a user, in the model's chat form."""
     prior: str = "auto"
     """What is done about answers that the prompt alone makes likely; see `priors`."""
@@ -39,7 +39,7 @@ class Asking:
     def to_json(self) -> dict[str, Any]:
         """What a record says of it."""
         said = {"prompt": template_of(self.prompt), "labels": dict(self.labels)}
-        return said | {"chat": self.is_chat, "prior": self.prior}
+        return said | {"chat": self.chat, "prior": self.prior}
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def asked(
             f"{', '.join(asking.labels) or 'none'}; name them, as in --labels positive,negative."
         )
     _refuse_reader(model.eval(), name)
-    prompt = prompt_of(template_of(asking.prompt), tokenizer, asking.is_chat)
+    prompt = prompt_of(template_of(asking.prompt), tokenizer, asking.chat)
     ids = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
     padding = next(one for one in ids if one is not None)
     subwords = PromptTokeniser(tokenizer, prompt, list(asking.labels.values()), padding)
