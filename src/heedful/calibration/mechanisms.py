@@ -1,0 +1,10 @@
+"""All mechanisms, by name."""
+
+from __future__ import annotations
+
+from heedful.calibration import mechanisms_words
+from heedful.calibration.mechanism import Mechanism
+
+MECHANISMS: dict[str, Mechanism] = {
+    mechanism.name: mechanism for family in (mechanisms_words,) for mechanism in family.MECHANISMS
+}
