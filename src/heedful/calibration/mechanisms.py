@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from heedful.calibration import mechanisms_words
+from heedful.calibration import mechanisms_heads, mechanisms_words
 from heedful.calibration.mechanism import Mechanism
 
 MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: mechanism for family in (mechanisms_words,) for mechanism in family.MECHANISMS
+    mechanism.name: mechanism
+    for family in (mechanisms_words, mechanisms_heads)
+    for mechanism in family.MECHANISMS
 }

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from heedful.calibration.mechanism import Built
 from heedful.corpora.batches import Batch, collate
@@ -31,13 +32,17 @@ WAYS = 1000
 """Up to so many ways to replace words are all tried."""
 ORDERS, MIXTURES = 24, 48
 """With more: orders in which words are restored, and random mixtures of substitutes."""
+REDRAWN = 4
+"""Texts in which neutral words are drawn anew."""
+TOGETHER = 2048
+"""Texts of one forward pass."""
 HALF = 0.5
 """Of the mass, of the largest weight, of an effect: see docs/right-answers.md."""
 YES, NO = 0.75, 0.25
 """Shares of texts from which on the right word is yes, and up to which it is no."""
 
-Ask = Callable[[Int[np.ndarray, "way place"]], Int[np.ndarray, "way"]]
-"""The decisions when each word that can matter is its option of that number; 0 is the word."""
+Flips = Callable[[Int[np.ndarray, "way place"]], Bool[np.ndarray, "way"]]
+"""Whether decisions change when each word is its option of that number; 0 is the word itself."""
 
 
 @dataclass(frozen=True)
@@ -131,60 +136,104 @@ def _share(holds: Sequence[bool]) -> Estimate:
 def truth_of(built: Built, seed: int = 0, texts: int = TEXTS) -> Truth:
     """The right answer of a mechanism on a keyed sample of its test texts."""
     test = built.corpus.splits["test"]
-    rng = numpy_generator(seed, "truth")
-    rows = np.sort(rng.permutation(len(test))[:texts])
-    found, right = [], []
-    for row in rows:
-        batch = collate(test, [int(row)])
-        found.append(_text_truth(built, batch, numpy_generator(seed, "truth", batch.names[0])))
-        right.append(int(read(built.model, batch).decision[0]) == int(batch.labels[0]))
+    rows = np.sort(numpy_generator(seed, "truth").permutation(len(test))[:texts])
+    # Texts of one length are asked about together, which changes no decision.
+    lengths = test.lengths[rows]
+    found: list[TextTruth] = []
+    right: list[bool] = []
+    for length in np.unique(lengths):
+        batch = collate(test, rows[lengths == length])
+        found += _truths(built, batch, seed)
+        right += (read(built.model, batch).decision == batch.labels).tolist()
     return Truth(tuple(found), float(np.mean(right)))
 
 
-def _text_truth(built: Built, batch: Batch, rng: np.random.Generator) -> TextTruth:
-    reading = read(built.model, batch)
-    decided = int(reading.decision[0])
-    ids = batch.ids[0].numpy()
-    options = _options(built, ids)
-    places = np.array([place for place in range(len(ids)) if place in options], dtype=int)
-    counts = np.array([len(options[place]) for place in places], dtype=int)
+class _Options:
+    """What may stand in one text: at places that can matter substitutes, elsewhere neutral words."""
 
-    def written(ways: Int[np.ndarray, "way place"]) -> Int[np.ndarray, "way token"]:
-        texts = np.tile(ids, (len(ways), 1))
-        for column, place in enumerate(places):
-            texts[:, place] = np.asarray(options[place])[ways[:, column]]
+    def __init__(self, built: Built, ids: Int[np.ndarray, "token"]) -> None:
+        words, encode = built.corpus.vocabulary.words, built.corpus.vocabulary.encode
+        others = [built.substitutes.get(words[own], ()) for own in ids]
+        self.ids = ids
+        self.places = np.array([p for p, words in enumerate(others) if words], dtype=int)
+        self.ways = [[int(ids[place]), *encode(others[place])] for place in self.places]
+        self.counts = np.array([len(way) for way in self.ways], dtype=int)
+        self.neutral = np.asarray(encode(built.neutral))
+
+    @property
+    def is_searchable(self) -> bool:
+        return math.prod(self.counts.tolist()) <= WAYS
+
+    def every_way(self) -> Int[np.ndarray, "way place"]:
+        ways = list(product(*map(range, self.counts)))
+        return np.array(ways, dtype=int).reshape(-1, len(self.counts))
+
+    def written(self, ways: Int[np.ndarray, "way place"]) -> Int[np.ndarray, "way token"]:
+        """The texts in which each place has its option of that number; 0 is the word itself."""
+        texts = np.tile(self.ids, (len(ways), 1))
+        for column, place in enumerate(self.places):
+            texts[:, place] = np.asarray(self.ways[column])[ways[:, column]]
         return texts
 
-    def ask(ways: Int[np.ndarray, "way place"]) -> Int[np.ndarray, "way"]:
-        return _decisions(built.model, batch, written(ways))
+    def redrawn(self, rng: np.random.Generator) -> Int[np.ndarray, "draw token"]:
+        """The text with other neutral words wherever words cannot matter."""
+        texts = np.tile(self.ids, (REDRAWN, 1))
+        others = np.setdiff1d(np.arange(len(self.ids)), self.places)
+        texts[:, others] = rng.choice(self.neutral, (REDRAWN, len(others)))
+        return texts
 
-    units = reading.unit_of_token[0].numpy()
-    attention = reading.attention[0].numpy()
-    seen_units = seen(attention)
-    is_seen = seen_units[units[places]]
-    search = _Exhaustive if math.prod(counts.tolist()) <= WAYS else _Sampled
-    ways = search(ask, counts, decided, rng)
-    is_relevant = np.zeros(len(attention), dtype=bool)
-    is_relevant[units[places[ways.relevant]]] = True
-    effect = (math.nan,) * 3
-    if ways.smallest is not None:
-        changed = written(ways.smallest[None])[0]
-        effect = _effects(built.model, batch, changed, is_relevant)
-    neutral = np.asarray(built.corpus.vocabulary.encode(built.neutral))
-    redrawn = np.tile(ids, (4, 1))
-    others = np.setdiff1d(np.arange(len(ids)), places)
-    redrawn[:, others] = rng.choice(neutral, (4, len(others)))
-    return TextTruth(
-        relevant=tuple(places[ways.relevant].tolist()),
-        seen=tuple(np.flatnonzero(seen_units[units]).tolist()),
-        seen_share=float(seen_units.mean()),
-        mass=float(attention[is_relevant].sum()),
-        is_sufficient=ways.is_sufficient(is_seen),
-        around=effect[0],
-        by_input=effect[1],
-        by_weights=effect[2],
-        is_stable=bool((_decisions(built.model, batch, redrawn) == decided).all()),
-    )
+
+def _truths(built: Built, batch: Batch, seed: int) -> list[TextTruth]:
+    """The right answers of texts of one length."""
+    model, reading = built.model, read(built.model, batch)
+    options = [_Options(built, ids) for ids in batch.ids.numpy()]
+    draws = [numpy_generator(seed, "truth", name) for name in batch.names]
+    tables = [o.written(o.every_way()) if o.is_searchable else o.ids[:0] for o in options]
+    redrawn = [o.redrawn(rng) for o, rng in zip(options, draws, strict=True)]
+    tabled = _decisions(model, batch, [t.reshape(-1, batch.ids.shape[1]) for t in tables])
+    stable = _decisions(model, batch, redrawn)
+    found: list[_Exhaustive | _Sampled] = []
+    for row, (o, decided) in enumerate(zip(options, reading.decision.tolist(), strict=True)):
+        if o.is_searchable:
+            found.append(_Exhaustive(o.every_way(), tabled[row] != decided))
+            continue
+
+        def ask(
+            ways: Int[np.ndarray, "way place"], row: int = row, o: _Options = o, old: int = decided
+        ) -> Bool[np.ndarray, "way"]:
+            empty = [o.ids[None, :][:0]] * len(batch)
+            empty[row] = o.written(ways)
+            return np.asarray(_decisions(model, batch, empty)[row] != old)
+
+        found.append(_Sampled(ask, o.counts, draws[row]))
+    attention = reading.attention.numpy() * reading.mask.numpy()
+    units = reading.unit_of_token.numpy()
+    is_relevant = np.zeros(attention.shape, dtype=bool)
+    for row, (o, ways) in enumerate(zip(options, found, strict=True)):
+        is_relevant[row, units[row, o.places[ways.relevant]]] = True
+    changed = [
+        o.ids if ways.smallest is None else o.written(ways.smallest[None])[0]
+        for o, ways in zip(options, found, strict=True)
+    ]
+    effects = _effects(model, batch, np.stack(changed), is_relevant)
+    answers = []
+    for row, (o, ways) in enumerate(zip(options, found, strict=True)):
+        count = int(reading.units[row])
+        is_seen = seen(attention[row, :count])
+        answers.append(
+            TextTruth(
+                relevant=tuple(o.places[ways.relevant].tolist()),
+                seen=tuple(np.flatnonzero(is_seen[units[row]]).tolist()),
+                seen_share=float(is_seen.mean()),
+                mass=float(attention[row, is_relevant[row]].sum()),
+                is_sufficient=ways.is_sufficient(is_seen[units[row, o.places]]),
+                around=float(effects[0, row]),
+                by_input=float(effects[1, row]),
+                by_weights=float(effects[2, row]),
+                is_stable=bool((stable[row] == int(reading.decision[row])).all()),
+            )
+        )
+    return answers
 
 
 def seen(attention: Float[np.ndarray, "unit"]) -> Bool[np.ndarray, "unit"]:
@@ -197,99 +246,110 @@ def seen(attention: Float[np.ndarray, "unit"]) -> Bool[np.ndarray, "unit"]:
     return np.asarray(attention >= min(last, HALF * falling[0]) * (1 - 1e-9))
 
 
-def _options(built: Built, ids: Int[np.ndarray, "token"]) -> dict[int, list[int]]:
-    """The ids that may stand at each place that can matter, its own first."""
-    vocabulary = built.corpus.vocabulary
-    found = {}
-    for place, own in enumerate(ids.tolist()):
-        others = built.substitutes.get(vocabulary.words[own])
-        if others:
-            found[place] = [own, *vocabulary.encode(others)]
-    return found
-
-
-def _as_texts(batch: Batch, texts: Int[np.ndarray, "way token"]) -> Batch:
-    ids = torch.from_numpy(np.ascontiguousarray(texts))
-    return replace(batch.repeated(len(texts)), ids=ids.to(batch.ids))
+def _as_texts(
+    batch: Batch, rows: Int[np.ndarray, "text"], texts: Int[np.ndarray, "text token"]
+) -> Batch:
+    """Other words in the place of those of some rows."""
+    place = torch.from_numpy(np.ascontiguousarray(rows))
+    ids = torch.from_numpy(np.ascontiguousarray(texts)).to(batch.ids)
+    return Batch(
+        ids=ids,
+        mask=batch.mask[place],
+        labels=batch.labels[place],
+        sentence=batch.sentence[place],
+        names=tuple(f"{batch.names[row]}/{number}" for number, row in enumerate(rows)),
+        unknown=batch.unknown,
+    )
 
 
 def _decisions(
-    model: AttentiveModel, batch: Batch, texts: Int[np.ndarray, "way token"]
-) -> Int[np.ndarray, "way"]:
-    return read(model, _as_texts(batch, texts)).decision.numpy()
+    model: AttentiveModel, batch: Batch, texts: Sequence[Int[np.ndarray, "way token"]]
+) -> list[Int[np.ndarray, "way"]]:
+    """The decisions on some texts in place of each text of the batch."""
+    counts = [len(rows) for rows in texts]
+    row, every = np.repeat(np.arange(len(batch)), counts), np.concatenate(list(texts))
+    found = [
+        read(
+            model, _as_texts(batch, row[start : start + TOGETHER], every[start : start + TOGETHER])
+        ).decision.numpy()
+        for start in range(0, len(every), TOGETHER)
+    ]
+    decisions = np.concatenate(found) if found else np.zeros(0, dtype=int)
+    return np.split(decisions, np.cumsum(counts)[:-1])
 
 
 def _effects(
     model: AttentiveModel,
     batch: Batch,
-    changed: Int[np.ndarray, "token"],
-    is_relevant: Bool[np.ndarray, "unit"],
-) -> tuple[float, float, float]:
-    """Shares of the change's effect: around attention, by the input alone, by the weights alone."""
-    reading = read(model, _as_texts(batch, np.stack([batch.ids[0].numpy(), changed])))
-    before, after = reading.decision.tolist()
+    changed: Int[np.ndarray, "batch token"],
+    is_relevant: Bool[np.ndarray, "batch unit"],
+) -> Float[np.ndarray, "3 batch"]:
+    """Shares of each change's effect: around attention, by the input alone, by the weights alone.
 
-    def odds(logits: torch.Tensor) -> torch.Tensor:
-        return logits[..., before] - logits[..., after]
+    nan where nothing was changed.
+    """
+    n = len(batch)
+    both = np.concatenate([batch.ids.numpy(), changed])
+    reading = read(model, _as_texts(batch, np.tile(np.arange(n), 2), both))
+    before, after = reading.decision[:n], reading.decision[n:]
 
-    kept = torch.from_numpy(~is_relevant).double().expand(2, 1, -1)
-    blocked = odds(decide(model, reading, Scale(kept)))[:, 0]
-    swapped = odds(decide(model, reading, Replace(reading.attention.flip(0)[:, None])))[:, 0]
-    own = odds(reading.logits)
-    effect = float(own[0] - own[1])
-    shares = (blocked[0] - blocked[1], own[0] - swapped[1], own[0] - swapped[0])
-    around, by_input, by_weights = (float(share) / effect for share in shares)
-    return around, by_input, by_weights
+    def odds(logits: Tensor) -> Tensor:
+        pairs = logits.view(2, n, -1)
+        old = pairs.gather(2, before.expand(2, n)[..., None])[..., 0]
+        return old - pairs.gather(2, after.expand(2, n)[..., None])[..., 0]
+
+    kept = torch.from_numpy(~is_relevant).double().repeat(2, 1)[:, None]
+    swap = torch.cat([reading.attention[n:], reading.attention[:n]])[:, None]
+    own, blocked = odds(reading.logits), odds(decide(model, reading, Scale(kept))[:, 0])
+    swapped = odds(decide(model, reading, Replace(swap))[:, 0])
+    shares = torch.stack([blocked[0] - blocked[1], own[0] - swapped[1], own[0] - swapped[0]])
+    return np.asarray((shares / (own[0] - own[1])).masked_fill(before == after, torch.nan))
 
 
 class _Exhaustive:
     """All ways to replace words, tried."""
 
-    def __init__(
-        self, ask: Ask, counts: Int[np.ndarray, "place"], decided: int, rng: np.random.Generator
-    ) -> None:
-        ways = np.array(list(product(*map(range, counts))), dtype=int).reshape(-1, len(counts))
-        flipping = ways[ask(ways) != decided]
+    def __init__(self, ways: Int[np.ndarray, "way place"], flips: Bool[np.ndarray, "way"]) -> None:
+        flipping = ways[flips]
         self.changed = flipping > 0
-        sizes = self.changed.sum(1)
-        self.smallest = flipping[sizes.argmin()] if len(flipping) else None
-        minimal: list[Bool[np.ndarray, "place"]] = []
+        self.smallest = flipping[self.changed.sum(1).argmin()] if len(flipping) else None
         sets = np.unique(self.changed, axis=0)
+        minimal: list[Bool[np.ndarray, "place"]] = []
         for one in sets[np.argsort(sets.sum(1), kind="stable")]:
             if not any((small <= one).all() for small in minimal):
                 minimal.append(one)
-        none = np.zeros(len(counts), dtype=bool)
+        none = np.zeros(ways.shape[1], dtype=bool)
         self.relevant = np.any(minimal, axis=0) if minimal else none
 
     def is_sufficient(self, kept: Bool[np.ndarray, "place"]) -> bool:
         """Whether the decision stays however the other words are replaced."""
-        return not (~(self.changed & kept).any(1)).any()
+        return bool((self.changed & kept).any(1).all())
 
 
 class _Sampled:
     """Some ways to replace words: from all replaced, words are restored in random order."""
 
     def __init__(
-        self, ask: Ask, counts: Int[np.ndarray, "place"], decided: int, rng: np.random.Generator
+        self, flips: Flips, counts: Int[np.ndarray, "place"], rng: np.random.Generator
     ) -> None:
-        self.ask, self.counts, self.decided, self.rng = ask, counts, decided, rng
+        self.flips, self.counts, self.rng = flips, counts, rng
         # By the first substitute each, by the last each, and mixtures.
-        starts = np.stack([np.ones_like(counts), counts - 1] * (ORDERS // 2))
-        starts = np.concatenate([starts, rng.integers(1, counts, (ORDERS, len(counts)))])
-        starts = starts[ask(starts) != decided]
-        order = np.stack([rng.permutation(len(counts)) for _ in starts]) if len(starts) else starts
-        every = np.arange(len(starts))
-        for step in range(len(counts) if len(starts) else 0):
-            tried = starts.copy()
-            tried[every, order[:, step]] = 0
-            still = ask(tried) != decided
-            starts[still] = tried[still]
-        self.relevant = (starts > 0).any(0)
-        self.smallest = starts[(starts > 0).sum(1).argmin()] if len(starts) else None
+        ways = np.stack([np.ones_like(counts), counts - 1] * (ORDERS // 3))
+        mixed = rng.integers(1, counts, (ORDERS - len(ways), len(counts)))
+        ways = np.concatenate([ways, mixed])
+        ways = ways[flips(ways)]
+        order = np.array([rng.permutation(len(counts)) for _ in ways], dtype=int)
+        for step in range(len(counts) if len(ways) else 0):
+            tried = ways.copy()
+            tried[np.arange(len(ways)), order[:, step]] = 0
+            still = flips(tried)
+            ways[still] = tried[still]
+        self.relevant = (ways > 0).any(0)
+        self.smallest = ways[(ways > 0).sum(1).argmin()] if len(ways) else None
 
     def is_sufficient(self, kept: Bool[np.ndarray, "place"]) -> bool:
         """Whether the decision stays under all tried ways to replace the other words."""
         ways = self.rng.integers(0, self.counts, (MIXTURES, len(self.counts)))
         ways = np.concatenate([np.ones_like(ways[:1]), self.counts[None] - 1, ways])
         ways[:, kept] = 0
-        return bool((self.ask(ways) == self.decided).all())
+        return not self.flips(ways).any()
