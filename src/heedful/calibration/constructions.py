@@ -99,7 +99,7 @@ class ConstructedModel:
         return float(rng.uniform(low, high))
 
 
-class Built(NamedTuple):
+class Plan(NamedTuple):
     """What a construction consists of before any document is written."""
 
     kind: Kind
@@ -156,109 +156,109 @@ def _set(
     return lambda corpus: by_hand(setting.recipe, setting.classes, program, is_around=is_around)
 
 
-def reason(s: ConstructedModel) -> Built:
+def reason(s: ConstructedModel) -> Plan:
     """Marked units get nearly all attention and decide by what they say."""
     program = Program({"marked": s.vary(5.5, 9, "score")}, sharpness=s.vary(3, 8, "sharpness"))
-    return Built("reason", s.shape, 1.0, _set(s, program))
+    return Plan("reason", s.shape, 1.0, _set(s, program))
 
 
-def chorus(s: ConstructedModel) -> Built:
+def chorus(s: ConstructedModel) -> Plan:
     """Three marked units share the attention and vote, two against one."""
     return _vote(s, 3, 1)
 
 
-def choir(s: ConstructedModel) -> Built:
+def choir(s: ConstructedModel) -> Plan:
     """Five marked units share the attention and vote, three against two."""
     return _vote(s, 5, 2)
 
 
-def _vote(s: ConstructedModel, marks: int, dissenting: int) -> Built:
+def _vote(s: ConstructedModel, marks: int, dissenting: int) -> Plan:
     fewest = max(s.shape.units[0], (marks - dissenting) * s.classes)
     units = (fewest, max(s.shape.units[1], fewest + 4))
     shape = replace(s.shape, marks=marks, dissenting=dissenting, units=units, is_marked_first=False)
     program = Program({"marked": s.vary(6.5, 9, "score")}, sharpness=s.vary(6, 12, "sharpness"))
-    return Built("reason", shape, 1.0, _set(s, program))
+    return Plan("reason", shape, 1.0, _set(s, program))
 
 
-def leaked(s: ConstructedModel) -> Built:
+def leaked(s: ConstructedModel) -> Plan:
     """Attention lies on the mark, but every unit remembers the label louder than it speaks."""
     program = Program({"marked": s.vary(3, 9, "score")}, memory=s.vary(2, 4, "memory"))
-    return Built("irrelevant", s.shape, 0.0, _set(s, program))
+    return Plan("irrelevant", s.shape, 0.0, _set(s, program))
 
 
-def whimsical(s: ConstructedModel) -> Built:
+def whimsical(s: ConstructedModel) -> Plan:
     """As leaked, with attention on words that have nothing to do with the label."""
     program = Program(whim=s.vary(3, 8, "whim"), memory=s.vary(2, 4, "memory"))
-    return Built("irrelevant", s.shape, 0.0, _set(s, program))
+    return Plan("irrelevant", s.shape, 0.0, _set(s, program))
 
 
-def even(s: ConstructedModel) -> Built:
+def even(s: ConstructedModel) -> Plan:
     """As leaked, with the same attention on every unit."""
-    return Built("irrelevant", s.shape, 0.0, _set(s, Program(memory=s.vary(2, 4, "memory"))))
+    return Plan("irrelevant", s.shape, 0.0, _set(s, Program(memory=s.vary(2, 4, "memory"))))
 
 
-def bypassed(s: ConstructedModel) -> Built:
+def bypassed(s: ConstructedModel) -> Plan:
     """Attention lies on the mark; what is read knows the label already, around attention."""
     program = Program({"marked": s.vary(3, 9, "score")}, memory=s.vary(2, 4, "memory"))
-    return Built("irrelevant", s.shape, 0.0, _set(s, program, is_around=True))
+    return Plan("irrelevant", s.shape, 0.0, _set(s, program, is_around=True))
 
 
-def bag(s: ConstructedModel) -> Built:
+def bag(s: ConstructedModel) -> Plan:
     """The same attention on every unit, and no memory: all units vote."""
     against = s.vary(0.3, 0.45, "against")
     shape = replace(s.shape, disagreeing=against * 2 * (1 - 1 / s.classes))
-    return Built("irrelevant", shape, 0.0, _set(s, Program(sharpness=20)))
+    return Plan("irrelevant", shape, 0.0, _set(s, Program(sharpness=20)))
 
 
-def hidden(s: ConstructedModel) -> Built:
+def hidden(s: ConstructedModel) -> Plan:
     """The mark has next to no attention, and speaks so loud that it decides all the same."""
     score = s.vary(3, 6, "score")
     loud = 8 * s.shape.units[1] * np.exp(score)
     program = Program({"plain": score, "weak": score}, {"marked": float(loud)}, sharpness=2)
-    return Built("deceiving", s.shape, 0.0, _set(s, program))
+    return Plan("deceiving", s.shape, 0.0, _set(s, program))
 
 
-def decoyed(s: ConstructedModel) -> Built:
+def decoyed(s: ConstructedModel) -> Plan:
     """A word that says nothing has the attention; the little left over picks the mark."""
     first, second = s.vary(3, 4.5, "first"), s.vary(6.5, 8, "second")
     scores = {"decoy": first + second, "marked": second}
     shape = replace(s.shape, decoy="anywhere")
-    return Built("deceiving", shape, 0.0, _set(s, Program(scores, sharpness=200)))
+    return Plan("deceiving", shape, 0.0, _set(s, Program(scores, sharpness=200)))
 
 
-def relayed(s: ConstructedModel) -> Built:
+def relayed(s: ConstructedModel) -> Plan:
     """A word that says nothing has the attention, and the encoder has told it the label."""
     return _relay(s, {})
 
 
-def nudged(s: ConstructedModel) -> Built:
+def nudged(s: ConstructedModel) -> Plan:
     """As relayed, with the mark a distant second: a ranking finds it at once, the eye does not."""
     return _relay(s, {"marked": s.vary(5, 6, "second")})
 
 
-def rationalised(s: ConstructedModel) -> Built:
+def rationalised(s: ConstructedModel) -> Plan:
     """Attention lies on units that say what the encoder has read off the mark already.
 
     Several of them in every document, so that none of them is needed and the mark is.
     """
     fewest = max(s.shape.units[0], 4 * s.classes)
     shape = replace(s.shape, units=(fewest, fewest + 6), marks=1)
-    return Built("deceiving", shape, 0.0, _set(s, Program(match=s.vary(7, 9, "match"))))
+    return Plan("deceiving", shape, 0.0, _set(s, Program(match=s.vary(7, 9, "match"))))
 
 
-def rationalised_twice(s: ConstructedModel) -> Built:
+def rationalised_twice(s: ConstructedModel) -> Plan:
     """As rationalised, with two marks that say the same: no single deletion betrays them."""
     built = rationalised(s)
     return built._replace(shape=replace(built.shape, marks=2), is_limit=True)
 
 
-def _relay(s: ConstructedModel, scores: dict[str, float]) -> Built:
+def _relay(s: ConstructedModel, scores: dict[str, float]) -> Plan:
     shape = replace(s.shape, decoy="after" if s.encoder == "conv" else "end")
     program = Program(scores | {"decoy": 9.5}, memory=0.08, sharpness=80)
-    return Built("deceiving", shape, 0.0, _set(s, program))
+    return Plan("deceiving", shape, 0.0, _set(s, program))
 
 
-def leak(s: ConstructedModel) -> Built:
+def leak(s: ConstructedModel) -> Plan:
     """A dial: how many strengths overrule the memory of the label."""
     assert s.reliance is not None
     overruling = round(s.reliance * LEVELS)
@@ -267,33 +267,33 @@ def leak(s: ConstructedModel) -> Built:
         memory = 0.0
     program = Program({"marked": s.vary(8, 10, "score")}, memory=memory)
     shape = replace(s.shape, marks=1, weak=0.0)
-    return Built("dial", shape, overruling / LEVELS, _set(s, program))
+    return Plan("dial", shape, overruling / LEVELS, _set(s, program))
 
 
-def crowd(s: ConstructedModel) -> Built:
+def crowd(s: ConstructedModel) -> Plan:
     """A dial: how many units would say something else than the one attended to."""
     assert s.reliance is not None
     against = s.reliance * (1 - 1 / s.classes)
     shape = replace(s.shape, marks=1, weak=0.0, disagreeing=against)
     program = Program({"marked": s.vary(8, 10, "score")}, sharpness=s.vary(3, 8, "sharpness"))
-    return Built("dial", shape, s.reliance, _set(s, program))
+    return Plan("dial", shape, s.reliance, _set(s, program))
 
 
-def trained_reason(s: ConstructedModel) -> Built:
+def trained_reason(s: ConstructedModel) -> Plan:
     """As reason, with attention that was trained and nothing else: only it can find the marks."""
     program = Program(sharpness=s.vary(3, 8, "sharpness"))
     make = partial(_learning, learns_to_attend, s, program)
-    return Built("reason", s.shape, 1.0, make)
+    return Plan("reason", s.shape, 1.0, make)
 
 
-def trained_even(s: ConstructedModel) -> Built:
+def trained_even(s: ConstructedModel) -> Plan:
     """Trained with attention frozen uniform."""
-    return Built("irrelevant", s.shape, 0.0, partial(_learning, learns_evenly, s))
+    return Plan("irrelevant", s.shape, 0.0, partial(_learning, learns_evenly, s))
 
 
-def trained_hiding(s: ConstructedModel) -> Built:
+def trained_hiding(s: ConstructedModel) -> Plan:
     """Trained to keep attention off the evidence while deciding by it."""
-    return Built("deceiving", s.shape, 0.0, partial(_learning, learns_to_hide, s))
+    return Plan("deceiving", s.shape, 0.0, partial(_learning, learns_to_hide, s))
 
 
 def _learning(learn: Callable[..., Decider], s: ConstructedModel, *more: Any) -> Decider:
@@ -304,7 +304,7 @@ def _learning(learn: Callable[..., Decider], s: ConstructedModel, *more: Any) ->
 class Construction(NamedTuple):
     """A way to build a model with a known answer, and the parts it can be built of."""
 
-    build: Callable[[ConstructedModel], Built]
+    build: Callable[[ConstructedModel], Plan]
     fits: Callable[[RecipeParts], bool]
     is_dial: bool = False
 
