@@ -8,7 +8,7 @@ the exchanged words: what is left of their effect goes around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +26,10 @@ from heedful.runs.randomness import keys
 
 HALF = 0.5
 """Of the mass and of the largest weight: what a person sees. Of an effect: what passes."""
-SHOWN, OTHERS, PARTS = 0, 1, (2, 3, 4)
-"""Groups of a text's units: those shown, the others, and the shown ones in thirds."""
-GROUPS = (SHOWN, OTHERS, *PARTS)
+PARTS = 5
+"""Groups of about the same weight that the shown units fall into."""
 LEAST = 0.25
-"""A group of weight m matters if exchanging it moves the log-odds by so much of m."""
+"""A group with a share s of what is shown matters if it has so much of s of its effect."""
 
 Ids = Int[np.ndarray, "token"]
 Units = Bool[np.ndarray, "unit"]
@@ -45,10 +44,10 @@ class Text(NamedTuple):
     """Where the numbers of its words begin: 0, or by the text of a pair."""
     weights: Float64[np.ndarray, "unit"]
     """The attention that is shown; they sum to 1."""
+    shown: Units
     logits: Float64[np.ndarray, "class"]
-    groups: Bool[np.ndarray, "group unit"]
-    blocked: Float64[np.ndarray, "group class"]
-    """Logits with attention to each group forbidden."""
+    blocked: Float64[np.ndarray, "2 class"]
+    """Logits with attention to the shown units forbidden, and to the others."""
 
     @property
     def decision(self) -> int:
@@ -57,16 +56,12 @@ class Text(NamedTuple):
 
 
 class Hybrid(NamedTuple):
-    """A text some of whose units come from another."""
+    """A text without some of its units and with some of another's."""
 
     units: list[Ids]
     side: list[int]
-    is_new: list[bool]
-
-    @property
-    def key(self) -> bytes:
-        """The same for hybrids that read the same."""
-        return b"".join(unit.tobytes() for unit in self.units) + bytes(self.is_new)
+    origin: list[int]
+    """Which unit of the text each is; -1 for those of the other."""
 
 
 def seen(attention: Float64[np.ndarray, "unit"]) -> Units:
@@ -80,20 +75,19 @@ def seen(attention: Float64[np.ndarray, "unit"]) -> Units:
     return np.asarray(attention >= min(last, HALF * falling[0]) * (1 - 1e-9))
 
 
-def groups_of(attention: Float64[np.ndarray, "unit"]) -> Bool[np.ndarray, "group unit"]:
-    """What is shown, the others, and the shown units in thirds of about the same weight.
+def parts(text: Text) -> list[Units]:
+    """The shown units in groups of about the same weight; fewer groups where there are few units.
 
-    The heaviest unit first, each goes to the third that is lightest so far.
+    The heaviest unit first, each goes to the group that is lightest so far.
     """
-    shown = seen(attention)
-    found = np.zeros((len(GROUPS), len(attention)), dtype=bool)
-    found[SHOWN], found[OTHERS] = shown, ~shown
-    weight = np.zeros(len(PARTS))
-    for unit in np.argsort(-attention, kind="stable")[: int(shown.sum())]:
-        lightest = int(weight.argmin())
-        found[PARTS[lightest], unit] = True
-        weight[lightest] += attention[unit]
-    return found
+    count = int(text.shown.sum())
+    found = np.zeros((min(PARTS, count), len(text.units)), dtype=bool)
+    total = np.zeros(len(found))
+    for unit in np.argsort(-text.weights, kind="stable")[:count]:
+        lightest = int(total.argmin())
+        found[lightest, unit] = True
+        total[lightest] += text.weights[unit]
+    return list(found)
 
 
 def texts_of(
@@ -113,24 +107,26 @@ def texts_of(
         shown = shown / shown.sum(-1, keepdim=True).clamp_min(1e-300)
         counts = reading.units.tolist()
         weights = [row[:n] for row, n in zip(shown.cpu().numpy(), counts, strict=True)]
-        grouped = [groups_of(row) for row in weights]
-        blocked = _without(model, reading, grouped).cpu().numpy()
+        shows = [seen(row) for row in weights]
+        blocked = _without(model, reading, [np.stack([row, ~row]) for row in shows])
         logits = reading.logits.cpu().numpy()
         for row, (name, units, side) in enumerate(_units(reading)):
             found[name] = Text(
-                name, units, side, weights[row], logits[row], grouped[row], blocked[row]
+                name, units, side, weights[row], shows[row], logits[row], blocked[row]
             )
     return [found[name] for name in documents.names]
 
 
 def _without(
     model: AttentiveModel, reading: Reading, forbidden: Sequence[Bool[np.ndarray, "edit unit"]]
-) -> torch.Tensor:
+) -> Float64[np.ndarray, "text edit class"]:
     """Logits with attention to the marked units forbidden and the rest renormalised."""
-    gone = torch.zeros(len(forbidden), len(forbidden[0]), reading.mask.shape[1], dtype=torch.bool)
+    edits = max(len(marked) for marked in forbidden)
+    gone = torch.zeros(len(forbidden), edits, reading.mask.shape[1], dtype=torch.bool)
     for row, marked in enumerate(forbidden):
-        gone[row, :, : marked.shape[1]] = torch.from_numpy(marked)
-    return decide(model, reading, erase(gone.to(reading.mask.device)))
+        gone[row, : len(marked), : marked.shape[1]] = torch.from_numpy(marked)
+    found = decide(model, reading, erase(gone.to(reading.mask.device)))
+    return np.asarray(found.cpu().numpy())
 
 
 def _units(reading: Reading) -> Iterator[tuple[str, list[Ids], Int[np.ndarray, "unit"]]]:
@@ -164,27 +160,28 @@ def partners(texts: Sequence[Text], seed: int) -> Int[np.ndarray, "text"]:
     return found
 
 
-def exchanged(text: Text, other: Text, group: int, longest: int | None = None) -> Hybrid:
-    """The text with the units of a group replaced, in order, by those of the other's group.
+def joined(text: Text, other: Text, away: Units, put: Units, longest: int | None = None) -> Hybrid:
+    """The text without the units `away` and with the units `put` of the other.
 
-    Further units of the other follow on the last place; places that are left over fall away. A
-    hybrid of more than `longest` tokens loses its last units.
+    These take the places of those, in their order; what is left over follows on the last of these
+    places, or on the last shown unit where more is put than goes. A hybrid of more than `longest`
+    tokens loses its last units.
     """
-    new = [other.units[unit] for unit in np.flatnonzero(other.groups[group])]
-    places = np.flatnonzero(text.groups[group]).tolist() or [len(text.units)]
-    hybrid, taken, room = Hybrid([], [], []), 0, longest or 2**31
-    for unit in range(len(text.units) + 1):
-        is_new = unit in places
-        put = text.units[unit : unit + 1]
-        if is_new:
-            put = new[taken:] if unit == places[-1] else new[taken : taken + 1]
-            taken += len(put)
-        for one in put:
+    new = [other.units[unit] for unit in np.flatnonzero(put)]
+    places = np.flatnonzero(away).tolist() if away.sum() == text.shown.sum() else []
+    last = places[-1] if places else int(np.flatnonzero(text.shown)[-1])
+    hybrid, room = Hybrid([], [], []), longest or 2**31
+    for unit, own in enumerate(text.units):
+        pieces = [] if away[unit] else [(own, unit)]
+        count = len(new) if unit == last else int(unit in places)
+        pieces += [(one, -1) for one in new[:count]]
+        new = new[count:]
+        for one, origin in pieces:
             room -= len(one)
             if room >= 0:
                 hybrid.units.append(one)
-                hybrid.side.append(int(text.side[min(unit, len(text.side) - 1)]))
-                hybrid.is_new.append(is_new)
+                hybrid.side.append(int(text.side[unit]))
+                hybrid.origin.append(origin)
     return hybrid
 
 
@@ -204,18 +201,24 @@ def _encoded(hybrids: Sequence[Hybrid], unknown: int) -> Encoded:
     return Encoded(*flat, names, unknown=unknown)
 
 
-class _Answer(NamedTuple):
-    """What the model says of one hybrid."""
+class _Asked(NamedTuple):
+    """A hybrid of one pair, and sets of its units that attention is forbidden to look at."""
 
-    moved: float
-    """Log-odds of the partner's decision against the text's own."""
-    blocked: float
-    """The same with attention to the units from the partner forbidden."""
+    pair: int
+    hybrid: Hybrid
+    forbidden: Bool[np.ndarray, "edit unit"]
+
+
+class _Said(NamedTuple):
+    """What the model says of it: log-odds of the partner's decision against the text's own."""
+
+    odds: float
     decision: int
+    blocked: Float64[np.ndarray, "edit"]
 
 
-class _Exchanges:
-    """The pairs, and what the model says of their hybrids; equal hybrids are read once."""
+class _Pairs:
+    """Texts and partners, and the model that is asked about their hybrids."""
 
     def __init__(
         self,
@@ -227,18 +230,16 @@ class _Exchanges:
     ) -> None:
         self.model, self.pairs, self.unknown = model, pairs, unknown
         self.device, self.at_once = device, at_once
-        self.longest = _longest(model, pairs)
+        has_limit = hasattr(model, "max_pieces")
+        lengths = [sum(map(len, text.units)) for pair in pairs for text in pair]
+        self.longest = max(lengths) if has_limit else None
         self.decided = np.array([[text.decision, other.decision] for text, other in pairs])
-        self.own = self.toward(np.stack([text.logits for text, _ in pairs]))
-        self.other = self.toward(np.stack([other.logits for _, other in pairs]))
-        self.text_blocked = self.toward(np.stack([text.blocked for text, _ in pairs]))
-        shape = (len(pairs), len(GROUPS))
-        self.moved, self.blocked = np.full((2, *shape), np.nan)
-        self.decision = np.full(shape, -1)
+        self.own, self.other = (
+            self.odds(np.stack([pair[which].logits for pair in pairs])) for which in (0, 1)
+        )
         self.tokens = np.zeros(len(pairs))
-        self._known: dict[tuple[int, bytes], _Answer] = {}
 
-    def toward(
+    def odds(
         self,
         logits: Float64[np.ndarray, "pair *any class"],
         rows: Int[np.ndarray, "pair"] | slice = slice(None),
@@ -249,45 +250,26 @@ class _Exchanges:
         both = np.take_along_axis(logits, np.broadcast_to(index, (*logits.shape[:-1], 2)), -1)
         return np.asarray(both[..., 1] - both[..., 0])
 
-    def ask(self, rows: Int[np.ndarray, "some"], groups: Sequence[int]) -> None:
-        """Exchanges these groups in these pairs."""
-        asked = []
-        for row in rows.tolist():
-            text = self.pairs[row][0]
-            whole = (row, np.concatenate(text.units).tobytes() + bytes(len(text.units)))
-            self._known[whole] = _Answer(self.own[row], self.own[row], text.decision)
-            for group in groups:
-                hybrid = exchanged(*self.pairs[row], group, self.longest)
-                asked.append((row, group, hybrid, (row, hybrid.key)))
-        unread = {key: (row, hybrid) for row, _, hybrid, key in asked if key not in self._known}
-        self._read(unread)
-        for row, group, _, key in asked:
-            answer = self._known[key]
-            self.moved[row, group], self.blocked[row, group] = answer.moved, answer.blocked
-            self.decision[row, group] = answer.decision
-
-    def _read(self, unread: Mapping[tuple[int, bytes], tuple[int, Hybrid]]) -> None:
-        if not unread:
-            return
-        listed = list(unread.items())
-        encoded = _encoded([hybrid for _, (_, hybrid) in listed], self.unknown)
+    def ask(self, asked: Sequence[_Asked]) -> list[_Said]:
+        """What the model says of hybrids, in the order given."""
+        if not asked:
+            return []
+        encoded = _encoded([one.hybrid for one in asked], self.unknown)
+        found: dict[int, _Said] = {}
         for reading in readings(self.model, encoded, self.device, self.at_once):
-            some = [listed[int(name)] for name in reading.names]
-            rows = np.array([row for _, (row, _) in some])
-            new = [np.array(hybrid.is_new or [True])[None] for _, (_, hybrid) in some]
-            moved = self.toward(reading.logits.cpu().numpy(), rows)
-            blocked = self.toward(_without(self.model, reading, new)[:, 0].cpu().numpy(), rows)
+            places = [int(name) for name in reading.names]
+            rows = np.array([asked[place].pair for place in places])
+            odds = self.odds(reading.logits.cpu().numpy(), rows)
+            forbidden = [asked[place].forbidden for place in places]
+            blocked = np.zeros((len(rows), 0))
+            if any(map(len, forbidden)):
+                blocked = self.odds(_without(self.model, reading, forbidden), rows)
             decided = reading.decision.tolist()
-            for place, (key, (row, hybrid)) in enumerate(some):
-                self._known[key] = _Answer(moved[place], blocked[place], decided[place])
-                self.tokens[row] += sum(map(len, hybrid.units))
-
-
-def _longest(model: AttentiveModel, pairs: Sequence[tuple[Text, Text]]) -> int | None:
-    """Tokens of a hybrid at most, where the model reads no more than so many."""
-    if getattr(model, "max_pieces", None) is None:
-        return None
-    return max(sum(map(len, text.units)) for pair in pairs for text in pair)
+            for row, place in enumerate(places):
+                said = _Said(float(odds[row]), decided[row], blocked[row, : len(forbidden[row])])
+                found[place] = said
+                self.tokens[rows[row]] += sum(map(len, asked[place].hybrid.units))
+        return [found[place] for place in range(len(asked))]
 
 
 def rows(
@@ -300,66 +282,112 @@ def rows(
 ) -> pd.DataFrame:
     """What the exchanges with a partner did to each text of several units."""
     texts = texts_of(model, documents, device, at_once, head)
-    pairs = [
+    chosen = [
         (text, texts[other])
         for text, other in zip(texts, partners(texts, seed), strict=True)
         if other >= 0 and len(text.units) > 1
     ]
-    if not pairs:
+    if not chosen:
         return pd.DataFrame({"instance": []})
-    found = _Exchanges(model, pairs, documents.unknown, device, at_once)
-    found.ask(np.arange(len(pairs)), (SHOWN, OTHERS))
-    goes = found.decision[:, SHOWN] == found.decided[:, 1]
-    stays = found.decision[:, OTHERS] == found.decided[:, 0]
-    # Thirds are asked for only where the shown words as a whole do what they should.
-    found.ask(np.flatnonzero(goes & stays), PARTS)
-    lengths = np.array([sum(map(len, text.units)) for text, _ in pairs])
+    pairs = _Pairs(model, chosen, documents.unknown, device, at_once)
+    whole = _exchanged(pairs)
+    is_told = whole["goes"] & whole["stays"]
+    # Parts are looked at only where the shown words as a whole do what they should.
+    part = _parted(pairs, np.flatnonzero(is_told), whole["shown odds"])
+    around = np.fmax(whole["around"], part["around"])
+    lengths = np.array([sum(map(len, text.units)) for text, _ in chosen])
     return pd.DataFrame(
         {
-            "instance": [text.name for text, _ in pairs],
-            "partner": [other.name for _, other in pairs],
-            "decision": found.decided[:, 0],
-            "units": [len(text.units) for text, _ in pairs],
-            "seen": [float(text.groups[SHOWN].mean()) for text, _ in pairs],
-            "largest": [float(text.weights.max()) for text, _ in pairs],
-            "goes": goes,
-            "stays": stays,
-            "mattering": _mattering(found),
-            "around": _around(found),
-            "passes": 1 + found.tokens / lengths,
+            "instance": [text.name for text, _ in chosen],
+            "partner": [other.name for _, other in chosen],
+            "decision": pairs.decided[:, 0],
+            "units": [len(text.units) for text, _ in chosen],
+            "seen": [float(text.shown.mean()) for text, _ in chosen],
+            "largest": [float(text.weights.max()) for text, _ in chosen],
+            "goes": whole["goes"],
+            "stays": whole["stays"],
+            "mattering": part["mattering"],
+            "around": around,
+            "passes": 1 + pairs.tokens / lengths,
         }
     )
 
 
-def _mattering(found: _Exchanges) -> Float64[np.ndarray, "pair"]:
-    """The share of the attention that lies on groups whose exchange matters.
+def _exchanged(pairs: _Pairs) -> dict[str, np.ndarray]:
+    """The shown units exchanged, and the others: where the decision goes, and by which way.
 
-    A group of weight m matters if exchanging it, or forbidding attention to it, moves the log-odds
-    from those of the text towards those of the partner by a quarter of m or more; averaging
-    attention would move them by m.
+    `around` is the share of the larger effect that is left when attention to the exchanged units is
+    forbidden in both texts; nan where neither exchange has an effect.
     """
-    span = np.maximum(found.other - found.own, 1e-12)
-    total = np.zeros(len(span))
-    for group in (OTHERS, *PARTS):
-        weight = np.array([text.weights[text.groups[group]].sum() for text, _ in found.pairs])
-        effect = np.fmax(found.moved[:, group], found.text_blocked[:, group]) - found.own
-        total += weight * (effect / span >= LEAST * weight) * (effect > 0)
-    return total
+    asked = []
+    for row, (text, other) in enumerate(pairs.pairs):
+        for away, put in ((text.shown, other.shown), (~text.shown, ~other.shown)):
+            hybrid = joined(text, other, away, put, pairs.longest)
+            asked.append(_Asked(row, hybrid, np.array(hybrid.origin or [-1])[None] < 0))
+    said = pairs.ask(asked)
+    decision = np.array([one.decision for one in said]).reshape(-1, 2)
+    odds = np.array([one.odds for one in said]).reshape(-1, 2)
+    blocked = np.array([one.blocked[0] for one in said]).reshape(-1, 2)
+    before = pairs.odds(np.stack([text.blocked for text, _ in pairs.pairs]))
+    effect, left = odds - pairs.own[:, None], blocked - before
+    larger = np.abs(effect).argmax(1)[:, None]
+    effect, left = (np.take_along_axis(one, larger, 1)[:, 0] for one in (effect, left))
+    return {
+        "goes": decision[:, 0] == pairs.decided[:, 1],
+        "stays": decision[:, 1] == pairs.decided[:, 0],
+        "shown odds": odds[:, 0],
+        "around": _ratio(left, effect),
+    }
 
 
-def _around(found: _Exchanges) -> Float64[np.ndarray, "pair"]:
-    """The share of an exchange's effect that is left where attention to its words is forbidden.
+def _ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return np.divide(first, second, out=np.full(len(second), np.nan), where=np.abs(second) > 1e-9)
 
-    The largest one, of the exchanges with at least half of the largest effect: an exchange of
-    nearly all words leaves attention nowhere to go. nan where no exchange has an effect.
+
+def _parted(
+    pairs: _Pairs, rows: Int[np.ndarray, "some"], without: Float64[np.ndarray, "pair"]
+) -> dict[str, np.ndarray]:
+    """Which of the shown units matter: what is shown of both texts is put side by side.
+
+    There the two balance, so that even a word that stands in the text three times has an effect.
+    Then the text's own shown units are deleted part by part. A part with a share s of what is shown
+    matters if it has at least s / 4 of the effect that all parts have together; averaging attention
+    gives it about s / 2. `mattering` is the attention on parts that matter. `around` is the share
+    of a deletion's effect that is left when attention is forbidden instead of the words deleted, of
+    a part with at least half of the whole effect.
     """
-    effect = found.moved - found.own[:, None]
-    left = found.blocked - found.text_blocked
-    strength = np.nan_to_num(np.abs(effect))
-    enough = (strength >= HALF * strength.max(1, keepdims=True)) & (strength > 1e-9)
-    share = np.divide(left, effect, out=np.full(left.shape, -np.inf), where=enough)
-    most = share.max(1)
-    return np.where(np.isneginf(most), np.nan, most)
+    mattering, around = np.zeros(len(pairs.pairs)), np.full(len(pairs.pairs), np.nan)
+    asked, owners = [], []
+    for row in rows.tolist():
+        text, other = pairs.pairs[row]
+        groups = parts(text)
+        none = np.zeros_like(text.shown)
+        beside = joined(text, other, none, other.shown, pairs.longest)
+        origin = np.array(beside.origin)
+        forbidden = np.stack([(origin >= 0) & group[origin] for group in groups])
+        asked.append(_Asked(row, beside, forbidden))
+        owners.append((row, groups))
+        nothing = np.zeros((0, 1), dtype=bool)
+        if len(groups) > 1:
+            for group in groups:
+                hybrid = joined(text, other, group, other.shown, pairs.longest)
+                asked.append(_Asked(row, hybrid, nothing))
+    said = iter(pairs.ask(asked))
+    for row, groups in owners:
+        beside = next(said)
+        deleted = [next(said).odds for _ in groups] if len(groups) > 1 else [without[row]]
+        weights = pairs.pairs[row][0].weights
+        mass = np.array([weights[group].sum() for group in groups])
+        whole = without[row] - beside.odds
+        if whole <= 1e-9:
+            continue
+        effect = (np.array(deleted) - beside.odds) / whole
+        mattering[row] = mass[effect >= LEAST * mass / mass.sum()].sum()
+        large = effect >= HALF
+        if large.any():
+            left = 1 - (beside.blocked - beside.odds) / whole / np.where(large, effect, 1)
+            around[row] = left[large].max()
+    return {"mattering": mattering, "around": around}
 
 
 def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
