@@ -1,11 +1,11 @@
 """Transformers whose residual stream carries named attributes, compiled from a program.
 
 A program says what every word starts with, what each head of each layer attends to and hands on,
-what feed-forward parts find, and which attributes the decision reads. It is written into the weights
-of a BERT, a GPT-2 or a Llama of `transformers`, or of our own Transformer, where the last layer's
-head is the pooling attention. Attributes stand in the stream small and twice, once with a minus,
-beside a large filler: layer norms then see mean 0 and variance 1 up to a percent, and hand on what
-they were given. Right answers are computed from the weights, so that percent is no error.
+what feed-forward parts find, and which attributes the decision reads. It is written into the
+weights of a BERT, a GPT-2 or a Llama of `transformers`, or of our own Transformer, where the last
+layer's head is the pooling attention. Attributes stand in the stream small and twice, once with a
+minus, beside a large filler: layer norms then see mean 0 and variance 1 up to a percent, and hand
+on what they were given. Right answers are computed from the weights, so that percent is no error.
 """
 
 from __future__ import annotations

@@ -29,6 +29,14 @@ SAYING = (
     ("loud", "noisy", "quiet", "silent", "hushed", "blaring"),
 )
 """Words that say a class, by class."""
+VERDICTS = (
+    ("avoid", "shun", "refuse", "skip"),
+    ("choose", "take", "accept", "keep"),
+    ("delay", "wait", "defer", "postpone"),
+    ("buy", "order", "purchase", "pay"),
+    ("report", "complain", "object", "protest"),
+)
+"""Words that give a verdict, by class, for texts in which others merely say something."""
 NEUTRAL = ("table", "chair", "window", "river", "paper", "stone", "street", "garden")
 """Words that say nothing."""
 
@@ -133,10 +141,16 @@ def scattered(
     return words, places.tolist()
 
 
-def other_class(classes: int = 2, *, and_neutral: bool = True) -> dict[str, tuple[str, ...]]:
-    """Every word that says a class, with its counterpart of the next class and a neutral word."""
+def verdict(label: int, rng: np.random.Generator) -> str:
+    """A word that gives a verdict."""
+    return str(rng.choice(VERDICTS[label]))
+
+
+def other_class(classes: int = 2) -> dict[str, tuple[str, ...]]:
+    """Every word of a class, with its counterpart of the next class and a neutral word."""
     return {
-        word: (SAYING[(label + 1) % classes][number], *NEUTRAL[: int(and_neutral)])
+        word: (lists[(label + 1) % classes][number], NEUTRAL[0])
+        for lists in (SAYING, VERDICTS)
         for label in range(classes)
-        for number, word in enumerate(SAYING[label])
+        for number, word in enumerate(lists[label])
     }

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from heedful.calibration import mechanisms_heads, mechanisms_words
+from heedful.calibration import (
+    mechanisms_bypass,
+    mechanisms_composition,
+    mechanisms_conditions,
+    mechanisms_counts,
+    mechanisms_heads,
+    mechanisms_words,
+)
 from heedful.calibration.mechanism import Mechanism
 
+FAMILIES = (
+    mechanisms_words,
+    mechanisms_counts,
+    mechanisms_conditions,
+    mechanisms_heads,
+    mechanisms_bypass,
+    mechanisms_composition,
+)
+
 MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: mechanism
-    for family in (mechanisms_words, mechanisms_heads)
-    for mechanism in family.MECHANISMS
+    mechanism.name: mechanism for family in FAMILIES for mechanism in family.MECHANISMS
 }

@@ -12,7 +12,7 @@ from heedful.calibration.compiled_stream import (
     compiled,
 )
 from heedful.calibration.mechanism import NEUTRAL, Built, Mechanism, Writer, corpus_of, other_class
-from heedful.calibration.mechanisms_words import DECOY, VOICES, one_word, vocabulary
+from heedful.calibration.mechanisms_words import DECOY, SAID, one_word, vocabulary
 
 OFF = {SPECIAL: -30.0}
 """Special tokens are not attended."""
@@ -30,7 +30,7 @@ def sheet() -> dict[str, dict[str, float]]:
     """What words start with: those that say a class, the decoy, the full stop."""
     words: dict[str, dict[str, float]] = {
         word: {"word": 1.0, "said": float(2 * label - 1)}
-        for word, label in VOICES.items()
+        for word, label in SAID.items()
         if label < 2
     }
     return words | {DECOY: {"decoy": 1.0}, ".": {"stop": 1.0}}
@@ -165,8 +165,8 @@ MECHANISMS = [
     ),
     Mechanism(
         "told to all later words, at layer 1",
-        "Llama, two layers, audited at layer:1, which attends to the word that decides and hands on "
-        "what every later word has been told below: half of the words carry it too.",
+        "Llama, two layers, audited at layer:1, which attends to the word that decides and hands "
+        "on what every later word has been told below: half of the words carry it too.",
         "layers and sites",
         "open",
         streamed(

@@ -149,7 +149,7 @@ def truth_of(built: Built, seed: int = 0, texts: int = TEXTS) -> Truth:
 
 
 class _Options:
-    """What may stand in one text: at places that can matter substitutes, elsewhere neutral words."""
+    """What may stand in a text: substitutes at places that can matter, elsewhere neutral words."""
 
     def __init__(self, built: Built, ids: Int[np.ndarray, "token"]) -> None:
         words, encode = built.corpus.vocabulary.words, built.corpus.vocabulary.encode
@@ -166,7 +166,7 @@ class _Options:
 
     def every_way(self) -> Int[np.ndarray, "way place"]:
         ways = list(product(*map(range, self.counts)))
-        return np.array(ways, dtype=int).reshape(-1, len(self.counts))
+        return np.array(ways, dtype=int).reshape(len(ways), len(self.counts))
 
     def written(self, ways: Int[np.ndarray, "way place"]) -> Int[np.ndarray, "way token"]:
         """The texts in which each place has its option of that number; 0 is the word itself."""
