@@ -22,14 +22,14 @@ from heedful.models.edits import erase
 from heedful.models.huggingface.pieces import FIRST, SECOND
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, decide
-from heedful.runs.randomness import keys
+from heedful.runs.randomness import keys, uniform_noise
 
 HALF = 0.5
 """Of the mass and of the largest weight: what a person sees. Of an effect: what passes."""
-PARTS = 5
-"""Groups of about the same weight that the shown units fall into."""
+FEW = 5
+"""Up to so many shown units are tried one by one; of more, so many are drawn by their weight."""
 LEAST = 0.25
-"""A group with a share s of what is shown matters if it has so much of s of its effect."""
+"""A unit of weight w matters if it moves the log-odds by so much of w of what all shown ones do."""
 
 Ids = Int[np.ndarray, "token"]
 Units = Bool[np.ndarray, "unit"]
@@ -44,15 +44,32 @@ class Text(NamedTuple):
     """Where the numbers of its words begin: 0, or by the text of a pair."""
     weights: Float64[np.ndarray, "unit"]
     """The attention that is shown; they sum to 1."""
-    shown: Units
+    groups: Bool[np.ndarray, "group unit"]
+    """The shown units and the others; then each shown one, or every second one of many."""
     logits: Float64[np.ndarray, "class"]
-    blocked: Float64[np.ndarray, "2 class"]
-    """Logits with attention to the shown units forbidden, and to the others."""
+    blocked: Float64[np.ndarray, "group class"]
+    """Logits with attention to each group forbidden."""
 
     @property
     def decision(self) -> int:
         """The class decided on."""
         return int(self.logits.argmax())
+
+    @property
+    def shown(self) -> Units:
+        """The units that a person sees."""
+        return self.groups[0]
+
+    @property
+    def order(self) -> list[int]:
+        """The shown units, heaviest first."""
+        count = int(self.shown.sum())
+        return np.argsort(-self.weights, kind="stable")[:count].tolist()
+
+    @property
+    def is_few(self) -> bool:
+        """Whether so few units are shown that each is tried."""
+        return int(self.shown.sum()) <= FEW
 
 
 class Hybrid(NamedTuple):
@@ -75,19 +92,15 @@ def seen(attention: Float64[np.ndarray, "unit"]) -> Units:
     return np.asarray(attention >= min(last, HALF * falling[0]) * (1 - 1e-9))
 
 
-def parts(text: Text) -> list[Units]:
-    """The shown units in groups of about the same weight; fewer groups where there are few units.
-
-    The heaviest unit first, each goes to the group that is lightest so far.
-    """
-    count = int(text.shown.sum())
-    found = np.zeros((min(PARTS, count), len(text.units)), dtype=bool)
-    total = np.zeros(len(found))
-    for unit in np.argsort(-text.weights, kind="stable")[:count]:
-        lightest = int(total.argmin())
-        found[lightest, unit] = True
-        total[lightest] += text.weights[unit]
-    return list(found)
+def groups_of(weights: Float64[np.ndarray, "unit"]) -> Bool[np.ndarray, "group unit"]:
+    """What is shown, the others, and each shown unit; of many shown ones, every second by weight."""
+    shown = seen(weights)
+    order = np.argsort(-weights, kind="stable")[: int(shown.sum())]
+    chosen = order[:, None] if len(order) <= FEW else order[None, 1::2]
+    found = np.zeros((2 + len(chosen), len(weights)), dtype=bool)
+    found[0], found[1] = shown, ~shown
+    np.put_along_axis(found[2:], chosen, True, 1)
+    return found
 
 
 def texts_of(
@@ -107,12 +120,18 @@ def texts_of(
         shown = shown / shown.sum(-1, keepdim=True).clamp_min(1e-300)
         counts = reading.units.tolist()
         weights = [row[:n] for row, n in zip(shown.cpu().numpy(), counts, strict=True)]
-        shows = [seen(row) for row in weights]
-        blocked = _without(model, reading, [np.stack([row, ~row]) for row in shows])
+        groups = [groups_of(row) for row in weights]
+        blocked = _without(model, reading, groups)
         logits = reading.logits.cpu().numpy()
         for row, (name, units, side) in enumerate(_units(reading)):
             found[name] = Text(
-                name, units, side, weights[row], shows[row], logits[row], blocked[row]
+                name,
+                units,
+                side,
+                weights[row],
+                groups[row],
+                logits[row],
+                blocked[row, : len(groups[row])],
             )
     return [found[name] for name in documents.names]
 
@@ -161,21 +180,19 @@ def partners(texts: Sequence[Text], seed: int) -> Int[np.ndarray, "text"]:
 
 
 def joined(text: Text, other: Text, away: Units, put: Units, longest: int | None = None) -> Hybrid:
-    """The text without the units `away` and with the units `put` of the other.
+    """The text with the units `away` replaced, in order, by the units `put` of the other.
 
-    These take the places of those, in their order; what is left over follows on the last of these
-    places, or on the last shown unit where more is put than goes. A hybrid of more than `longest`
-    tokens loses its last units.
+    What is left over follows on the last of the places; places that are left over fall away. A
+    hybrid of more than `longest` tokens loses its last units.
     """
     new = [other.units[unit] for unit in np.flatnonzero(put)]
-    places = np.flatnonzero(away).tolist() if away.sum() == text.shown.sum() else []
-    last = places[-1] if places else int(np.flatnonzero(text.shown)[-1])
+    places = np.flatnonzero(away)
     hybrid, room = Hybrid([], [], []), longest or 2**31
     for unit, own in enumerate(text.units):
-        pieces = [] if away[unit] else [(own, unit)]
-        count = len(new) if unit == last else int(unit in places)
-        pieces += [(one, -1) for one in new[:count]]
-        new = new[count:]
+        pieces = [(own, unit)]
+        if away[unit]:
+            count = len(new) if unit == places[-1] else 1
+            pieces, new = [(one, -1) for one in new[:count]], new[count:]
         for one, origin in pieces:
             room -= len(one)
             if room >= 0:
@@ -293,8 +310,11 @@ def rows(
     whole = _exchanged(pairs)
     is_told = whole["goes"] & whole["stays"]
     # Parts are looked at only where the shown words as a whole do what they should.
-    part = _parted(pairs, np.flatnonzero(is_told), whole["shown odds"])
-    around = np.fmax(whole["around"], part["around"])
+    told = np.flatnonzero(is_told)
+    is_few = np.array([text.is_few for text, _ in chosen])
+    mattering, around = np.zeros(len(chosen)), whole["around"]
+    _one_by_one(pairs, told[is_few[told]], whole["shown odds"], mattering)
+    _drawn(pairs, told[~is_few[told]], whole["shown odds"], mattering, around, seed)
     lengths = np.array([sum(map(len, text.units)) for text, _ in chosen])
     return pd.DataFrame(
         {
@@ -306,7 +326,8 @@ def rows(
             "largest": [float(text.weights.max()) for text, _ in chosen],
             "goes": whole["goes"],
             "stays": whole["stays"],
-            "mattering": part["mattering"],
+            "is_few": is_few,
+            "mattering": mattering,
             "around": around,
             "passes": 1 + pairs.tokens / lengths,
         }
@@ -328,7 +349,7 @@ def _exchanged(pairs: _Pairs) -> dict[str, np.ndarray]:
     decision = np.array([one.decision for one in said]).reshape(-1, 2)
     odds = np.array([one.odds for one in said]).reshape(-1, 2)
     blocked = np.array([one.blocked[0] for one in said]).reshape(-1, 2)
-    before = pairs.odds(np.stack([text.blocked for text, _ in pairs.pairs]))
+    before = pairs.odds(np.stack([text.blocked[:2] for text, _ in pairs.pairs]))
     effect, left = odds - pairs.own[:, None], blocked - before
     larger = np.abs(effect).argmax(1)[:, None]
     effect, left = (np.take_along_axis(one, larger, 1)[:, 0] for one in (effect, left))
@@ -344,64 +365,131 @@ def _ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.divide(first, second, out=np.full(len(second), np.nan), where=np.abs(second) > 1e-9)
 
 
-def _parted(
-    pairs: _Pairs, rows: Int[np.ndarray, "some"], without: Float64[np.ndarray, "pair"]
-) -> dict[str, np.ndarray]:
-    """Which of the shown units matter: what is shown of both texts is put side by side.
+NOTHING: Bool[np.ndarray, "0 1"] = np.zeros((0, 1), dtype=bool)
 
-    There the two balance, so that even a word that stands in the text three times has an effect.
-    Then the text's own shown units are deleted part by part. A part with a share s of what is shown
-    matters if it has at least s / 4 of the effect that all parts have together; averaging attention
-    gives it about s / 2. `mattering` is the attention on parts that matter. `around` is the share
-    of a deletion's effect that is left when attention is forbidden instead of the words deleted, of
-    a part with at least half of the whole effect.
+
+def _only(units: Sequence[int], text: Text) -> Units:
+    found = np.zeros(len(text.units), dtype=bool)
+    found[list(units)] = True
+    return found
+
+
+def _one_by_one(
+    pairs: _Pairs,
+    rows: Int[np.ndarray, "some"],
+    without: Float64[np.ndarray, "pair"],
+    mattering: Float64[np.ndarray, "pair"],
+) -> None:
+    """Of few shown units: the attention on those that matter.
+
+    Each is replaced by the partner's quietest shown unit (whose attention can be forbidden at the
+    least cost to the partner's decision), and attention to it is forbidden; the larger effect
+    towards the partner's decision counts.
     """
-    mattering, around = np.zeros(len(pairs.pairs)), np.full(len(pairs.pairs), np.nan)
-    asked, owners = [], []
+    asked = []
     for row in rows.tolist():
         text, other = pairs.pairs[row]
-        groups = parts(text)
-        none = np.zeros_like(text.shown)
-        beside = joined(text, other, none, other.shown, pairs.longest)
-        origin = np.array(beside.origin)
-        forbidden = np.stack([(origin >= 0) & group[origin] for group in groups])
-        asked.append(_Asked(row, beside, forbidden))
-        owners.append((row, groups))
-        nothing = np.zeros((0, 1), dtype=bool)
-        if len(groups) > 1:
-            for group in groups:
-                hybrid = joined(text, other, group, other.shown, pairs.longest)
-                asked.append(_Asked(row, hybrid, nothing))
+        quiet = _only([_quietest(text, other)], other)
+        if len(text.order) > 1:
+            for unit in text.order:
+                hybrid = joined(text, other, _only([unit], text), quiet, pairs.longest)
+                asked.append(_Asked(row, hybrid, NOTHING))
     said = iter(pairs.ask(asked))
-    for row, groups in owners:
-        beside = next(said)
-        deleted = [next(said).odds for _ in groups] if len(groups) > 1 else [without[row]]
-        weights = pairs.pairs[row][0].weights
-        mass = np.array([weights[group].sum() for group in groups])
-        whole = without[row] - beside.odds
-        if whole <= 1e-9:
-            continue
-        effect = (np.array(deleted) - beside.odds) / whole
-        mattering[row] = mass[effect >= LEAST * mass / mass.sum()].sum()
-        large = effect >= HALF
-        if large.any():
-            left = 1 - (beside.blocked - beside.odds) / whole / np.where(large, effect, 1)
-            around[row] = left[large].max()
-    return {"mattering": mattering, "around": around}
+    for row in rows.tolist():
+        text = pairs.pairs[row][0]
+        whole = max(without[row] - pairs.own[row], 1e-9)
+        odds = [next(said).odds for _ in text.order] if len(text.order) > 1 else [without[row]]
+        blocked = text.blocked[2:] @ _direction(pairs, row)
+        effect = (np.maximum(odds, blocked) - pairs.own[row]) / whole
+        weights = text.weights[text.order]
+        mattering[row] = weights[effect >= LEAST * weights].sum()
+
+
+def _direction(pairs: _Pairs, row: int) -> Float64[np.ndarray, "class"]:
+    classes = len(pairs.pairs[row][0].logits)
+    return np.asarray(
+        np.eye(classes)[pairs.decided[row, 1]] - np.eye(classes)[pairs.decided[row, 0]]
+    )
+
+
+def _quietest(text: Text, other: Text) -> int:
+    if not other.is_few:
+        return other.order[-1]
+    kept = other.blocked[2:, other.decision] - other.blocked[2:, text.decision]
+    return other.order[int(kept.argmax())]
+
+
+def _drawn(
+    pairs: _Pairs,
+    rows: Int[np.ndarray, "some"],
+    without: Float64[np.ndarray, "pair"],
+    mattering: Float64[np.ndarray, "pair"],
+    around: Float64[np.ndarray, "pair"],
+    seed: int,
+) -> None:
+    """Of many shown units: an estimate of the attention on those that matter.
+
+    Every second one is exchanged, so that the two texts balance; then five of the others, drawn by
+    weight, are deleted one at a time.
+    """
+    asked, drawn = [], {}
+    noise = (
+        uniform_noise(keys(seed, [pairs.pairs[r][0].name for r in rows], "drawn"), 2000).numpy()
+        if len(rows)
+        else None
+    )
+    for place, row in enumerate(rows.tolist()):
+        text, other = pairs.pairs[row]
+        put = _only(other.order[1::2], other)
+        base = joined(text, other, text.groups[2], put, pairs.longest)
+        asked.append(_Asked(row, base, (np.array(base.origin) < 0)[None]))
+        left = text.order[::2]
+        # Exponential times over weights: the first five to ring are drawn by weight.
+        rings = -np.log1p(-noise[place, : len(left)]) / np.maximum(text.weights[left], 1e-300)
+        drawn[row] = [left[i] for i in np.argsort(rings)[:FEW]]
+        for unit in drawn[row]:
+            keep = [i for i, o in enumerate(base.origin) if o != unit]
+            hybrid = Hybrid(*([field[i] for i in keep] for field in base))
+            asked.append(_Asked(row, hybrid, NOTHING))
+    said = iter(pairs.ask(asked))
+    for row in rows.tolist():
+        text = pairs.pairs[row][0]
+        base = next(said)
+        whole = max(without[row] - pairs.own[row], 1e-9)
+        effect = np.array([next(said).odds for _ in drawn[row]]) - base.odds
+        weights = text.weights[drawn[row]]
+        mattering[row] = text.weights[text.shown].sum() * (effect / whole >= LEAST * weights).mean()
+        moved = base.odds - pairs.own[row]
+        if moved >= HALF * whole:
+            left = base.blocked[0] - text.blocked[2] @ _direction(pairs, row)
+            around[row] = np.fmax(around[row], left / moved)
 
 
 def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
     """Per text: whether the decision goes with what is shown, whether that matters, and passes."""
-    o = pd.DataFrame(
+    told = rows["goes"] & rows["stays"]
+    many = told & ~rows["is_few"]
+    matter = rows["mattering"] >= HALF
+    if many.any():
+        matter = matter.where(~many, rows["mattering"][many].mean() >= HALF)
+    return pd.DataFrame(
         {
             "goes": rows["goes"],
             "stays": rows["stays"],
+            "luck": rows["goes"] ^ rows["stays"],
             "mattering": rows["mattering"],
-            "matter": rows["mattering"] >= HALF,
+            "matter": matter,
             "around": rows["around"],
             "mediates": rows["around"] < HALF,
+            "told": told,
+            "both": told & matter & (rows["around"] < HALF),
         }
     )
-    o["points"] = o.goes & o.stays & o.matter
-    o["both"] = o.points & o.mediates
-    return o
+
+
+def value(o: pd.DataFrame) -> tuple[float, float, float]:
+    points = np.sqrt(max(o.told.mean() - o.luck.mean() / 2, 0))
+    q = np.sqrt(max((o.told & o.mediates).mean() - o.luck.mean() / 2, 0))
+    m = o.matter[o.told & o.mediates].mean() if (o.told & o.mediates).any() else 0.0
+    mt = o.matter[o.told].mean() if o.told.any() else 0.0
+    return q * m, points * mt, np.sqrt(o.mediates.mean())
