@@ -64,6 +64,8 @@ class Mechanism:
     part: Part
     build: Callable[[int, int], Built]
     """From a seed and a number of test documents."""
+    dial: str = ""
+    """The dial that it is a step of: all steps of one dial are one observation."""
 
 
 class Text(NamedTuple):

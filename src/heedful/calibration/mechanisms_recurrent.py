@@ -45,19 +45,20 @@ MECHANISMS = [
         _remembering("gru+dot", RELAYED, Shape(decoy="end", is_marked_first=True)),
     ),
     Mechanism(
-        "remembered by a BiLSTM",
-        "A BiLSTM writes the class of the mark into every state, louder than any word speaks; "
-        "attention lies on the mark.",
+        "remembered by an LSTM",
+        "An LSTM writes the class of the mark, the first word, into every state, louder than any "
+        "word speaks; attention lies on the mark.",
+        "redundancy, told",
+        "open",
+        _remembering("lstm+additive", LOUD, Shape(is_marked_first=True)),
+    ),
+    Mechanism(
+        "remembered from both sides",
+        "The same in a BiLSTM: the mark's own state remembers it from both sides and says it, all "
+        "others from one side, so that a little more than half of the effect is on the mark.",
         "redundancy, told",
         "open",
         _remembering("bilstm+additive", LOUD, Shape()),
-    ),
-    Mechanism(
-        "remembered by a BiGRU, evidence twice",
-        "The same in a BiGRU with two marks in each text.",
-        "redundancy, told",
-        "open",
-        _remembering("bigru+dot", LOUD, Shape(marks=2)),
     ),
     Mechanism(
         "rationalised by a BiLSTM, evidence twice",
@@ -68,8 +69,8 @@ MECHANISMS = [
     ),
     Mechanism(
         "sentences that remember",
-        "A hierarchical GRU: the first sentence has the mark, all later ones remember it; attention "
-        "lies on the first.",
+        "A hierarchical GRU: the first sentence has the mark, all later ones remember it; "
+        "attention lies on the first.",
         "sentences",
         "open",
         _remembering("han:gru+dot", LOUD, Shape(words=2, is_marked_first=True)),
