@@ -317,6 +317,16 @@ def _effects(
     return _Effects(shares.numpy(), (decided[:n] != decided[n:]).numpy())
 
 
+def _in_minimal(sets: Bool[np.ndarray, "set place"]) -> Bool[np.ndarray, "place"]:
+    """The places in a set that has no other one inside."""
+    sets = np.unique(sets, axis=0)
+    minimal: list[Bool[np.ndarray, "place"]] = []
+    for one in sets[np.argsort(sets.sum(1), kind="stable")]:
+        if not any((small <= one).all() for small in minimal):
+            minimal.append(one)
+    return np.any(minimal, axis=0) if minimal else np.zeros(sets.shape[1], dtype=bool)
+
+
 class _Exhaustive:
     """All ways to replace words, tried."""
 
@@ -324,13 +334,7 @@ class _Exhaustive:
         flipping = ways[flips]
         self.changed = flipping > 0
         self.smallest = flipping[self.changed.sum(1).argmin()] if len(flipping) else None
-        sets = np.unique(self.changed, axis=0)
-        minimal: list[Bool[np.ndarray, "place"]] = []
-        for one in sets[np.argsort(sets.sum(1), kind="stable")]:
-            if not any((small <= one).all() for small in minimal):
-                minimal.append(one)
-        none = np.zeros(ways.shape[1], dtype=bool)
-        self.relevant = np.any(minimal, axis=0) if minimal else none
+        self.relevant = _in_minimal(self.changed)
 
     def is_sufficient(self, kept: Bool[np.ndarray, "place"]) -> bool:
         """Whether the decision stays however the other words are replaced."""
@@ -355,7 +359,7 @@ class _Sampled:
             tried[np.arange(len(ways)), order[:, step]] = 0
             still = flips(tried)
             ways[still] = tried[still]
-        self.relevant = (ways > 0).any(0)
+        self.relevant = _in_minimal(ways > 0)
         self.smallest = ways[(ways > 0).sum(1).argmin()] if len(ways) else None
 
     def is_sufficient(self, kept: Bool[np.ndarray, "place"]) -> bool:
