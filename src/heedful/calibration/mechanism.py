@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from heedful.corpora.documents import Corpus, Document
 from heedful.corpora.encoded import EncodedCorpus, encode
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
-from heedful.jobs.decider import Decider
 from heedful.runs.randomness import numpy_generator
+
+if TYPE_CHECKING:  # the room of jobs knows audits, and no right answer may
+    from heedful.jobs.decider import Decider
 
 Part = Literal["open", "blind"]
 """`open` mechanisms were known when the rule was made; `blind` ones were written afterwards."""
@@ -64,6 +66,8 @@ class Mechanism:
     part: Part
     build: Callable[[int, int], Built]
     """From a seed and a number of test documents."""
+    dial: str = ""
+    """The dial that it is a step of: all steps of one dial are one observation."""
 
 
 class Text(NamedTuple):

@@ -8,6 +8,8 @@ from heedful.calibration import (
     mechanisms_conditions,
     mechanisms_counts,
     mechanisms_heads,
+    mechanisms_recurrent,
+    mechanisms_trained,
     mechanisms_words,
 )
 from heedful.calibration.mechanism import Mechanism
@@ -19,6 +21,8 @@ FAMILIES = (
     mechanisms_heads,
     mechanisms_bypass,
     mechanisms_composition,
+    mechanisms_recurrent,
+    mechanisms_trained,
 )
 
 MECHANISMS: dict[str, Mechanism] = {

@@ -129,6 +129,7 @@ MECHANISMS = [
             "bypass",
             "open",
             streamed("gpt2", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD])], _around(share)),
+            dial="share of the residual stream",
         )
         for share in (0.1, 0.3, 0.45, 0.6, 0.75, 0.95)
     ),

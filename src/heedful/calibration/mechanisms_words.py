@@ -163,6 +163,7 @@ MECHANISMS = [
             "decoys",
             "open",
             decoyed(mass),
+            dial="mass of a decoy",
         )
         for mass in (0.3, 0.45, 0.6, 0.75, 0.9)
     ),
@@ -173,6 +174,7 @@ MECHANISMS = [
         "decoys",
         "open",
         _sometimes(0.4),
+        dial="share of texts with a decoy",
     ),
     Mechanism(
         "decoy in one text of ten",
@@ -180,6 +182,7 @@ MECHANISMS = [
         "decoys",
         "open",
         _sometimes(0.1),
+        dial="share of texts with a decoy",
     ),
     Mechanism(
         "hidden word",

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -61,6 +61,8 @@ class TextTruth:
     """Whether what is seen is."""
     around: float
     """Share of the effect that is left with attention to the relevant words blocked."""
+    still_flips: bool
+    """Whether the change still flips the decision then; reported, and no part of the answer."""
     by_input: float
     """Share of the effect when the input changes and the weights stay."""
     by_weights: float
@@ -227,9 +229,10 @@ def _truths(built: Built, batch: Batch, seed: int) -> list[TextTruth]:
                 seen_share=float(is_seen.mean()),
                 mass=float(attention[row, is_relevant[row]].sum()),
                 is_sufficient=ways.is_sufficient(is_seen[units[row, o.places]]),
-                around=float(effects[0, row]),
-                by_input=float(effects[1, row]),
-                by_weights=float(effects[2, row]),
+                around=float(effects.shares[0, row]),
+                still_flips=bool(effects.still_flips[row]),
+                by_input=float(effects.shares[1, row]),
+                by_weights=float(effects.shares[2, row]),
                 is_stable=bool((stable[row] == int(reading.decision[row])).all()),
             )
         )
@@ -278,16 +281,21 @@ def _decisions(
     return np.split(decisions, np.cumsum(counts)[:-1])
 
 
+class _Effects(NamedTuple):
+    """Shares of each change's effect, nan where nothing was changed."""
+
+    shares: Float[np.ndarray, "3 batch"]
+    """Around attention, by the input alone, by the weights alone."""
+    still_flips: Bool[np.ndarray, "batch"]
+
+
 def _effects(
     model: AttentiveModel,
     batch: Batch,
     changed: Int[np.ndarray, "batch token"],
     is_relevant: Bool[np.ndarray, "batch unit"],
-) -> Float[np.ndarray, "3 batch"]:
-    """Shares of each change's effect: around attention, by the input alone, by the weights alone.
-
-    nan where nothing was changed.
-    """
+) -> _Effects:
+    """What each change does, as it is, with attention blocked, and with attention swapped."""
     n = len(batch)
     both = np.concatenate([batch.ids.numpy(), changed])
     reading = read(model, _as_texts(batch, np.tile(np.arange(n), 2), both))
@@ -300,10 +308,23 @@ def _effects(
 
     kept = torch.from_numpy(~is_relevant).double().repeat(2, 1)[:, None]
     swap = torch.cat([reading.attention[n:], reading.attention[:n]])[:, None]
-    own, blocked = odds(reading.logits), odds(decide(model, reading, Scale(kept))[:, 0])
+    without = decide(model, reading, Scale(kept))[:, 0]
+    own, blocked = odds(reading.logits), odds(without)
     swapped = odds(decide(model, reading, Replace(swap))[:, 0])
     shares = torch.stack([blocked[0] - blocked[1], own[0] - swapped[1], own[0] - swapped[0]])
-    return np.asarray((shares / (own[0] - own[1])).masked_fill(before == after, torch.nan))
+    shares = (shares / (own[0] - own[1])).masked_fill(before == after, torch.nan)
+    decided = without.argmax(-1)
+    return _Effects(shares.numpy(), (decided[:n] != decided[n:]).numpy())
+
+
+def _in_minimal(sets: Bool[np.ndarray, "set place"]) -> Bool[np.ndarray, "place"]:
+    """The places in a set that has no other one inside."""
+    sets = np.unique(sets, axis=0)
+    minimal: list[Bool[np.ndarray, "place"]] = []
+    for one in sets[np.argsort(sets.sum(1), kind="stable")]:
+        if not any((small <= one).all() for small in minimal):
+            minimal.append(one)
+    return np.any(minimal, axis=0) if minimal else np.zeros(sets.shape[1], dtype=bool)
 
 
 class _Exhaustive:
@@ -313,13 +334,7 @@ class _Exhaustive:
         flipping = ways[flips]
         self.changed = flipping > 0
         self.smallest = flipping[self.changed.sum(1).argmin()] if len(flipping) else None
-        sets = np.unique(self.changed, axis=0)
-        minimal: list[Bool[np.ndarray, "place"]] = []
-        for one in sets[np.argsort(sets.sum(1), kind="stable")]:
-            if not any((small <= one).all() for small in minimal):
-                minimal.append(one)
-        none = np.zeros(ways.shape[1], dtype=bool)
-        self.relevant = np.any(minimal, axis=0) if minimal else none
+        self.relevant = _in_minimal(self.changed)
 
     def is_sufficient(self, kept: Bool[np.ndarray, "place"]) -> bool:
         """Whether the decision stays however the other words are replaced."""
@@ -344,7 +359,7 @@ class _Sampled:
             tried[np.arange(len(ways)), order[:, step]] = 0
             still = flips(tried)
             ways[still] = tried[still]
-        self.relevant = (ways > 0).any(0)
+        self.relevant = _in_minimal(ways > 0)
         self.smallest = ways[(ways > 0).sum(1).argmin()] if len(ways) else None
 
     def is_sufficient(self, kept: Bool[np.ndarray, "place"]) -> bool:
