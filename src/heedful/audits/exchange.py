@@ -164,7 +164,11 @@ def _units(reading: Reading) -> Iterator[tuple[str, list[Ids], Int[np.ndarray, "
 
 
 def partners(texts: Sequence[Text], seed: int) -> Int[np.ndarray, "text"]:
-    """For each text one of about its length that was decided differently; -1 where none was."""
+    """For each text the next longer one that was decided differently; -1 where none was.
+
+    After the longest come the shortest. Two texts are seldom partners of each other, so that most
+    are met in two different pairs.
+    """
     drawn = keys(seed, [text.name for text in texts], "partner")
     order = np.lexsort([drawn, [len(text.units) for text in texts]])
     decision = np.array([text.decision for text in texts])[order]
@@ -172,10 +176,7 @@ def partners(texts: Sequence[Text], seed: int) -> Int[np.ndarray, "text"]:
     for label in np.unique(decision):
         others, here = np.flatnonzero(decision != label), np.flatnonzero(decision == label)
         if len(others):
-            after = np.searchsorted(others, here)
-            left, right = (others[place.clip(0, len(others) - 1)] for place in (after - 1, after))
-            nearer = np.where(np.abs(left - here) < np.abs(right - here), left, right)
-            found[order[here]] = order[nearer]
+            found[order[here]] = order[others[np.searchsorted(others, here) % len(others)]]
     return found
 
 
@@ -308,9 +309,8 @@ def rows(
         return pd.DataFrame({"instance": []})
     pairs = _Pairs(model, chosen, documents.unknown, device, at_once)
     whole = _exchanged(pairs)
-    is_told = whole["goes"] & whole["stays"]
-    # Parts are looked at only where the shown words as a whole do what they should.
-    told = np.flatnonzero(is_told)
+    # Single units are looked at only where the shown ones as a whole keep the decision.
+    told = np.flatnonzero(whole["stays"])
     is_few = np.array([text.is_few for text, _ in chosen])
     mattering, around = np.zeros(len(chosen)), whole["around"]
     _one_by_one(pairs, told[is_few[told]], whole["shown odds"], mattering)
@@ -389,15 +389,17 @@ def _one_by_one(
     asked = []
     for row in rows.tolist():
         text, other = pairs.pairs[row]
-        quiet = _only([_quietest(text, other)], other)
+        quiet = _quietest(text, other)
         if len(text.order) > 1:
             for unit in text.order:
-                hybrid = joined(text, other, _only([unit], text), quiet, pairs.longest)
+                is_same = np.array_equal(text.units[unit], other.units[quiet])
+                put = _only([] if is_same else [quiet], other)
+                hybrid = joined(text, other, _only([unit], text), put, pairs.longest)
                 asked.append(_Asked(row, hybrid, NOTHING))
     said = iter(pairs.ask(asked))
     for row in rows.tolist():
         text = pairs.pairs[row][0]
-        whole = max(without[row] - pairs.own[row], 1e-9)
+        whole = max(pairs.other[row] - pairs.own[row], 1e-9)
         odds = [next(said).odds for _ in text.order] if len(text.order) > 1 else [without[row]]
         blocked = text.blocked[2:] @ _direction(pairs, row)
         effect = (np.maximum(odds, blocked) - pairs.own[row]) / whole
@@ -455,7 +457,7 @@ def _drawn(
     for row in rows.tolist():
         text = pairs.pairs[row][0]
         base = next(said)
-        whole = max(without[row] - pairs.own[row], 1e-9)
+        whole = max(pairs.other[row] - pairs.own[row], 1e-9)
         effect = np.array([next(said).odds for _ in drawn[row]]) - base.odds
         weights = text.weights[drawn[row]]
         mattering[row] = text.weights[text.shown].sum() * (effect / whole >= LEAST * weights).mean()
@@ -467,29 +469,23 @@ def _drawn(
 
 def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
     """Per text: whether the decision goes with what is shown, whether that matters, and passes."""
-    told = rows["goes"] & rows["stays"]
+    told = rows["stays"]
     many = told & ~rows["is_few"]
     matter = rows["mattering"] >= HALF
     if many.any():
         matter = matter.where(~many, rows["mattering"][many].mean() >= HALF)
-    return pd.DataFrame(
-        {
-            "goes": rows["goes"],
-            "stays": rows["stays"],
-            "luck": rows["goes"] ^ rows["stays"],
-            "mattering": rows["mattering"],
-            "matter": matter,
-            "around": rows["around"],
-            "mediates": rows["around"] < HALF,
-            "told": told,
-            "both": told & matter & (rows["around"] < HALF),
-        }
-    )
+    partner = rows.set_index("instance")["partner"]
+    others = rows[partner.reindex(rows["partner"]).to_numpy() != rows["instance"].to_numpy()]
+    again = others.groupby("partner")["goes"].mean().reindex(rows["instance"]).to_numpy()
+    own = rows["stays"].to_numpy(float)
+    return pd.DataFrame({
+        "goes": rows["goes"], "stays": rows["stays"], "luck": own*(1-again)+(1-own)*again,
+        "mattering": rows["mattering"], "matter": matter,
+        "around": rows["around"], "mediates": rows["around"] < HALF})
 
 
 def value(o: pd.DataFrame) -> tuple[float, float, float]:
-    points = np.sqrt(max(o.told.mean() - o.luck.mean() / 2, 0))
-    q = np.sqrt(max((o.told & o.mediates).mean() - o.luck.mean() / 2, 0))
-    m = o.matter[o.told & o.mediates].mean() if (o.told & o.mediates).any() else 0.0
-    mt = o.matter[o.told].mean() if o.told.any() else 0.0
-    return q * m, points * mt, np.sqrt(o.mediates.mean())
+    suff = max((o.goes.mean()+o.stays.mean())/2 - np.nan_to_num(np.nanmean(o.luck)), 0)
+    m = o.matter[o.stays].mean() if o.stays.any() else 0.0
+    med = np.sqrt(o.mediates[o.stays].mean()) if o.stays.any() else 0.0
+    return suff * m * med, suff * m, np.sqrt(o.mediates.mean())
