@@ -28,6 +28,7 @@ HALF = 0.5
 """Of the mass and of the largest weight: what a person sees. Of an effect: what passes."""
 FEW = 5
 """Up to so many shown units are tried one by one; of more, so many are drawn by their weight."""
+SURE = 0.75
 LEAST = 0.25
 """A unit of weight w matters if it moves the log-odds by so much of w of what all shown ones do."""
 
@@ -310,7 +311,7 @@ def rows(
     pairs = _Pairs(model, chosen, documents.unknown, device, at_once)
     whole = _exchanged(pairs)
     # Single units are looked at only where the shown ones as a whole keep the decision.
-    told = np.flatnonzero(whole["stays"])
+    told = np.flatnonzero(whole["stays"] >= SURE)
     is_few = np.array([text.is_few for text, _ in chosen])
     mattering, around = np.zeros(len(chosen)), whole["around"]
     _one_by_one(pairs, told[is_few[told]], whole["shown odds"], mattering)
@@ -335,29 +336,37 @@ def rows(
 
 
 def _exchanged(pairs: _Pairs) -> dict[str, np.ndarray]:
-    """The shown units exchanged, and the others: where the decision goes, and by which way.
-
-    `around` is the share of the larger effect that is left when attention to the exchanged units is
-    forbidden in both texts; nan where neither exchange has an effect.
-    """
+    """The shown units exchanged, the others exchanged, and the shown ones deleted."""
     asked = []
     for row, (text, other) in enumerate(pairs.pairs):
-        for away, put in ((text.shown, other.shown), (~text.shown, ~other.shown)):
+        nothing = np.zeros_like(other.shown)
+        for away, put in (
+            (text.shown, other.shown),
+            (~text.shown, ~other.shown),
+            (text.shown, nothing),
+        ):
             hybrid = joined(text, other, away, put, pairs.longest)
             asked.append(_Asked(row, hybrid, np.array(hybrid.origin or [-1])[None] < 0))
     said = pairs.ask(asked)
-    decision = np.array([one.decision for one in said]).reshape(-1, 2)
-    odds = np.array([one.odds for one in said]).reshape(-1, 2)
-    blocked = np.array([one.blocked[0] for one in said]).reshape(-1, 2)
+    decision = np.array([one.decision for one in said]).reshape(-1, 3)
+    odds = np.array([one.odds for one in said]).reshape(-1, 3)
+    blocked = np.array([one.blocked[0] for one in said]).reshape(-1, 3)[:, :2]
     before = pairs.odds(np.stack([text.blocked[:2] for text, _ in pairs.pairs]))
-    effect, left = odds - pairs.own[:, None], blocked - before
+    effect, left = odds[:, :2] - pairs.own[:, None], blocked - before
     larger = np.abs(effect).argmax(1)[:, None]
     effect, left = (np.take_along_axis(one, larger, 1)[:, 0] for one in (effect, left))
+    around = _ratio(left, effect)
+    deleted = odds[:, 2] - pairs.own
+    own = (larger[:, 0] == 0) & (np.abs(deleted) >= HALF * np.abs(pairs.own))
+    around = np.where(own, _ratio(odds[:, 2] - before[:, 0], deleted), around)
+    sure = np.minimum(-pairs.own, pairs.other).clip(1e-12) / 2
+    fraction = (odds[:, :2] / sure[:, None]).clip(-1, 1) / 2 + 0.5
+    third = (decision[:, :2, None] != pairs.decided[:, None]).all(-1)
     return {
-        "goes": decision[:, 0] == pairs.decided[:, 1],
-        "stays": decision[:, 1] == pairs.decided[:, 0],
+        "goes": np.where(third[:, 0], 0, fraction[:, 0]),
+        "stays": np.where(third[:, 1], 0, 1 - fraction[:, 1]),
         "shown odds": odds[:, 0],
-        "around": _ratio(left, effect),
+        "around": around,
     }
 
 
@@ -469,7 +478,7 @@ def _drawn(
 
 def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
     """Per text: whether the decision goes with what is shown, whether that matters, and passes."""
-    told = rows["stays"]
+    told = rows["stays"] >= SURE
     many = told & ~rows["is_few"]
     matter = rows["mattering"] >= HALF
     if many.any():
@@ -479,13 +488,13 @@ def outcomes(rows: pd.DataFrame) -> pd.DataFrame:
     again = others.groupby("partner")["goes"].mean().reindex(rows["instance"]).to_numpy()
     own = rows["stays"].to_numpy(float)
     return pd.DataFrame({
-        "goes": rows["goes"], "stays": rows["stays"], "luck": own*(1-again)+(1-own)*again,
+        "goes": rows["goes"], "stays": rows["stays"], "told": told, "luck": 2*(np.abs(own-again)-.5).clip(0),
         "mattering": rows["mattering"], "matter": matter,
         "around": rows["around"], "mediates": rows["around"] < HALF})
 
 
 def value(o: pd.DataFrame) -> tuple[float, float, float]:
     suff = max((o.goes.mean()+o.stays.mean())/2 - np.nan_to_num(np.nanmean(o.luck)), 0)
-    m = o.matter[o.stays].mean() if o.stays.any() else 0.0
-    med = np.sqrt(o.mediates[o.stays].mean()) if o.stays.any() else 0.0
-    return suff * m * med, suff * m, np.sqrt(o.mediates.mean())
+    m = o.matter[o.told].mean() if o.told.any() else 0.0
+    med = o.mediates[o.told].mean() if o.told.any() else 0.0
+    return suff * m * med, suff * m, o.mediates.mean()
