@@ -5,13 +5,14 @@ import pytest
 import scipy.stats
 import torch
 
+from heedful.calibration.compiled_stream import words_between_spaces
 from heedful.calibration.constructions import ConstructedModel, Known, construct
 from heedful.calibration.headlines import MEASURES, measure, measure_explanations
 from heedful.calibration.hiding import attended, hiding
 from heedful.calibration.known_classifiers import Program
 from heedful.calibration.known_documents import Shape, known, vocabulary_of, words_of
 from heedful.calibration.known_models import TRANSFORMERS, by_hand
-from heedful.calibration.known_pretrained import fresh, hand_set_pretrained, words_between_spaces
+from heedful.calibration.known_pretrained import fresh, hand_set_pretrained
 from heedful.calibration.known_transformers import hand_set_transformer
 from heedful.corpora.batches import Batch, collate
 from heedful.corpora.encoded import encode

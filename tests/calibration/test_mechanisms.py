@@ -29,10 +29,16 @@ LEARNT = {name for name, one in MECHANISMS.items() if one.build.__qualname__.sta
 COMPILED = [name for name in MECHANISMS if name not in LEARNT]
 
 PARTLY = {
-    "decoy in four texts of ten",
+    "decoy in 35% of the texts",
+    "decoy in 50% of the texts",
+    "decoy in 65% of the texts",
+    "one class hidden, the other seen",
+    "texts of five to seventy words",
     "a class by default",
     "told to all later words, at layer 1",
-    "bypass for half of the words",
+    "bypass for 2 of six words",
+    "bypass for 3 of six words",
+    "bypass for 4 of six words",
     "negation in half of the texts",
 }
 YES = {
@@ -42,7 +48,8 @@ YES = {
     "honest among five classes",
     "decoy with 0.30 of the mass",
     "decoy with 0.45 of the mass",
-    "decoy in one text of ten",
+    "decoy in 10% of the texts",
+    "bypass for 1 of six words",
     "honest evidence 2 times",
     "honest evidence 3 times",
     "evidence three times, attention on one",

@@ -11,6 +11,7 @@ on what they were given. Right answers are computed from the weights, so that pe
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +21,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.calibration.known_pretrained import words_between_spaces
 from heedful.corpora.encoded import EncodedCorpus
-from heedful.corpora.vocabulary import END, PAD, START, Vocabulary
+from heedful.corpora.vocabulary import END, PAD, START, UNKNOWN, Vocabulary
 from heedful.jobs.decider import Decider
 from heedful.models.huggingface import PretrainedClassifier
+from heedful.models.huggingface.modules import NO_FRAME, PlainTokeniser
+from heedful.models.huggingface.pieces import Frame, Pieces
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from heedful.runs.randomness import seeded
@@ -152,6 +154,22 @@ class StreamProgram:
                 value[number * dim + hand] = self.reading({source: times})
                 out[:, number * dim + hand] = self.writing({target: 1.0})
         return query, key, value, out
+
+
+FRAME = Frame((START,), (), (END,), ((0,), 0, (), 0, (0,)))
+"""BERT's special tokens around a text; those of the vocabulary serve."""
+
+
+def words_between_spaces(vocabulary: Vocabulary, has_frame: bool) -> PlainTokeniser:
+    """The tokeniser whose pieces are whole words, numbered as in the vocabulary."""
+
+    def cut(text: str) -> Pieces:
+        found = list(re.finditer(r"\S+", text))
+        return Pieces(
+            vocabulary.encode([word.group() for word in found]), [w.span() for w in found]
+        )
+
+    return PlainTokeniser(cut, PAD, UNKNOWN, FRAME if has_frame else NO_FRAME)
 
 
 def compiled(

@@ -9,20 +9,18 @@ stream. A last layer norm, and BERT's tanh, change how sure a decision is, never
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from heedful.calibration.compiled_stream import words_between_spaces
 from heedful.calibration.known_classifiers import Program
 from heedful.calibration.known_documents import vocabulary_of
 from heedful.calibration.known_transformers import STEEP, SURE, Coded
-from heedful.corpora.vocabulary import END, PAD, START, UNKNOWN, Vocabulary
+from heedful.corpora.vocabulary import END, PAD, START
 from heedful.models.huggingface import PretrainedClassifier
-from heedful.models.huggingface.modules import NO_FRAME, PlainTokeniser
-from heedful.models.huggingface.pieces import Frame, Pieces
 
 LONGEST = 64
 """Words of a document and special tokens together."""
@@ -30,22 +28,6 @@ SMALL = 0.25
 """What the loudest word leaves in the context: small beside what a layer norm keeps constant."""
 FLAT = 0.1
 """How far into BERT's tanh that is."""
-
-
-FRAME = Frame((START,), (), (END,), ((0,), 0, (), 0, (0,)))
-"""BERT's special tokens around a text; those of the vocabulary serve."""
-
-
-def words_between_spaces(vocabulary: Vocabulary, has_frame: bool) -> PlainTokeniser:
-    """The tokeniser whose pieces are whole words, numbered as in the vocabulary."""
-
-    def cut(text: str) -> Pieces:
-        found = list(re.finditer(r"\S+", text))
-        return Pieces(
-            vocabulary.encode([word.group() for word in found]), [w.span() for w in found]
-        )
-
-    return PlainTokeniser(cut, PAD, UNKNOWN, FRAME if has_frame else NO_FRAME)
 
 
 def fresh(kind: str, classes: int, dim: int, seed: int = 0) -> PretrainedClassifier:

@@ -133,13 +133,17 @@ MECHANISMS = [
         )
         for share in (0.1, 0.3, 0.45, 0.6, 0.75, 0.95)
     ),
-    Mechanism(
-        "bypass for half of the words",
-        "As above; for half of the words that decide the layer below has told the reader, which "
-        "counts for more than half, the others go through attention alone.",
-        "bypass",
-        "open",
-        _for_some(3),
+    *(
+        Mechanism(
+            f"bypass for {words} of six words",
+            f"As above; for {words} of the six words of each class the layer below has told the "
+            "reader, which counts for most of the effect; the others go through attention alone.",
+            "bypass",
+            "open",
+            _for_some(words),
+            dial="share of words that are bypassed",
+        )
+        for words in (1, 2, 3, 4, 5)
     ),
     Mechanism(
         "bypass in five texts of six, at 95 to 5",

@@ -137,6 +137,14 @@ MECHANISMS = [
         table(one_word(others=(60, 70)), dict.fromkeys(SAID, 3.0), values(SAID, 40.0)),
     ),
     Mechanism(
+        "texts of five to seventy words",
+        "One word decides, with the same score whatever the length: in short texts it has most of "
+        "the attention, in long ones the others together have more.",
+        "long texts",
+        "open",
+        table(one_word(others=(5, 70)), dict.fromkeys(SAID, 3.5), values(SAID, 40.0)),
+    ),
+    Mechanism(
         "honest sentence of two to four",
         "Documents of two to four sentences; the sentence with the word that decides has nearly "
         "all attention.",

@@ -167,22 +167,29 @@ MECHANISMS = [
         )
         for mass in (0.3, 0.45, 0.6, 0.75, 0.9)
     ),
-    Mechanism(
-        "decoy in four texts of ten",
-        f"In 40 % of the texts stands `{DECOY}`, says nothing and takes most of the attention; "
-        "everywhere else attention lies on the word that decides.",
-        "decoys",
-        "open",
-        _sometimes(0.4),
-        dial="share of texts with a decoy",
+    *(
+        Mechanism(
+            f"decoy in {share:.0%} of the texts",
+            f"In {share:.0%} of the texts stands `{DECOY}`, says nothing and takes most of the "
+            "attention; everywhere else attention lies on the word that decides.",
+            "decoys",
+            "open",
+            _sometimes(share),
+            dial="share of texts with a decoy",
+        )
+        for share in (0.1, 0.35, 0.5, 0.65, 0.9)
     ),
     Mechanism(
-        "decoy in one text of ten",
-        f"As before with `{DECOY}` in 10 % of the texts.",
-        "decoys",
+        "one class hidden, the other seen",
+        f"Words for class 0 have the attention; words for class 1 have next to none, `{DECOY}` has "
+        "it instead, and they decide by a loud value.",
+        "hidden",
         "open",
-        _sometimes(0.1),
-        dial="share of texts with a decoy",
+        table(
+            one_word(beside=(DECOY,)),
+            dict.fromkeys(SAYING[0], 6.0) | {DECOY: 4.0},
+            values(SAID, 4.0) | {word: [0.0, 600.0] for word in SAYING[1]},
+        ),
     ),
     Mechanism(
         "hidden word",

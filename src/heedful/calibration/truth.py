@@ -8,7 +8,7 @@ passes through the audited weights. No audit is imported here, and no border of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal, NamedTuple
@@ -41,8 +41,19 @@ HALF = 0.5
 YES, NO = 0.75, 0.25
 """Shares of texts from which on the right word is yes, and up to which it is no."""
 
-Flips = Callable[[Int[np.ndarray, "way place"]], Bool[np.ndarray, "way"]]
-"""Whether decisions change when each word is its option of that number; 0 is the word itself."""
+
+class _Found(NamedTuple):
+    """What replacing words of a text has shown."""
+
+    relevant: Bool[np.ndarray, "place"]
+    smallest: Int[np.ndarray, "place"] | None
+    """The smallest way to flip the decision; none where there is none."""
+    is_sufficient: bool
+    """Whether what is kept is."""
+
+
+Search = Generator[Int[np.ndarray, "way place"], Bool[np.ndarray, "way"], _Found]
+"""Asks whether decisions flip when each word is its option of that number; 0 is the word itself."""
 
 
 @dataclass(frozen=True)
@@ -162,13 +173,11 @@ class _Options:
         self.counts = np.array([len(way) for way in self.ways], dtype=int)
         self.neutral = np.asarray(encode(built.neutral))
 
-    @property
-    def is_searchable(self) -> bool:
-        return math.prod(self.counts.tolist()) <= WAYS
-
-    def every_way(self) -> Int[np.ndarray, "way place"]:
-        ways = list(product(*map(range, self.counts)))
-        return np.array(ways, dtype=int).reshape(len(ways), len(self.counts))
+    def search(self, kept: Bool[np.ndarray, "place"], rng: np.random.Generator) -> Search:
+        """What is asked to know which words matter, and whether the kept ones are sufficient."""
+        if math.prod(self.counts.tolist()) <= WAYS:
+            return _exhaustively(self.counts, kept)
+        return _by_samples(self.counts, kept, rng)
 
     def written(self, ways: Int[np.ndarray, "way place"]) -> Int[np.ndarray, "way token"]:
         """The texts in which each place has its option of that number; 0 is the word itself."""
@@ -190,26 +199,18 @@ def _truths(built: Built, batch: Batch, seed: int) -> list[TextTruth]:
     model, reading = built.model, read(built.model, batch)
     options = [_Options(built, ids) for ids in batch.ids.numpy()]
     draws = [numpy_generator(seed, "truth", name) for name in batch.names]
-    tables = [o.written(o.every_way()) if o.is_searchable else o.ids[:0] for o in options]
-    redrawn = [o.redrawn(rng) for o, rng in zip(options, draws, strict=True)]
-    tabled = _decisions(model, batch, [t.reshape(-1, batch.ids.shape[1]) for t in tables])
-    stable = _decisions(model, batch, redrawn)
-    found: list[_Exhaustive | _Sampled] = []
-    for row, (o, decided) in enumerate(zip(options, reading.decision.tolist(), strict=True)):
-        if o.is_searchable:
-            found.append(_Exhaustive(o.every_way(), tabled[row] != decided))
-            continue
-
-        def ask(
-            ways: Int[np.ndarray, "way place"], row: int = row, o: _Options = o, old: int = decided
-        ) -> Bool[np.ndarray, "way"]:
-            empty = [o.ids[None, :][:0]] * len(batch)
-            empty[row] = o.written(ways)
-            return np.asarray(_decisions(model, batch, empty)[row] != old)
-
-        found.append(_Sampled(ask, o.counts, draws[row]))
     attention = reading.attention.numpy() * reading.mask.numpy()
     units = reading.unit_of_token.numpy()
+    is_seen = [seen(row[:count]) for row, count in zip(attention, reading.units, strict=True)]
+    found = _together(
+        model,
+        batch,
+        options,
+        [o.search(is_seen[row][units[row, o.places]], draws[row]) for row, o in enumerate(options)],
+    )
+    stable = _decisions(
+        model, batch, [o.redrawn(rng) for o, rng in zip(options, draws, strict=True)]
+    )
     is_relevant = np.zeros(attention.shape, dtype=bool)
     for row, (o, ways) in enumerate(zip(options, found, strict=True)):
         is_relevant[row, units[row, o.places[ways.relevant]]] = True
@@ -220,15 +221,13 @@ def _truths(built: Built, batch: Batch, seed: int) -> list[TextTruth]:
     effects = _effects(model, batch, np.stack(changed), is_relevant)
     answers = []
     for row, (o, ways) in enumerate(zip(options, found, strict=True)):
-        count = int(reading.units[row])
-        is_seen = seen(attention[row, :count])
         answers.append(
             TextTruth(
                 relevant=tuple(o.places[ways.relevant].tolist()),
-                seen=tuple(np.flatnonzero(is_seen[units[row]]).tolist()),
-                seen_share=float(is_seen.mean()),
+                seen=tuple(np.flatnonzero(is_seen[row][units[row]]).tolist()),
+                seen_share=float(is_seen[row].mean()),
                 mass=float(attention[row, is_relevant[row]].sum()),
-                is_sufficient=ways.is_sufficient(is_seen[units[row, o.places]]),
+                is_sufficient=ways.is_sufficient,
                 around=float(effects.shares[0, row]),
                 still_flips=bool(effects.still_flips[row]),
                 by_input=float(effects.shares[1, row]),
@@ -327,44 +326,56 @@ def _in_minimal(sets: Bool[np.ndarray, "set place"]) -> Bool[np.ndarray, "place"
     return np.any(minimal, axis=0) if minimal else np.zeros(sets.shape[1], dtype=bool)
 
 
-class _Exhaustive:
+def _exhaustively(counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"]) -> Search:
     """All ways to replace words, tried."""
-
-    def __init__(self, ways: Int[np.ndarray, "way place"], flips: Bool[np.ndarray, "way"]) -> None:
-        flipping = ways[flips]
-        self.changed = flipping > 0
-        self.smallest = flipping[self.changed.sum(1).argmin()] if len(flipping) else None
-        self.relevant = _in_minimal(self.changed)
-
-    def is_sufficient(self, kept: Bool[np.ndarray, "place"]) -> bool:
-        """Whether the decision stays however the other words are replaced."""
-        return bool((self.changed & kept).any(1).all())
+    every = list(product(*map(range, counts)))
+    ways = np.array(every, dtype=int).reshape(len(every), len(counts))
+    flipping = ways[(yield ways)]
+    changed = flipping > 0
+    smallest = flipping[changed.sum(1).argmin()] if len(flipping) else None
+    return _Found(_in_minimal(changed), smallest, bool((changed & kept).any(1).all()))
 
 
-class _Sampled:
+def _by_samples(
+    counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"], rng: np.random.Generator
+) -> Search:
     """Some ways to replace words: from all replaced, words are restored in random order."""
+    # By the first substitute each, by the last each, and mixtures.
+    ways = np.stack([np.ones_like(counts), counts - 1] * (ORDERS // 3))
+    mixed = rng.integers(1, counts, (ORDERS - len(ways), len(counts)))
+    ways = np.concatenate([ways, mixed])
+    ways = ways[(yield ways)]
+    order = np.array([rng.permutation(len(counts)) for _ in ways], dtype=int)
+    for step in range(len(counts) if len(ways) else 0):
+        tried = ways.copy()
+        tried[np.arange(len(ways)), order[:, step]] = 0
+        still = yield tried
+        ways[still] = tried[still]
+    smallest = ways[(ways > 0).sum(1).argmin()] if len(ways) else None
+    others = rng.integers(0, counts, (MIXTURES, len(counts)))
+    others = np.concatenate([np.ones_like(others[:1]), counts[None] - 1, others])
+    others[:, kept] = 0
+    flips = yield others
+    return _Found(_in_minimal(ways > 0), smallest, not flips.any())
 
-    def __init__(
-        self, flips: Flips, counts: Int[np.ndarray, "place"], rng: np.random.Generator
-    ) -> None:
-        self.flips, self.counts, self.rng = flips, counts, rng
-        # By the first substitute each, by the last each, and mixtures.
-        ways = np.stack([np.ones_like(counts), counts - 1] * (ORDERS // 3))
-        mixed = rng.integers(1, counts, (ORDERS - len(ways), len(counts)))
-        ways = np.concatenate([ways, mixed])
-        ways = ways[flips(ways)]
-        order = np.array([rng.permutation(len(counts)) for _ in ways], dtype=int)
-        for step in range(len(counts) if len(ways) else 0):
-            tried = ways.copy()
-            tried[np.arange(len(ways)), order[:, step]] = 0
-            still = flips(tried)
-            ways[still] = tried[still]
-        self.relevant = _in_minimal(ways > 0)
-        self.smallest = ways[(ways > 0).sum(1).argmin()] if len(ways) else None
 
-    def is_sufficient(self, kept: Bool[np.ndarray, "place"]) -> bool:
-        """Whether the decision stays under all tried ways to replace the other words."""
-        ways = self.rng.integers(0, self.counts, (MIXTURES, len(self.counts)))
-        ways = np.concatenate([np.ones_like(ways[:1]), self.counts[None] - 1, ways])
-        ways[:, kept] = 0
-        return not self.flips(ways).any()
+def _together(
+    model: AttentiveModel, batch: Batch, options: Sequence[_Options], searches: Sequence[Search]
+) -> list[_Found]:
+    """The searches of all texts in step, so that what they ask is asked in one pass."""
+    decided = read(model, batch).decision.numpy()
+    found: dict[int, _Found] = {}
+    asked = [next(search) for search in searches]
+    while len(found) < len(searches):
+        texts = [
+            o.written(ways[:0] if row in found else ways)
+            for row, (o, ways) in enumerate(zip(options, asked, strict=True))
+        ]
+        for row, decisions in enumerate(_decisions(model, batch, texts)):
+            if row in found:
+                continue
+            try:
+                asked[row] = searches[row].send(decisions != decided[row])
+            except StopIteration as stop:
+                found[row] = stop.value
+    return [found[row] for row in range(len(searches))]
