@@ -258,6 +258,6 @@ AUDIT = Audit(
     title="Erasing down a ranking",
     question="How much of a text must be erased, most important first, before the "
     "decision changes?",
-    place=2,
+    place=3,
     chart="erasure",
 )

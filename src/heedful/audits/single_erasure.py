@@ -216,6 +216,6 @@ AUDIT = Audit(
     title="Erasing one unit",
     question="Does erasing the most important unit change the decision more often "
     "than erasing another one?",
-    place=3,
+    place=4,
     chart="single_erasure",
 )

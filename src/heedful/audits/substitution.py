@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from heedful.audits.finding import Audit, Border, Finding, Measure, frame
+from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import counted, histogram, percent
 from heedful.importance import Importance
 from heedful.models.edits import Permute, uniform
@@ -325,17 +325,6 @@ AUDIT = Audit(
     name="substitution",
     title="Uniform and shuffled attention",
     question="Would the model decide the same with its attention flattened or shuffled?",
-    place=1,
+    place=2,
     chart="substitution",
-    border=Border(
-        "reliance",
-        "substitution",
-        "decisions changed, against chance",
-        "permuted",
-        "The decision depends on where attention lies",
-        contradicts=0.25,
-        supports=0.75,
-        sentence="Shuffling attention changes {value} as many decisions as drawing them anew "
-        "would.",
-    ),
 )

@@ -64,6 +64,8 @@ class Examination:
         `inputs` is everything that they depend on.
         """
         names = self.applicable()
+        whole = {name: self._whole(name, work, inputs) for name in names if AUDITS[name].whole}
+        names = [name for name in names if name not in whole]
         shards = [self.chosen[i : i + SHARD] for i in range(0, len(self.chosen), SHARD)]
         parts: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
         with ticking("auditing", len(self.chosen), show=show) as ticker:
@@ -78,7 +80,20 @@ class Examination:
                 for name in names:
                     parts[name].append(tables[name])
                 ticker.advance(len(shard))
-        return {name: joined(tables) for name, tables in parts.items()}
+        return whole | {name: joined(tables) for name, tables in parts.items()}
+
+    def _whole(self, name: str, work: Path, inputs: Mapping[str, Any]) -> pd.DataFrame:
+        """The rows of an audit that sets texts against each other, all at once."""
+        ask, some = AUDITS[name].whole, subset(self.documents, self._looked_at(name))
+        assert ask is not None
+        tables: dict[str, pd.DataFrame] = step(
+            work,
+            name,
+            lambda: {name: ask(self.model, some, self.seed, self.device, self._portion)},
+            inputs=inputs,
+            form=TABLES,
+        )
+        return tables[name]
 
     def instances(self, rows: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
         """What the page shows of single documents."""
