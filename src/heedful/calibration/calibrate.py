@@ -1,4 +1,4 @@
-"""Calibrate the verdict: measure mechanisms with known answers, fit its borders, count its words."""
+"""Calibrate the verdict: mechanisms with known answers measured, borders fitted, words counted."""
 
 from __future__ import annotations
 
