@@ -183,7 +183,7 @@ AUDIT = Audit(
     name="adversary",
     title="Attention far away",
     question="Could the model have attended elsewhere and given the same output?",
-    place=9,
+    place=8,
     chart="adversary",
     is_slow=True,
 )

@@ -231,6 +231,6 @@ AUDIT = Audit(
     name="alignment",
     title="Agreement with an alignment",
     question="May attention be shown as a word alignment?",
-    place=14,
+    place=13,
     needs=("alignment",),
 )

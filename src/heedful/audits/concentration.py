@@ -92,6 +92,6 @@ AUDIT = Audit(
     name="concentration",
     title="Concentration",
     question="On how many units does attention really lie?",
-    place=11,
+    place=10,
     chart="concentration",
 )

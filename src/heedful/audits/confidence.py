@@ -136,6 +136,6 @@ AUDIT = Audit(
     name="confidence",
     title="One unit alone",
     question="How sure would the model be of its decision if it attended to one unit alone?",
-    place=10,
+    place=9,
     chart="confidence",
 )

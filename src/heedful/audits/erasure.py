@@ -258,6 +258,6 @@ AUDIT = Audit(
     title="Removing attention down a ranking",
     question="From how much of a text must attention be removed, most important first, before the "
     "decision changes?",
-    place=2,
+    place=3,
     chart="erasure",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -14,6 +13,10 @@ from jaxtyping import Shaped
 from heedful.statistics.estimates import Estimate
 
 if TYPE_CHECKING:
+    import torch
+
+    from heedful.audits.examination import Portion
+    from heedful.corpora.encoded import Encoded
     from heedful.importance import Importance
     from heedful.models.reading import Reading
     from heedful.models.verbs import AttentiveModel
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 Outcome = Literal["supports", "mixed", "contradicts", "unknown"]
 RowsOf: TypeAlias = "Callable[[AttentiveModel, Reading, Importance, int], pd.DataFrame]"
 """The rows of one batch: `rows(model, reading, importance, seed)`."""
+WholeRowsOf: TypeAlias = (
+    "Callable[[AttentiveModel, Encoded, int, torch.device | str, Portion], pd.DataFrame]"
+)
+"""The rows of all documents together: `rows(model, documents, seed, device, at_once)`."""
 
 
 @dataclass(frozen=True)
@@ -95,48 +102,6 @@ class Finding:
         )
 
 
-@dataclass(frozen=True)
-class Border:
-    """Where a measure stops contradicting the claim and where it starts supporting it."""
-
-    key: str
-    """What the calibration calls it."""
-    audit: str
-    measure: str
-    method: str
-    name: str
-    contradicts: float
-    supports: float
-    sentence: str
-    """What the measure says, with {value} in it."""
-    is_veto: bool = False
-    """Whether it can only speak against: where a text says things twice, no deletion costs much."""
-    quoted: tuple[tuple[str, str, str], ...] = ()
-    """Further measures of the audit in the sentence: the name they have there, measure, method."""
-
-    def said(self, finding: Finding, estimate: Estimate) -> str:
-        """The sentence with its numbers, in whole per cent."""
-        numbers = {"value": estimate} | {
-            name: finding.get(measure, method) for name, measure, method in self.quoted
-        }
-        shares = {
-            name: f"{round(100 * found.value)} %"
-            for name, found in numbers.items()
-            if found is not None and not math.isnan(found.value)
-        }
-        if len(shares) < len(numbers):  # a finding from before the sentence quoted so much
-            return f"{self.name}: {shares['value']}."
-        return self.sentence.format(**shares)
-
-    def outcome(self, estimate: Estimate | None) -> Outcome:
-        """Supports or contradicts when the whole interval lies on that side; else mixed."""
-        if estimate is None or math.isnan(estimate.value) or math.isnan(estimate.low):
-            return "unknown"
-        if estimate.side(self.supports) == "above":
-            return "supports"
-        return "contradicts" if estimate.side(self.contradicts) == "below" else "mixed"
-
-
 class Audit(NamedTuple):
     """Two functions, per-instance rows of one batch and the summary of all rows; and their label.
 
@@ -163,8 +128,8 @@ class Audit(NamedTuple):
     """Whether models in great number are asked about few documents only."""
     is_per_ranking: bool = False
     """Whether the documents are read again for every ranking: cost grows with the methods."""
-    border: Border | None = None
-    """Where its measure supports the verdict and where it contradicts; none stays out of it."""
+    whole: WholeRowsOf | None = None
+    """The rows of all documents, in place of `rows`, where texts are set against each other."""
 
     def finding(
         self,

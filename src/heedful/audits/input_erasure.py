@@ -276,7 +276,7 @@ AUDIT = Audit(
     name="input-erasure",
     title="Deleting words",
     question="If the words that a ranking puts first are deleted, does the decision suffer?",
-    place=4,
+    place=5,
     chart="input_erasure",
     is_per_ranking=True,
 )

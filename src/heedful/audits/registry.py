@@ -6,12 +6,11 @@ from heedful.audits import (
     alignment,
     concentration,
     confidence,
-    deletion,
     erasure,
     evidence,
+    exchange,
     input_erasure,
     randomisation,
-    read_alone,
     single_erasure,
     substitution,
     violation,
@@ -21,6 +20,7 @@ from heedful.audits.finding import Audit
 AUDITS: dict[str, Audit] = {
     module.AUDIT.name: module.AUDIT
     for module in (
+        exchange,
         erasure,
         single_erasure,
         substitution,
@@ -31,10 +31,8 @@ AUDITS: dict[str, Audit] = {
         evidence,
         alignment,
         input_erasure,
-        deletion,
         violation,
         randomisation,
-        read_alone,
     )
 }
 """In the order in which runs keep their names; on the page they stand by their `place`."""

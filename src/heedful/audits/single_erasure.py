@@ -221,6 +221,6 @@ AUDIT = Audit(
     title="Removing attention to one unit",
     question="Does removing attention to the most important unit change the decision more often "
     "than to another one?",
-    place=3,
+    place=4,
     chart="single_erasure",
 )

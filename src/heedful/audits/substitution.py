@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from heedful.audits.finding import Audit, Border, Finding, Measure, frame
+from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import counted, histogram, percent
 from heedful.importance import Importance
 from heedful.models.edits import Permute, uniform
@@ -355,21 +355,6 @@ AUDIT = Audit(
     name="substitution",
     title="Uniform and shuffled attention",
     question="Would the model decide the same with its attention flattened or shuffled?",
-    place=1,
+    place=2,
     chart="substitution",
-    border=Border(
-        "reliance",
-        "substitution",
-        "decisions changed, against chance",
-        "permuted",
-        "The decision depends on where attention lies",
-        contradicts=0.25,
-        supports=0.75,
-        sentence="Shuffling attention changes {changed} of the decisions; if attention decided "
-        "everything it would be about {chance}: reliance {value}.",
-        quoted=(
-            ("changed", "decisions changed", "permuted"),
-            ("chance", DECIDED_BY_ATTENTION, ""),
-        ),
-    ),
 )

@@ -1,8 +1,9 @@
 """May attention be shown as the reason? One word, with the tests behind it.
 
-Two tests, each on one measure, and a veto. Where their borders lie was fitted to models whose right
-answer is known by construction (`heedful calibrate`, docs/calibration.md) and is read from
-`calibration.json` beside this module; without that file those of the audits hold and the verdict is
+The word says in which share of the texts a person who reads attention foresees what the model does
+when words are exchanged (`exchange`). Where its two borders lie was fitted to mechanisms whose
+right answer is known (`heedful calibrate`, docs/calibration.md) and is read from `calibration.json`
+beside this module; without that file they are those of the right answer itself, and the verdict is
 provisional.
 """
 
@@ -15,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from heedful.audits.finding import Border, Finding, Outcome
+from heedful.audits.exchange import GOES, MATTER, PASSES, SHARE
+from heedful.audits.finding import Finding, Outcome
 from heedful.audits.ranking import Ranking, rank
-from heedful.audits.registry import AUDITS
 from heedful.runs.atomic import read_json
 from heedful.statistics.estimates import Estimate
 
@@ -26,12 +27,22 @@ Word = Literal["yes", "partly", "no", "cannot tell"]
 FEWEST_DOCUMENTS = 100
 """With fewer documents intervals are too wide, and too often wrong, for a verdict."""
 CALIBRATION = Path(__file__).with_name("calibration.json")
-
-
-BORDERS = tuple(
-    sorted((audit.border for audit in AUDITS.values() if audit.border), key=lambda b: b.is_veto)
+BORDERS = {"no": 0.25, "yes": 0.75}
+"""Shares of texts up to which the right word is no, and from which on it is yes."""
+AUDIT = "exchange"
+RULE = (
+    "A person sees the words with at least half of the largest weight, and more until half of the "
+    "attention is seen.",
+    "Each text gets a partner that was decided differently: when the words seen change places "
+    "between the two, the decision should go with them, and when all others change places it "
+    "should stay.",
+    "Changed one at a time, those that move the decision should have at least half of the "
+    "attention; and when attention is forbidden to look at them, at least half of their effect "
+    "should be gone.",
+    "Yes if all of this holds in at least {yes:.0%} of the texts, no if in at most {no:.0%}, "
+    "partly between.",
 )
-"""Those of the audits that enter the verdict: tests first, vetoes last."""
+"""How the word comes about."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,10 @@ class Verdict:
     sentence: str
     tests: tuple[Test, ...]
     advice: tuple[str, ...] = ()
+    rule: tuple[str, ...] = ()
+    """How the word comes about, in four sentences."""
+    near: str = ""
+    """The word that other texts like these could have given; empty where the word is certain."""
     provisional: bool = True
     calibration: Mapping[str, Any] | None = field(default=None)
     """The table of the calibration that set the borders: columns, rows, caption."""
@@ -78,9 +93,10 @@ class Verdict:
         return {
             "word": self.word,
             "sentence": self.sentence,
-            "rule": RULE,
             "provisional": self.provisional,
             "tests": [test.to_json() for test in self.tests],
+            "rule": list(self.rule),
+            "near": self.near,
             "advice": list(self.advice),
             "calibration": self.calibration,
             "ranking": None if self.ranking is None else self.ranking.to_json(),
@@ -88,20 +104,24 @@ class Verdict:
 
 
 SENTENCES: dict[Word, str] = {
-    "yes": "Attention may be shown as the reason: decisions depend on it, and what it shows says "
-    "them.",
-    "partly": "Attention is a hint, not a reason: some tests support it, others do not.",
+    "yes": "Attention may be shown as the reason: decisions go with the words it shows, and by way "
+    "of it.",
+    "partly": "Attention is a hint, not a reason.",
     "no": "Attention should not be shown as the reason for these decisions.",
     "cannot tell": "The documents at hand do not settle it.",
 }
-
-TELLING: dict[Word, Outcome] = {
-    "yes": "supports",
-    "partly": "mixed",
-    "no": "contradicts",
-    "cannot tell": "unknown",
+POINTS_ONLY = "it points at the right words, but does not decide by them."
+DECIDES_ONLY = "it decides through attention, but the words it shows are not the reason."
+NEITHER = "the words it shows are not the reason, and what decides passes around it."
+HALVES: dict[str, str] = {
+    GOES: "Exchanged with a text decided otherwise, the decision goes with the words shown in "
+    "{value} of the texts, and luck is taken off.",
+    MATTER: "Where it does, most of the attention lies on words that move the decision in {value} "
+    "of the texts.",
+    PASSES: "With attention to the words forbidden, most of their effect is gone in {value} of the "
+    "texts.",
 }
-"""The outcome of a test whose sentence gives the reason for a word."""
+"""The tests behind the word, and what they say."""
 
 
 @cache
@@ -111,31 +131,20 @@ def calibration() -> Mapping[str, Any] | None:
     return found
 
 
-def borders(calibrated: Mapping[str, Any] | None) -> tuple[Border, ...]:
-    """The borders with the numbers of a calibration."""
-    fitted = calibrated["borders"] if calibrated else {}
-    return tuple(replace(border, **fitted.get(border.key, {})) for border in BORDERS)
+def borders(calibrated: Mapping[str, Any] | None) -> dict[str, float]:
+    """The borders of a calibration."""
+    if not calibrated:
+        return BORDERS
+    return {side: float(calibrated["borders"][side]["value"]) for side in BORDERS}
 
 
-RULE = (
-    "The word is no where one test contradicts; else cannot tell where one could not be made; yes "
-    "where all support, or at least do not contradict where a test can only speak against; else "
-    "partly. A test supports or contradicts where its whole 95 % interval lies beyond a border."
-)
-"""How the word is made of the tests, for who reads it."""
-
-
-def word_of(outcomes: Mapping[Border, Outcome]) -> Word:
-    """One contradiction makes `no`; then one test that could not be made, `cannot tell`.
-
-    All supporting makes `yes`, where a veto supports by not contradicting; the rest is `partly`.
-    """
-    if "contradicts" in outcomes.values():
-        return "no"
-    if "unknown" in outcomes.values():
+def word_of(share: Estimate | None, at: Mapping[str, float]) -> Word:
+    """The word for a share of texts; where it is undefined, `cannot tell`."""
+    if share is None or math.isnan(share.value):
         return "cannot tell"
-    mixed = any(o == "mixed" and not border.is_veto for border, o in outcomes.items())
-    return "partly" if mixed else "yes"
+    if share.value >= at["yes"]:
+        return "yes"
+    return "no" if share.value <= at["no"] else "partly"
 
 
 def judge(
@@ -145,23 +154,71 @@ def judge(
 ) -> Verdict:
     """The verdict of all findings, by the package's calibration unless another one is given."""
     calibrated = calibration() if calibrated is None else calibrated
-    rule = borders(calibrated)
-    tests = {border: _test(border, findings.get(border.audit)) for border in rule}
-    word = word_of({border: test.outcome for border, test in tests.items()})
-    if documents < FEWEST_DOCUMENTS:
+    at, finding = borders(calibrated), findings.get(AUDIT)
+    share = finding.get(SHARE) if finding else None
+    word, near = word_of(share, at), ""
+    if word == "cannot tell":
+        reason = finding.answer if finding else "Words were not exchanged between texts."
+    elif documents < FEWEST_DOCUMENTS:
         word, reason = "cannot tell", _too_few(documents, calibrated)
     else:
-        reason = next(
-            test.sentence
-            for border, test in tests.items()
-            if test.outcome == TELLING[word] and not (word == "partly" and border.is_veto)
-        )
-    shown = tuple(test for test in tests.values() if test.audit in findings)
-    table = calibrated["table"] if calibrated else None
-    sentence = f"{SENTENCES[word]} {reason}"
+        assert share is not None
+        assert finding is not None
+        near = _near(word, share, at)
+        reason = f"All of it holds in {100 * share.value:.0f} % of the texts."
+        if word != "yes" and (failed := _failed(finding, at)):
+            said = failed[0].upper() + failed[1:]
+            reason = f"{reason} In the others {failed}" if word == "partly" else f"{said} {reason}"
+        if near:
+            reason += f" With other texts like these the word could have been {near}."
     ranking = rank(findings, may_show=word == "yes")
-    advice = _advice(word, ranking)
-    return Verdict(word, sentence, shown, advice, calibrated is None, table, ranking)
+    return Verdict(
+        word,
+        f"{SENTENCES[word]} {reason}",
+        _tests(finding, at) if finding else (),
+        _advice(word, ranking),
+        tuple(sentence.format(**at) for sentence in RULE),
+        near,
+        calibrated is None,
+        calibrated["table"] if calibrated else None,
+        ranking,
+    )
+
+
+def _near(word: Word, share: Estimate, at: Mapping[str, float]) -> str:
+    """The word on the other side of a border that the share's interval reaches."""
+    ends = (word_of(replace(share, value=end), at) for end in (share.low, share.high))
+    return next((other for other in ends if other not in (word, "cannot tell")), "")
+
+
+def _failed(finding: Finding, at: Mapping[str, float]) -> str:
+    """Which of the two failed: to point at what decides, or to decide by it."""
+    goes, matter, passes = (_value(finding, name) for name in (GOES, MATTER, PASSES))
+    points, decides = goes * matter >= at["yes"], passes >= at["yes"]
+    if points:
+        return "" if decides else POINTS_ONLY
+    return DECIDES_ONLY if decides else NEITHER
+
+
+def _value(finding: Finding, name: str) -> float:
+    estimate = finding.get(name)
+    return 0.0 if estimate is None or math.isnan(estimate.value) else estimate.value
+
+
+def _tests(finding: Finding, at: Mapping[str, float]) -> tuple[Test, ...]:
+    """The three tests; each would be supported or contradicted by the borders of the word."""
+    found = []
+    for name, sentence in HALVES.items():
+        estimate = finding.get(name) or Estimate(math.nan, math.nan, math.nan, 0, "none")
+        outcome: Outcome = "unknown"
+        said = "could not be measured here."
+        if not math.isnan(estimate.value):
+            said = sentence.format(value=f"{100 * estimate.value:.0f} %")
+            word = word_of(estimate, at)
+            outcome = {"yes": "supports", "no": "contradicts"}.get(word, "mixed")
+        title = name[0].upper() + name[1:]
+        found.append(Test(title, outcome, said, AUDIT, estimate, at["no"], at["yes"]))
+    return tuple(found)
 
 
 def _too_few(documents: int, calibrated: Mapping[str, Any] | None) -> str:
@@ -176,25 +233,6 @@ def _too_few(documents: int, calibrated: Mapping[str, Any] | None) -> str:
     return (
         f"{reason} When we tried it with {n}, intervals that should miss the truth 5 times in 100 "
         f"missed it up to {missed} times."
-    )
-
-
-def _test(border: Border, finding: Finding | None) -> Test:
-    estimate = finding.get(border.measure, border.method) if finding else None
-    outcome = border.outcome(estimate)
-    if finding is None or estimate is None or outcome == "unknown":
-        sentence = f"{border.name}: could not be measured here."
-        estimate = estimate or Estimate(math.nan, math.nan, math.nan, 0, "none")
-    else:
-        sentence = border.said(finding, estimate)
-    return Test(
-        border.name,
-        outcome,
-        sentence,
-        border.audit,
-        estimate,
-        border.contradicts,
-        border.supports,
     )
 
 

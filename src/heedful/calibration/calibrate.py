@@ -1,45 +1,67 @@
-"""Calibrate the verdict: audit models with known answers, fit its borders, test them on others."""
+"""Calibrate the verdict: mechanisms with known answers measured, borders fitted, words counted."""
 
 from __future__ import annotations
 
+import multiprocessing
 import platform
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-import torch
 
-from heedful.audits.verdict import BORDERS
-from heedful.calibration.borders import COLUMNS, Measured, Score, fit, score
-from heedful.calibration.constructions import MARGIN, NO, YES, ConstructedModel
+from heedful.audits.examination import Portion
+from heedful.audits.exchange import GOES, MATTER, PASSES, READ, SHARE, summarise
+from heedful.audits.exchanges import rows
+from heedful.calibration.borders import Measured, Score, fit, score
 from heedful.calibration.coverage import comparisons, coverage
-from heedful.calibration.dials import draw_dials
-from heedful.calibration.discrimination import documents_needed, telling
-from heedful.calibration.grids import GridSize, scale_of, settings
-from heedful.calibration.headlines import MEASURES, measure, measure_explanations
-from heedful.jobs.decider import device_of
+from heedful.calibration.mechanisms import MECHANISMS
+from heedful.calibration.truth import truth_of
+from heedful.errors import unknown
 from heedful.runs import (
     commit,
     locked,
     now,
-    read_json,
     step,
     versions,
     write_json,
-    write_text,
     writing,
 )
 from heedful.runs.progress import ticking
+from heedful.statistics.estimates import Estimate
 
-LEAST_ACCURACY, MOST_EVIDENCE = 0.9, 0.05
-"""A trained model counts only if it decides so well and, if it hides, attends so little to it."""
-VERSION, EXPLAINED, SIMULATED = 5, 1, 3
-"""Raised when constructions or measures of attention change, when those of explanations do, or when
-what is simulated does, so that kept steps are computed again."""
+VERSION, SIMULATED = 6, 3
+"""Raised when mechanisms or the rule change, or what is simulated does, so that kept steps are
+computed again."""
+UNTELLABLE = Estimate(np.nan, np.nan, np.nan, 0, "none")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done."""
+
+    documents: int
+    texts: int
+    """Texts that the right answer looks at."""
+    simulations: int
+    every: int
+    """Every so many mechanisms are taken, and none that is trained, where it is above 1."""
+
+    def names(self) -> list[str]:
+        """The mechanisms of this scale."""
+        if self.every == 1:
+            return list(MECHANISMS)
+        cheap = [name for name, one in MECHANISMS.items() if one.kind not in TRAINED]
+        return cheap[:: self.every]
+
+
+TRAINED = ("trained", "trained negation", "shortcuts")
+SCALES = {"quick": Scale(100, 40, 100, 8), "full": Scale(200, 100, 1000, 1)}
 
 
 @dataclass(frozen=True)
@@ -48,55 +70,66 @@ class Calibrated:
 
     folder: Path
     borders: Mapping[str, Mapping[str, float]]
-    score: Score
-    models: int
+    scores: Mapping[str, Score]
+    """By part: `open` mechanisms, `blind` ones where there are some."""
+    mechanisms: int
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
         """The calibration as plain data."""
         return {
             "folder": str(self.folder),
-            "borders": {key: dict(pair) for key, pair in self.borders.items()},
-            "right": self.score.right,
-            "of": self.score.of,
-            "false yes": self.score.false_yes,
-            "table": {"columns": list(COLUMNS), "rows": [list(row) for row in self.score.rows]},
-            "wrong": [list(row) for row in self.score.wrong],
-            "models": self.models,
+            "borders": {side: dict(border) for side, border in self.borders.items()},
+            "scores": {part: _plain(one) for part, one in self.scores.items()},
+            "mechanisms": self.mechanisms,
             "seconds": self.seconds,
         }
 
     def lines(self) -> list[str]:
         """What a person wants to know of it, for the terminal."""
-        return [
-            f"{self.score.right} of {self.score.of} models the rule was not fitted to were judged "
-            f"right; {self.score.false_yes} deceiving ones were called yes.",
-            f"{self.models} models in {self.seconds:.0f} s; tables and the dial: {self.folder}",
+        said = [
+            f"{part}: right on {one.right} of {one.right.n} mechanisms; "
+            f"{len(one.deceivers_called_yes)} that should be no were called yes."
+            for part, one in self.scores.items()
         ]
+        return [*said, f"{self.mechanisms} models in {self.seconds:.0f} s; tables: {self.folder}"]
+
+
+def _plain(one: Score) -> dict[str, Any]:
+    return {
+        "right": one.right.to_json(),
+        "no called yes": list(one.deceivers_called_yes),
+        "wrong": [list(row) for row in one.wrong],
+    }
 
 
 def calibrate(
     out: str | Path = "results/calibration",
     *,
     scale: str = "quick",
-    seeds: int | None = None,
-    device: str = "auto",
+    seed: int = 0,
+    jobs: int = 1,
+    refit: bool = False,
     show: bool = False,
 ) -> Calibrated:
-    """The verdict's borders, fitted on one half of the constructed models and tested on the other.
+    """The rule's words on all mechanisms, with borders fitted to the open ones if `refit`.
 
-    Leaves `calibration.json` (what the verdict loads when it lies in the package), one CSV per
-    table and `dial.svg` in the folder `out`; models that were audited before are not audited again.
+    Without it the borders are those in the package, frozen before the blind mechanisms were
+    written. Leaves `calibration.json` (what the verdict loads when it lies in the package) and a
+    CSV per table in the folder `out`; mechanisms that were measured before are not measured again.
     """
-    chosen, folder, target = scale_of(scale), Path(out), device_of(device)
-    seeds = chosen.seeds if seeds is None else seeds
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
+    chosen, folder = SCALES[scale], Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     with locked(folder):
-        models, left_out = _measured(folder, chosen, seeds, target, show)
-        halves = {half: [m for m in models if m.half == half] for half in ("fit", "test")}
-        fitted = fit(halves["fit"])
-        found = score(halves["test"], fitted)
+        measured = [Measured.from_json(one) for one in _measured(folder, chosen, seed, jobs, show)]
+        parts = {part: [m for m in measured if m.part == part] for part in ("open", "blind")}
+        parts = {part: some for part, some in parts.items() if some}
+        fitted = fit(parts["open"]) if refit else _frozen()
+        at = {side: border["value"] for side, border in fitted.items()}
+        scores = {part: score(some, at) for part, some in parts.items()}
         simulated = step(
             folder / "work",
             "statistics",
@@ -106,171 +139,155 @@ def calibrate(
             },
             inputs={"simulations": chosen.simulations, "version": SIMULATED},
         )
-        by_size = _by_size(folder, chosen, halves["test"], fitted, target, show)
-        seconds = _seconds(folder)
-        tables: dict[str, pd.DataFrame] = {
-            "confusion": pd.DataFrame(list(found.rows), columns=list(COLUMNS)),
-            "fit_confusion": pd.DataFrame(
-                list(score(halves["fit"], fitted).rows), columns=list(COLUMNS)
-            ),
-            "wrong": pd.DataFrame(list(found.wrong), columns=["model", "right", "given"]),
-            "transformers": pd.DataFrame(
-                list(score(_only_transformers(halves["test"]), fitted).rows), columns=list(COLUMNS)
-            ),
-            "audits": telling(halves["test"], MEASURES),
-            "documents": documents_needed(halves["test"], fitted, by_size),
-            "models": _flat(models),
-            "coverage": pd.DataFrame(simulated["coverage"]),
-            "comparisons": pd.DataFrame(simulated["comparisons"]),
-        }
-        for name, table in tables.items():
-            with writing(folder / f"{name}.csv") as path:
-                table.to_csv(path, index=False, float_format="%.4g")
-        write_text(folder / "dial.svg", draw_dials(models, MEASURES))
-        provenance = _provenance(scale, seeds, str(target), seconds, halves)
-        provenance["trained models that did not learn"] = left_out
+        _write(
+            folder,
+            mechanisms=table(measured, at),
+            coverage=pd.DataFrame(simulated["coverage"]),
+            comparisons=pd.DataFrame(simulated["comparisons"]),
+        )
         stored = {
             "borders": fitted,
-            "table": _table(found, len(halves["fit"])),
-            "held out": {"right": found.right, "of": found.of, "false yes": found.false_yes},
+            "table": _shown(parts, scores, at),
+            "scores": {part: _plain(one) for part, one in scores.items()},
             "coverage": simulated["coverage"],
-            "provenance": provenance,
+            "provenance": {
+                "command": f"heedful calibrate --scale {scale}",
+                "commit": commit(),
+                "processor": platform.machine(),
+                "at": now(),
+                "versions": versions(),
+            },
         }
         write_json(folder / "calibration.json", stored)
     elapsed = round(time.perf_counter() - started, 1)
-    return Calibrated(folder, fitted, found, len(models), elapsed)
+    return Calibrated(folder, fitted, scores, len(measured), elapsed)
+
+
+def _frozen() -> Mapping[str, Mapping[str, float]]:
+    from heedful.audits.verdict import calibration
+
+    stored = calibration()
+    assert stored is not None
+    found: Mapping[str, Mapping[str, float]] = stored["borders"]
+    return found
 
 
 def _measured(
-    folder: Path, scale: GridSize, seeds: int, device: torch.device, show: bool
-) -> tuple[list[Measured], list[str]]:
-    """Every model of both halves, audited; and the names of trained ones that did not learn."""
-    todo = [(half, s) for half in scale.halves for s in settings(scale, half, seeds)]
-    found, left_out = [], []
-    with ticking("calibrating", len(todo), "models", show) as ticker:
-        for half, setting in todo:
-            stored = _audited(folder, setting, scale.documents, device)
-            stored["estimates"] |= _explained(folder, setting, scale.documents, device)["estimates"]
-            ticker.advance()
-            has_learnt = stored["accuracy"] >= LEAST_ACCURACY
-            if stored["kind"] == "deceiving":
-                has_learnt &= stored["evidence"] <= MOST_EVIDENCE
-            if has_learnt or not setting.construction.startswith("trained"):
-                found.append(Measured.from_json(stored | {"half": half}))
-            else:
-                left_out.append(setting.name)
-    return found, left_out
+    folder: Path, scale: Scale, seed: int, jobs: int, show: bool
+) -> Iterator[dict[str, Any]]:
+    """Every mechanism of a scale with its right answer and what the rule says of it."""
+    names = scale.names()
+    ask = partial(measured_once, folder=folder, seed=seed, scale=scale)
+    with ticking("calibrating", len(names), "mechanisms", show) as ticker:
+        if jobs == 1:
+            for name in names:
+                yield ask(name)
+                ticker.advance()
+            return
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+            for one in pool.map(ask, names):
+                yield one
+                ticker.advance()
 
 
-def _audited(
-    folder: Path, setting: ConstructedModel, documents: int, device: torch.device
-) -> dict[str, Any]:
-    """What the audits of attention say of one model, computed once."""
+def measured_once(name: str, folder: Path, seed: int, scale: Scale) -> dict[str, Any]:
+    """One mechanism, measured once: a finished step is read again."""
+    sizes = {"documents": scale.documents, "texts": scale.texts}
     result: dict[str, Any] = step(
         folder / "work",
-        f"{setting.name}-{documents}",
-        partial(measure, setting, documents, device),
-        inputs={"setting": asdict(setting), "documents": documents, "version": VERSION},
+        f"{name.replace(' ', '-').replace('%', '')}-{seed}-{scale.documents}",
+        partial(measure, name, seed, **sizes),
+        inputs={"name": name, "seed": seed, "version": VERSION} | sizes,
     )
     return result
 
 
-def _explained(
-    folder: Path, setting: ConstructedModel, documents: int, device: torch.device
-) -> dict[str, Any]:
-    """What the audits of explanations say of its attention, a step of their own."""
-    result: dict[str, Any] = step(
-        folder / "work" / "explanations",
-        f"{setting.name}-{documents}",
-        partial(measure_explanations, setting, documents, device),
-        inputs={"setting": asdict(setting), "documents": documents, "version": EXPLAINED},
-    )
-    return result
-
-
-def _by_size(
-    folder: Path,
-    scale: GridSize,
-    tested: Sequence[Measured],
-    fitted: Mapping[str, Any],
-    device: torch.device,
-    show: bool,
-) -> dict[int, Score]:
-    """How the rule does on some held-out models with fewer or more documents."""
-    every = [s for s in settings(scale, "test", 1) if not s.construction.startswith("trained")]
-    some = every[:: max(len(every) // 48, 1)]
-    found = {}
-    for size in scale.sizes:
-        again = []
-        with ticking(f"{size} documents", len(some), "models", show) as ticker:
-            for setting in some:
-                stored = _audited(folder, setting, size, device)
-                again.append(Measured.from_json(stored | {"half": "test"}))
-                ticker.advance()
-        found[size] = score(again, fitted)
-    if scale.sizes:
-        names = {setting.name for setting in some}
-        found[scale.documents] = score([m for m in tested if m.name in names], fitted)
-    return dict(sorted(found.items()))
-
-
-def _seconds(folder: Path) -> dict[str, float]:
-    """Time behind all steps of the folder, also those of earlier calls: by the clock, and of CPU.
-
-    What is simulated has no count of its own and adds its time by the clock to both.
-    """
-    clock = cpu = 0.0
-    for record in (folder / "work").rglob("*.step.json"):
-        passed = float(read_json(record)["seconds"])
-        result = read_json(record.with_name(record.name.replace(".step", "")))
-        clock, cpu = clock + passed, cpu + float(result.get("cpu_seconds", passed))
-    return {"clock": round(clock, 1), "cpu": round(cpu, 1)}
-
-
-def _flat(models: Sequence[Measured]) -> pd.DataFrame:
-    rows = []
-    for model in models:
-        row = {k: v for k, v in vars(model).items() if k != "estimates"}
-        for name, estimate in model.estimates.items():
-            row[name] = estimate.value
-            if name in {border.key for border in BORDERS}:
-                row[f"{name} low"], row[f"{name} high"] = estimate.low, estimate.high
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _only_transformers(models: Sequence[Measured]) -> list[Measured]:
-    return [model for model in models if model.is_transformer]
-
-
-def _table(found: Score, fitted_on: int) -> dict[str, Any]:
-    """What every report shows behind the word."""
-    caption = (
-        f"The verdict on {found.of} held-out models whose right answer is known by construction: "
-        f"{found.right} right ({100 * found.share:.1f} %), {found.false_yes} deceiving ones called "
-        f"yes. They are flat, hierarchical and Transformers; the thresholds were fitted on "
-        f"{fitted_on} others, with other encoders and other documents. Right words on a dial: no "
-        f"up to a known reliance of {NO:g}, yes from {YES:g} on; models within {MARGIN:g} of "
-        "these, and a construction that no audit here sees through, are listed and not counted."
-    )
-    return {"columns": list(COLUMNS), "rows": [list(r) for r in found.rows], "caption": caption}
-
-
-def _provenance(
-    scale: str,
-    seeds: int,
-    device: str,
-    seconds: Mapping[str, float],
-    halves: Mapping[str, Sequence[Measured]],
-) -> dict[str, Any]:
+def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) -> dict[str, Any]:
+    """A mechanism's right answer, and what the rule measures of it."""
+    mechanism = MECHANISMS[name]
+    built = mechanism.build(seed, documents)
+    right = truth_of(built, seed, texts)
+    table = rows(built.model, built.corpus.splits["test"], seed, at_once=Portion(64, None))
+    found = summarise(table)
+    tests = {test: found.get(test) or UNTELLABLE for test in (GOES, MATTER, PASSES)}
+    cost = found.get(READ) or UNTELLABLE
     return {
-        "command": f"heedful calibrate --scale {scale}",
-        "seeds": seeds,
-        "models": {half: len(models) for half, models in halves.items()},
-        "commit": commit(),
-        "device": device,
-        "processor": platform.machine(),
-        "seconds": seconds,
-        "at": now(),
-        "versions": versions(),
+        "name": name,
+        "kind": mechanism.kind,
+        "part": mechanism.part,
+        "dial": mechanism.dial,
+        "word": right.word,
+        "is_near": right.is_near,
+        "is_deceiver": right.is_deceiver,
+        "truth": {
+            "both": right.both.value,
+            "pointing": right.pointing.value,
+            "mediation": right.mediation.value,
+        },
+        "share": (found.get(SHARE) or UNTELLABLE).to_json(),
+        "tests": {test: estimate.to_json() for test, estimate in tests.items()},
+        "accuracy": right.accuracy,
+        "passes": None if np.isnan(cost.value) else cost.value,
     }
+
+
+def table(measured: Sequence[Measured], at: Mapping[str, float]) -> pd.DataFrame:
+    """A row per mechanism: the right word and the rule's, with the shares behind both."""
+    found = []
+    for one in measured:
+        found.append(
+            {
+                "mechanism": one.name,
+                "kind": one.kind,
+                "part": one.part,
+                "right word": one.word + (" (near)" if one.is_near else ""),
+                "word": one.said(at),
+                "right share": one.truth["both"],
+                "share": one.share.value,
+                "low": one.share.low,
+                "high": one.share.high,
+                "points, right": one.truth["pointing"],
+                "mediates, right": one.truth["mediation"],
+                **{test: estimate.value for test, estimate in one.tests.items()},
+                "deceiver": one.is_deceiver,
+                "accuracy": one.accuracy,
+                "passes": one.passes,
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def _write(folder: Path, **tables: pd.DataFrame) -> None:
+    for name, one in tables.items():
+        with writing(folder / f"{name}.csv") as path:
+            one.to_csv(path, index=False, float_format="%.4g")
+
+
+def _shown(
+    parts: Mapping[str, Sequence[Measured]],
+    scores: Mapping[str, Score],
+    at: Mapping[str, float],
+) -> dict[str, Any]:
+    """What every report shows behind the word: how often it was right, by kind of mechanism."""
+    lines: list[list[str | int]] = []
+    for part, some in parts.items():
+        kinds: dict[tuple[str, str], list[Measured]] = {}
+        for one in some:
+            kinds.setdefault((one.kind, one.word), []).append(one)
+        for (kind, word), group in sorted(kinds.items()):
+            said = [one.said(at) for one in group]
+            counts = [said.count(each) for each in ("yes", "partly", "no", "cannot tell")]
+            lines.append([f"{kind} ({part})", word, len(group), *counts])
+    told = "; ".join(
+        f"{part}: right on {100 * one.right.value:.0f} % "
+        f"[{100 * one.right.low:.0f}, {100 * one.right.high:.0f}] of {one.right.n}, "
+        f"{len(one.deceivers_called_yes)} that should be no called yes"
+        for part, one in scores.items()
+    )
+    columns = ["kind of mechanism", "right word", "models", "yes", "partly", "no", "cannot tell"]
+    caption = (
+        "The verdict on mechanisms whose right answer is known by changing words of the input; all "
+        f"steps of a dial count as one. {told[0].upper()}{told[1:]}."
+    )
+    return {"columns": columns, "rows": lines, "caption": caption}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import heedful
-from heedful.cli.options import AsJson, Device, tell
+from heedful.cli.options import AsJson, tell
 
 
 def calibrate(
@@ -16,10 +16,12 @@ def calibrate(
     out: Annotated[Path, typer.Option("--out", help="Folder for the tables.")] = Path(
         "results/calibration"
     ),
-    seeds: Annotated[int | None, typer.Option("--seeds", help="How many seeds.")] = None,
-    device: Device = "auto",
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes beside each other.")] = 1,
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Fit the borders anew, to the open mechanisms.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Test the verdict on models whose right answer is known."""
-    done = heedful.calibrate(out, scale=scale, seeds=seeds, device=device, show=True)
+    done = heedful.calibrate(out, scale=scale, jobs=jobs, refit=refit, show=True)
     tell(done, json)

@@ -74,10 +74,11 @@ class Examination:
         `inputs` is everything that they depend on. Which documents are read side by side is fixed
         by these; how many of such batches make up a shard is a matter of time alone.
         """
+        whole = self.whole_rows(work, inputs)
         batches = self._batches()
         held = [[self.documents.names[row] for row in batch.rows] for batch in batches]
         inputs = {**inputs, BATCHES: fingerprint({"names": held})}
-        parts: dict[str, list[pd.DataFrame]] = {n: [] for n in (*self.applicable(), IMPORTANCE)}
+        parts: dict[str, list[pd.DataFrame]] = {n: [] for n in (*self._by_batch, IMPORTANCE)}
         start = skipped = 0
         with ticking("auditing", len(self.chosen), show=show) as ticker:
             while start < len(batches):
@@ -93,7 +94,29 @@ class Examination:
                 stop = start + len(tables[BATCHES])
                 skipped += was_done * sum(len(batch.rows) for batch in batches[start:stop])
                 start = stop
-        return {name: joined(tables) for name, tables in parts.items()}
+        return whole | {name: joined(tables) for name, tables in parts.items()}
+
+    def whole_rows(self, work: Path, inputs: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+        """The rows of the audits that set texts against each other: what the word needs."""
+        whole = [name for name in self.applicable() if AUDITS[name].whole]
+        return {name: self._whole(name, work, inputs) for name in whole}
+
+    @property
+    def _by_batch(self) -> list[str]:
+        """The audits that look at one batch at a time."""
+        return [name for name in self.applicable() if not AUDITS[name].whole]
+
+    def _whole(self, name: str, work: Path, inputs: Mapping[str, Any]) -> pd.DataFrame:
+        ask, some = AUDITS[name].whole, subset(self.documents, self._looked_at(name))
+        assert ask is not None
+        tables: dict[str, pd.DataFrame] = step(
+            work,
+            name,
+            lambda: {name: ask(self.model, some, self.seed, self.device, self._portion)},
+            inputs=inputs,
+            form=TABLES,
+        )
+        return tables[name]
 
     def instances(self, rows: Mapping[str, pd.DataFrame], show: bool = False) -> dict[str, Any]:
         """What the page shows of single documents; `rows` are those of `rows`."""
@@ -123,7 +146,7 @@ class Examination:
 
     def _batches(self) -> list[_Batch]:
         """Documents of similar length that the same audits look at, in an order drawn by key."""
-        names, portion = self.applicable(), self._portion
+        names, portion = self._by_batch, self._portion
         among = {name: self._looked_at(name) for name in names}
         found = [
             _Batch(rows[group], asked)
@@ -140,7 +163,7 @@ class Examination:
         self, batches: Sequence[_Batch], start: int, ticker: Ticker
     ) -> dict[str, pd.DataFrame]:
         """As many batches as fit the time; the first shard is one."""
-        functions = {name: AUDITS[name].rows for name in self.applicable()}
+        functions = {name: AUDITS[name].rows for name in self._by_batch}
         functions[IMPORTANCE] = _importance_rows
         parts: dict[str, list[pd.DataFrame]] = {name: [] for name in functions}
         started, stop = time.monotonic(), start

@@ -151,7 +151,7 @@ def _verdict(path: Path) -> dict[str, Any]:
     if not isinstance(stored, dict) or stored.get("word") not in WORDS:
         raise InputError(f"{path} holds no verdict ({', '.join(WORDS)}); audit the run again.")
     empty = {"sentence": "", "provisional": False, "tests": [], "advice": [], "calibration": None}
-    return empty | {"ranking": None, "rule": ""} | stored
+    return empty | {"ranking": None, "rule": ()} | stored
 
 
 def _instances(path: Path) -> dict[str, Any]:

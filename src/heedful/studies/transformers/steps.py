@@ -13,7 +13,7 @@ import pandas as pd
 
 from heedful.corpora import EncodedCorpus, load_prepared
 from heedful.corpora.prepared import write_prepared
-from heedful.corpora.samples import sampled
+from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError
 from heedful.jobs.strengths import Strength, choose, on_dev
 from heedful.models import Penalties
@@ -35,9 +35,7 @@ TRAIN: Mapping[Scale, TrainConfig] = {
     "smoke": replace(FINE_TUNING, epochs=2, batch_size=16, learning_rate=3e-3),
     "paper": replace(FINE_TUNING, learning_rate=1e-4, precision="bfloat16"),
 }
-AUDIT_NAMES = (
-    "substitution", "read-alone", "deletion", "input-erasure", "violation", "randomisation"
-)  # fmt: skip
+AUDIT_NAMES = ("exchange", "substitution", "input-erasure", "violation", "randomisation")
 AUDITED: Mapping[str, int] = {"planted": 100, "sst": 400, "imdb": 100}
 """Test documents that the audits look at; accuracy and the sweep look at all."""
 SCRAMBLED: Mapping[str, int] = {"planted": 10, "sst": 40, "imdb": 16}
@@ -222,15 +220,22 @@ def examined(
             picked = next(one for one in among if one.inputs["tying"] == strength)
         test = results[text].splits["test"]
         # Every model is asked about the same documents with the same random orders: seed 0.
-        return examine(
-            results[picked].to(results.device),
+        opened, at_once = results[picked].to(results.device), Portion(tokens=TOKENS)
+        among_these = {name: sampled(test.names, fewer.get(name, documents), 0) for name in audits}
+        found = examine(
+            opened,
             test,
             {name: AUDITS[name].rows for name in audits},
             methods,
             device=results.device,
-            among={name: sampled(test.names, fewer.get(name, documents), 0) for name in audits},
-            at_once=Portion(tokens=TOKENS),
+            among=among_these,
+            at_once=at_once,
         )
+        for name in audits:
+            if (whole := AUDITS[name].whole) is not None:
+                some = subset(test, among_these[name])
+                found[name] = whole(opened, some, 0, results.device, at_once)
+        return found
 
     inputs: dict[str, Any] = {"audits": list(audits), "documents": documents, "fewer": dict(fewer)}
     inputs |= {"methods": None if methods is None else list(methods), "seed": seed}

@@ -1,0 +1,30 @@
+"""All mechanisms, by name."""
+
+from __future__ import annotations
+
+from heedful.calibration import (
+    mechanisms_bypass,
+    mechanisms_composition,
+    mechanisms_conditions,
+    mechanisms_counts,
+    mechanisms_heads,
+    mechanisms_recurrent,
+    mechanisms_trained,
+    mechanisms_words,
+)
+from heedful.calibration.mechanism import Mechanism
+
+FAMILIES = (
+    mechanisms_words,
+    mechanisms_counts,
+    mechanisms_conditions,
+    mechanisms_heads,
+    mechanisms_bypass,
+    mechanisms_composition,
+    mechanisms_recurrent,
+    mechanisms_trained,
+)
+
+MECHANISMS: dict[str, Mechanism] = {
+    mechanism.name: mechanism for family in FAMILIES for mechanism in family.MECHANISMS
+}

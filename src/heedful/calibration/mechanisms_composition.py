@@ -1,0 +1,249 @@
+"""Mechanisms of words that decide together: negation, exclusive or, order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from heedful.calibration.compiled_stream import (
+    LONGEST,
+    ONE,
+    PLACE,
+    HeadProgram,
+    LayerProgram,
+    NeuronProgram,
+    StreamProgram,
+    compiled,
+)
+from heedful.calibration.compiled_words import Feature, windowed
+from heedful.calibration.mechanism import (
+    NEUTRAL,
+    SAYING,
+    Built,
+    Mechanism,
+    Text,
+    Writer,
+    corpus_of,
+    fillers,
+    other_class,
+    says,
+    scattered,
+    verdict,
+)
+from heedful.calibration.mechanisms_heads import OFF, sheet
+from heedful.calibration.mechanisms_words import GIVEN, one_word, vocabulary
+
+NOT, QUITE = "not", "quite"
+
+
+def negated(always: bool) -> Writer:
+    """Texts whose polar word has `not` before it in half of the cases; else `quite`, or nothing."""
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        is_negated = bool(rng.random() < 0.5)
+        polar = says(1 - label if is_negated else label, rng)
+        before = [NOT] if is_negated else [QUITE] if always else []
+        around = fillers(rng, int(rng.integers(6, 11)))
+        place = int(rng.integers(len(around) + 1))
+        words = [*around[:place], *before, polar, *around[place:]]
+        return Text(words, label, range(place, place + len(before) + 1))
+
+    return write
+
+
+def _negation(polar: float, negator: float, always: bool = True) -> Callable[[int, int], Built]:
+    """A convolution that reads the polar word with the word before it; scores as given."""
+    features = []
+    for label, words in enumerate(SAYING[:2]):
+        here = {(word, 0): 1.0 for word in words}
+        plain, turned = np.eye(2)[label], np.eye(2)[1 - label]
+        features.append(Feature({**here, (NOT, -1): -1.0}, 0.0, polar, list(8.0 * plain)))
+        features.append(Feature({**here, (NOT, -1): 1.0}, -1.0, polar, list(8.0 * turned)))
+    features.append(Feature({(NOT, 0): 1.0, (QUITE, 0): 1.0}, 0.0, negator, [0.0, 0.0]))
+
+    def build(seed: int, documents: int) -> Built:
+        words = (*vocabulary(), QUITE)
+        corpus = corpus_of(negated(always), {"test": documents}, seed, words=words)
+        substitutes = other_class() | {NOT: (QUITE, NEUTRAL[0]), QUITE: (NOT, NEUTRAL[0])}
+        return Built(windowed(corpus, features), corpus, substitutes, NEUTRAL)
+
+    return build
+
+
+def _after(seed: int, documents: int) -> Built:
+    """A convolution whose attention lies on the word after the one that decides."""
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        text = one_word()(rng, label)
+        return text._replace(words=[*text.words, *fillers(rng, 1)])
+
+    features = [
+        Feature({(word, -1): 1.0 for word in words}, 0.0, 7.0, list(4.0 * np.eye(2)[label]))
+        for label, words in enumerate(SAYING[:2])
+    ]
+    corpus = corpus_of(write, {"test": documents}, seed, words=vocabulary())
+    return Built(windowed(corpus, features), corpus, other_class(), NEUTRAL)
+
+
+def _both_kinds() -> dict[str, dict[str, float]]:
+    start = sheet()
+    for word, label in GIVEN.items():
+        if label < 2:
+            start[word] = {"given": 1.0, "gave": float(2 * label - 1)}
+    return start
+
+
+def _pairs(rng: np.random.Generator, label: int) -> Text:
+    """A verdict and a voice; the label is whether they agree."""
+    first = int(rng.integers(2))
+    kept = [verdict(first, rng), says(first if label else 1 - first, rng)]
+    words, places = scattered(
+        rng, [str(word) for word in rng.permutation(kept)], fillers(rng, int(rng.integers(6, 11)))
+    )
+    return Text(words, label, places)
+
+
+def _agreement(kind: str, on_given: int, on_said: int) -> Callable[[int, int], Built]:
+    """Heads on either word (the first of each hands it on); a feed-forward part compares."""
+    given = HeadProgram({"given": 7.0, **OFF}, (("gave", "first", 1.0),))
+    said = HeadProgram({"word": 7.0, **OFF}, (("said", "second", 1.0),))
+    idle = [HeadProgram(given.scores)] * (on_given - 1) + [HeadProgram(said.scores)] * (on_said - 1)
+    neurons = [
+        NeuronProgram({"first": sign, "second": sign, ONE: -1.0}, {"agree": 1.0})
+        for sign in (1.0, -1.0)
+    ]
+    layer = LayerProgram([given, said, *idle], neurons)
+    decides = {"agree": (-6.0, 6.0), ONE: (3.0, -3.0)}
+    program = StreamProgram(_both_kinds(), [layer], decides)
+
+    def build(seed: int, documents: int) -> Built:
+        corpus = corpus_of(_pairs, {"test": documents}, seed, words=vocabulary())
+        return Built(compiled(kind, program, corpus), corpus, other_class(), NEUTRAL)
+
+    return build
+
+
+def _two_voices(last_wins: bool) -> Writer:
+    """A word for either class; the label is what the first (or the last) says."""
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        kept = [says(label, rng), says(1 - label, rng)]
+        around = fillers(rng, int(rng.integers(6, 11)))
+        words, places = scattered(rng, kept[::-1] if last_wins else kept, around)
+        return Text(words, label, places[-1:] if last_wins else places[:1])
+
+    return write
+
+
+def _order(last_wins: bool, layers: Sequence[LayerProgram]) -> Callable[[int, int], Built]:
+    decides = {"heard": (-5.0, 5.0)}
+    program = StreamProgram(sheet(), layers, decides, knows_places=True)
+
+    def build(seed: int, documents: int) -> Built:
+        write = _two_voices(last_wins)
+        corpus = corpus_of(write, {"test": documents}, seed, words=vocabulary())
+        return Built(compiled("gpt2", program, corpus), corpus, other_class(), NEUTRAL)
+
+    return build
+
+
+STEP = 3.0 * LONGEST
+"""A word further the score changes by 3."""
+FIRST = {"word": 50.0, PLACE: -STEP}
+LAST = {"word": 50.0, PLACE: STEP}
+
+MECHANISMS = [
+    Mechanism(
+        "negation seen whole",
+        "A convolution reads `not good` and `quite good` at the polar word; attention lies evenly "
+        "on that word and on the one before it.",
+        "composition",
+        "open",
+        _negation(7.0, 7.0),
+    ),
+    Mechanism(
+        "negation, the polar word seen",
+        "The same with attention on the polar word alone: who sees `good` cannot know that `not` "
+        "stands before it.",
+        "composition",
+        "open",
+        _negation(7.0, 0.0),
+    ),
+    Mechanism(
+        "negation, the negator seen",
+        "The same with three quarters of the attention on `not` or `quite` and a fifth on the "
+        "polar word.",
+        "composition",
+        "open",
+        _negation(7.0, 8.3),
+    ),
+    Mechanism(
+        "negation in half of the texts",
+        "As with the polar word seen, but half of the texts have nothing before it: there "
+        "attention shows all there is.",
+        "composition",
+        "open",
+        _negation(7.0, 0.0, always=False),
+    ),
+    Mechanism(
+        "the word after it seen",
+        "A convolution carries what a word says to the next place, which has the attention.",
+        "relays",
+        "open",
+        _after,
+    ),
+    Mechanism(
+        "two words agree or not, both seen",
+        "BERT. One head reads a verdict, another a voice, and a feed-forward part decides by "
+        "whether they agree (exclusive or).",
+        "composition",
+        "open",
+        _agreement("bert", 1, 1),
+    ),
+    Mechanism(
+        "two words agree or not, one seen",
+        "Llama. The same with three heads on the verdict and one on the voice: attention is all on "
+        "words that matter, and one of the two is not seen.",
+        "composition",
+        "open",
+        _agreement("llama", 3, 1),
+    ),
+    Mechanism(
+        "the first of two wins",
+        "GPT-2 with positions. Two words say opposite classes; attention lies on the first, which "
+        "decides.",
+        "order",
+        "open",
+        _order(False, [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),))])]),
+    ),
+    Mechanism(
+        "the last of two wins, the first is seen",
+        "GPT-2 with positions. A layer below takes over what the last of two words says; the "
+        "audited row lies on the first, which changes nothing.",
+        "order",
+        "open",
+        _order(
+            True,
+            [
+                LayerProgram([HeadProgram(LAST, (("said", "heard", 1.0),))]),
+                LayerProgram([HeadProgram(FIRST)]),
+            ],
+        ),
+    ),
+    Mechanism(
+        "the first of two wins, most heads on the last",
+        "GPT-2 with positions. Three heads: one reads the first of two words, which decides; the "
+        "others lie on the last one and hand nothing on.",
+        "order",
+        "open",
+        _order(
+            False,
+            [
+                LayerProgram(
+                    [HeadProgram(FIRST, (("said", "heard", 1.0),)), *[HeadProgram(LAST)] * 2]
+                )
+            ],
+        ),
+    ),
+]

@@ -1,0 +1,381 @@
+"""The right answer of a mechanism, from its program and its input alone (docs/right-answers.md).
+
+Words of the input are replaced by the mechanism's own substitutes; what the model then decides says
+which words matter, whether a person who looks at the attention sees them, and whether their effect
+passes through the audited weights. No audit is imported here, and no border of the verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.calibration.mechanism import Built
+from heedful.corpora.batches import Batch, collate
+from heedful.models.edits import Replace, Scale
+from heedful.models.verbs import AttentiveModel, decide, read
+from heedful.runs.randomness import numpy_generator
+from heedful.statistics.estimates import Estimate
+from heedful.statistics.intervals import proportion
+
+TEXTS = 100
+"""Texts that a right answer looks at."""
+WAYS = 1000
+"""Up to so many ways to replace words are all tried."""
+ORDERS, MIXTURES = 24, 48
+"""With more: orders in which words are restored, and random mixtures of substitutes."""
+REDRAWN = 4
+"""Texts in which neutral words are drawn anew."""
+TOGETHER = 2048
+"""Texts of one forward pass."""
+HALF = 0.5
+"""Of the mass, of the largest weight, of an effect: see docs/right-answers.md."""
+YES, NO = 0.75, 0.25
+"""Shares of texts from which on the right word is yes, and up to which it is no."""
+
+
+class _Found(NamedTuple):
+    """What replacing words of a text has shown."""
+
+    relevant: Bool[np.ndarray, "place"]
+    smallest: Int[np.ndarray, "place"] | None
+    """The smallest way to flip the decision; none where there is none."""
+    is_sufficient: bool
+    """Whether what is kept is."""
+
+
+Search = Generator[Int[np.ndarray, "way place"], Bool[np.ndarray, "way"], _Found]
+"""Asks whether decisions flip when each word is its option of that number; 0 is the word itself."""
+
+
+@dataclass(frozen=True)
+class TextTruth:
+    """The right answer of one text."""
+
+    relevant: tuple[int, ...]
+    """Positions of the words in a minimal flipping set."""
+    seen: tuple[int, ...]
+    """Positions of the words that a person sees."""
+    seen_share: float
+    """Of the units."""
+    mass: float
+    """Attention on relevant words."""
+    is_sufficient: bool
+    """Whether what is seen is."""
+    around: float
+    """Share of the effect that is left with attention to the relevant words blocked."""
+    still_flips: bool
+    """Whether the change still flips the decision then; reported, and no part of the answer."""
+    by_input: float
+    """Share of the effect when the input changes and the weights stay."""
+    by_weights: float
+    """Share of the effect when the weights change and the input stays."""
+    is_stable: bool
+    """Whether other words in place of those that cannot matter leave the decision."""
+
+    @property
+    def points(self) -> bool:
+        """Whether attention shows the words that matter."""
+        return bool(self.relevant) and self.is_sufficient and self.mass >= HALF
+
+    @property
+    def mediates(self) -> bool:
+        """Whether the effect passes through the audited weights; never, where there is none."""
+        return self.around < HALF
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The right answer of a mechanism."""
+
+    texts: tuple[TextTruth, ...]
+    accuracy: float
+
+    @property
+    def pointing(self) -> Estimate:
+        """Share of texts in which attention points."""
+        return _share([text.points for text in self.texts])
+
+    @property
+    def mediation(self) -> Estimate:
+        """Share of texts in which attention mediates."""
+        return _share([text.mediates for text in self.texts])
+
+    @property
+    def both(self) -> Estimate:
+        """Share of texts in which both hold: attention may be shown as the reason."""
+        return _share([text.points and text.mediates for text in self.texts])
+
+    @property
+    def word(self) -> Literal["yes", "partly", "no"]:
+        """The right word."""
+        share = self.both.value
+        return "yes" if share >= YES else "no" if share <= NO else "partly"
+
+    @property
+    def is_near(self) -> bool:
+        """Whether so few texts cannot tell on which side of a border the share lies."""
+        return "straddles" in (self.both.side(YES), self.both.side(NO))
+
+    @property
+    def is_deceiver(self) -> bool:
+        """Whether attention looks convincing and the right word is no."""
+        selecting = [text.seen_share <= HALF for text in self.texts]
+        return self.word == "no" and float(np.mean(selecting)) >= HALF
+
+    @property
+    def unstable(self) -> Estimate:
+        """Share of texts whose decision changes by words that were said not to matter."""
+        return _share([not text.is_stable for text in self.texts])
+
+    def mean(self, name: str) -> float:
+        """The mean of a number of the texts, where it is defined."""
+        found = [float(getattr(text, name)) for text in self.texts]
+        return float(np.nanmean(found)) if not all(map(math.isnan, found)) else math.nan
+
+
+def _share(holds: Sequence[bool]) -> Estimate:
+    return proportion(sum(holds), len(holds))
+
+
+def truth_of(built: Built, seed: int = 0, texts: int = TEXTS) -> Truth:
+    """The right answer of a mechanism on a keyed sample of its test texts."""
+    test = built.corpus.splits["test"]
+    rows = np.sort(numpy_generator(seed, "truth").permutation(len(test))[:texts])
+    # Texts of one length are asked about together, which changes no decision.
+    lengths = test.lengths[rows]
+    found: list[TextTruth] = []
+    right: list[bool] = []
+    for length in np.unique(lengths):
+        batch = collate(test, rows[lengths == length])
+        found += _truths(built, batch, seed)
+        right += (read(built.model, batch).decision == batch.labels).tolist()
+    return Truth(tuple(found), float(np.mean(right)))
+
+
+class _Options:
+    """What may stand in a text: substitutes at places that can matter, elsewhere neutral words."""
+
+    def __init__(self, built: Built, ids: Int[np.ndarray, "token"]) -> None:
+        words, encode = built.corpus.vocabulary.words, built.corpus.vocabulary.encode
+        others = [built.substitutes.get(words[own], ()) for own in ids]
+        self.ids = ids
+        self.places = np.array([p for p, words in enumerate(others) if words], dtype=int)
+        self.ways = [[int(ids[place]), *encode(others[place])] for place in self.places]
+        self.counts = np.array([len(way) for way in self.ways], dtype=int)
+        self.neutral = np.asarray(encode(built.neutral))
+
+    def search(self, kept: Bool[np.ndarray, "place"], rng: np.random.Generator) -> Search:
+        """What is asked to know which words matter, and whether the kept ones are sufficient."""
+        if math.prod(self.counts.tolist()) <= WAYS:
+            return _exhaustively(self.counts, kept)
+        return _by_samples(self.counts, kept, rng)
+
+    def written(self, ways: Int[np.ndarray, "way place"]) -> Int[np.ndarray, "way token"]:
+        """The texts in which each place has its option of that number; 0 is the word itself."""
+        texts = np.tile(self.ids, (len(ways), 1))
+        for column, place in enumerate(self.places):
+            texts[:, place] = np.asarray(self.ways[column])[ways[:, column]]
+        return texts
+
+    def redrawn(self, rng: np.random.Generator) -> Int[np.ndarray, "draw token"]:
+        """The text with other neutral words wherever words cannot matter."""
+        texts = np.tile(self.ids, (REDRAWN, 1))
+        others = np.setdiff1d(np.arange(len(self.ids)), self.places)
+        texts[:, others] = rng.choice(self.neutral, (REDRAWN, len(others)))
+        return texts
+
+
+def _truths(built: Built, batch: Batch, seed: int) -> list[TextTruth]:
+    """The right answers of texts of one length."""
+    model, reading = built.model, read(built.model, batch)
+    options = [_Options(built, ids) for ids in batch.ids.numpy()]
+    draws = [numpy_generator(seed, "truth", name) for name in batch.names]
+    attention = reading.attention.numpy() * reading.mask.numpy()
+    units = reading.unit_of_token.numpy()
+    is_seen = [seen(row[:count]) for row, count in zip(attention, reading.units, strict=True)]
+    found = _together(
+        model,
+        batch,
+        options,
+        [o.search(is_seen[row][units[row, o.places]], draws[row]) for row, o in enumerate(options)],
+    )
+    stable = _decisions(
+        model, batch, [o.redrawn(rng) for o, rng in zip(options, draws, strict=True)]
+    )
+    is_relevant = np.zeros(attention.shape, dtype=bool)
+    for row, (o, ways) in enumerate(zip(options, found, strict=True)):
+        is_relevant[row, units[row, o.places[ways.relevant]]] = True
+    changed = [
+        o.ids if ways.smallest is None else o.written(ways.smallest[None])[0]
+        for o, ways in zip(options, found, strict=True)
+    ]
+    effects = _effects(model, batch, np.stack(changed), is_relevant)
+    answers = []
+    for row, (o, ways) in enumerate(zip(options, found, strict=True)):
+        answers.append(
+            TextTruth(
+                relevant=tuple(o.places[ways.relevant].tolist()),
+                seen=tuple(np.flatnonzero(is_seen[row][units[row]]).tolist()),
+                seen_share=float(is_seen[row].mean()),
+                mass=float(attention[row, is_relevant[row]].sum()),
+                is_sufficient=ways.is_sufficient,
+                around=float(effects.shares[0, row]),
+                still_flips=bool(effects.still_flips[row]),
+                by_input=float(effects.shares[1, row]),
+                by_weights=float(effects.shares[2, row]),
+                is_stable=bool((stable[row] == int(reading.decision[row])).all()),
+            )
+        )
+    return answers
+
+
+def seen(attention: Float[np.ndarray, "unit"]) -> Bool[np.ndarray, "unit"]:
+    """The units that a person sees: half of the largest weight, and on to half of the mass.
+
+    Units that weigh the same as one that is seen are seen too.
+    """
+    falling = np.sort(attention)[::-1]
+    last = falling[min(np.searchsorted(np.cumsum(falling), HALF), len(falling) - 1)]
+    return np.asarray(attention >= min(last, HALF * falling[0]) * (1 - 1e-9))
+
+
+def _as_texts(
+    batch: Batch, rows: Int[np.ndarray, "text"], texts: Int[np.ndarray, "text token"]
+) -> Batch:
+    """Other words in the place of those of some rows."""
+    place = torch.from_numpy(np.ascontiguousarray(rows))
+    ids = torch.from_numpy(np.ascontiguousarray(texts)).to(batch.ids)
+    return Batch(
+        ids=ids,
+        mask=batch.mask[place],
+        labels=batch.labels[place],
+        sentence=batch.sentence[place],
+        names=tuple(f"{batch.names[row]}/{number}" for number, row in enumerate(rows)),
+        unknown=batch.unknown,
+    )
+
+
+def _decisions(
+    model: AttentiveModel, batch: Batch, texts: Sequence[Int[np.ndarray, "way token"]]
+) -> list[Int[np.ndarray, "way"]]:
+    """The decisions on some texts in place of each text of the batch."""
+    counts = [len(rows) for rows in texts]
+    row, every = np.repeat(np.arange(len(batch)), counts), np.concatenate(list(texts))
+    found = [
+        read(
+            model, _as_texts(batch, row[start : start + TOGETHER], every[start : start + TOGETHER])
+        ).decision.numpy()
+        for start in range(0, len(every), TOGETHER)
+    ]
+    decisions = np.concatenate(found) if found else np.zeros(0, dtype=int)
+    return np.split(decisions, np.cumsum(counts)[:-1])
+
+
+class _Effects(NamedTuple):
+    """Shares of each change's effect, nan where nothing was changed."""
+
+    shares: Float[np.ndarray, "3 batch"]
+    """Around attention, by the input alone, by the weights alone."""
+    still_flips: Bool[np.ndarray, "batch"]
+
+
+def _effects(
+    model: AttentiveModel,
+    batch: Batch,
+    changed: Int[np.ndarray, "batch token"],
+    is_relevant: Bool[np.ndarray, "batch unit"],
+) -> _Effects:
+    """What each change does, as it is, with attention blocked, and with attention swapped."""
+    n = len(batch)
+    both = np.concatenate([batch.ids.numpy(), changed])
+    reading = read(model, _as_texts(batch, np.tile(np.arange(n), 2), both))
+    before, after = reading.decision[:n], reading.decision[n:]
+
+    def odds(logits: Tensor) -> Tensor:
+        pairs = logits.view(2, n, -1)
+        old = pairs.gather(2, before.expand(2, n)[..., None])[..., 0]
+        return old - pairs.gather(2, after.expand(2, n)[..., None])[..., 0]
+
+    kept = torch.from_numpy(~is_relevant).double().repeat(2, 1)[:, None]
+    swap = torch.cat([reading.attention[n:], reading.attention[:n]])[:, None]
+    without = decide(model, reading, Scale(kept))[:, 0]
+    own, blocked = odds(reading.logits), odds(without)
+    swapped = odds(decide(model, reading, Replace(swap))[:, 0])
+    shares = torch.stack([blocked[0] - blocked[1], own[0] - swapped[1], own[0] - swapped[0]])
+    shares = (shares / (own[0] - own[1])).masked_fill(before == after, torch.nan)
+    decided = without.argmax(-1)
+    return _Effects(shares.numpy(), (decided[:n] != decided[n:]).numpy())
+
+
+def _in_minimal(sets: Bool[np.ndarray, "set place"]) -> Bool[np.ndarray, "place"]:
+    """The places in a set that has no other one inside."""
+    sets = np.unique(sets, axis=0)
+    minimal: list[Bool[np.ndarray, "place"]] = []
+    for one in sets[np.argsort(sets.sum(1), kind="stable")]:
+        if not any((small <= one).all() for small in minimal):
+            minimal.append(one)
+    return np.any(minimal, axis=0) if minimal else np.zeros(sets.shape[1], dtype=bool)
+
+
+def _exhaustively(counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"]) -> Search:
+    """All ways to replace words, tried."""
+    every = list(product(*map(range, counts)))
+    ways = np.array(every, dtype=int).reshape(len(every), len(counts))
+    flipping = ways[(yield ways)]
+    changed = flipping > 0
+    smallest = flipping[changed.sum(1).argmin()] if len(flipping) else None
+    return _Found(_in_minimal(changed), smallest, bool((changed & kept).any(1).all()))
+
+
+def _by_samples(
+    counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"], rng: np.random.Generator
+) -> Search:
+    """Some ways to replace words: from all replaced, words are restored in random order."""
+    # By the first substitute each, by the last each, and mixtures.
+    ways = np.stack([np.ones_like(counts), counts - 1] * (ORDERS // 3))
+    mixed = rng.integers(1, counts, (ORDERS - len(ways), len(counts)))
+    ways = np.concatenate([ways, mixed])
+    ways = ways[(yield ways)]
+    order = np.array([rng.permutation(len(counts)) for _ in ways], dtype=int)
+    for step in range(len(counts) if len(ways) else 0):
+        tried = ways.copy()
+        tried[np.arange(len(ways)), order[:, step]] = 0
+        still = yield tried
+        ways[still] = tried[still]
+    smallest = ways[(ways > 0).sum(1).argmin()] if len(ways) else None
+    others = rng.integers(0, counts, (MIXTURES, len(counts)))
+    others = np.concatenate([np.ones_like(others[:1]), counts[None] - 1, others])
+    others[:, kept] = 0
+    flips = yield others
+    return _Found(_in_minimal(ways > 0), smallest, not flips.any())
+
+
+def _together(
+    model: AttentiveModel, batch: Batch, options: Sequence[_Options], searches: Sequence[Search]
+) -> list[_Found]:
+    """The searches of all texts in step, so that what they ask is asked in one pass."""
+    decided = read(model, batch).decision.numpy()
+    found: dict[int, _Found] = {}
+    asked = [next(search) for search in searches]
+    while len(found) < len(searches):
+        texts = [
+            o.written(ways[:0] if row in found else ways)
+            for row, (o, ways) in enumerate(zip(options, asked, strict=True))
+        ]
+        for row, decisions in enumerate(_decisions(model, batch, texts)):
+            if row in found:
+                continue
+            try:
+                asked[row] = searches[row].send(decisions != decided[row])
+            except StopIteration as stop:
+                found[row] = stop.value
+    return [found[row] for row in range(len(searches))]
