@@ -26,8 +26,9 @@ BATCH = replace(
 )
 
 
-OF_CLASSIFIERS = [name for name in AUDITS if name != "alignment"]
-"""That one is of translators, and has the same tests in test_alignment.py."""
+ELSEWHERE = ("alignment", "exchange")
+"""One is of translators, one reads all texts together: test_alignment.py, test_exchange.py."""
+OF_CLASSIFIERS = [name for name in AUDITS if name not in ELSEWHERE]
 
 
 def rows_of(name: str, model: AttentiveModel, batch: Batch) -> pd.DataFrame:
@@ -114,7 +115,7 @@ def test_every_audit_has_a_place_of_its_own_and_a_chart() -> None:
     places = sorted(audit.place for audit in AUDITS.values())
     assert places == list(range(1, len(AUDITS) + 1))
     assert {audit.chart for audit in AUDITS.values()} <= {*CHARTS, "measures"}
-    assert list(titles())[:2] == ["substitution", "erasure"]
+    assert list(titles())[:2] == ["exchange", "substitution"]
     assert set(titles()) == set(AUDITS)
 
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from heedful.audits import substitution
-from heedful.audits.finding import Finding, Measure
+from heedful.audits.finding import Finding
 from heedful.audits.substitution import flippable, permutation_moments
 from heedful.models import Reading
 from heedful.statistics.intervals import mean
@@ -173,16 +173,7 @@ def test_reliance_is_told_by_what_shuffling_changes_and_would_change() -> None:
     changes = np.where(np.arange(40) < 6, 0.5, 0.0)
     reliance = substitution.against_chance(changes, decision, names)
     assert reliance.value == pytest.approx(0.075 / 0.375)
-    measures = (
-        Measure("decisions changed, against chance", reliance, "permuted"),
-        Measure("decisions changed", mean(changes, names), "permuted"),
-        Measure(substitution.DECIDED_BY_ATTENTION, chance),
-    )
-    border = substitution.AUDIT.border
-    assert border is not None
-    assert border.said(substitution.AUDIT.finding("", measures), reliance) == (
+    assert substitution.in_words(mean(changes, names), chance) == (
         "Shuffling attention changes 8 % of the decisions; if attention decided everything it "
-        "would be about 38 %: reliance 20 %."
+        "would be about 38 %."
     )
-    older = substitution.AUDIT.finding("", measures[:1])  # kept from before it quoted the others
-    assert border.said(older, reliance) == "The decision depends on where attention lies: 20 %."

@@ -14,11 +14,15 @@ RUN = ["audit", "none+additive", "--quick", "--documents", "20", "--json"]
 
 
 def test_chosen_audits_and_methods_alone_are_done(tmp_path: Path) -> None:
-    chosen = ["--audits", "deletion, input-erasure", "--methods", "random,attention"]
+    chosen = ["--audits", "substitution, input-erasure", "--methods", "random,attention"]
     done = CliRunner().invoke(app, [*RUN, "--out", str(tmp_path / "run"), *chosen])
     assert done.exit_code == 0, done.output
     findings = json.loads(done.stdout)["findings"]
-    assert {"substitution", "input-erasure"} <= set(findings) <= {"substitution", "input-erasure", "words"}
+    assert (
+        {"substitution", "input-erasure"}
+        <= set(findings)
+        <= {"substitution", "input-erasure", "words"}
+    )
     methods = {row["method"] for row in findings["input-erasure"]["measures"]}
     assert methods == {"random", "attention", "attention - random", "random - attention"} & methods
     assert {"random", "attention"} <= methods

@@ -246,9 +246,9 @@ def check_numbers(said: str, folder: Path) -> None:
     stored = read_json(folder / "findings" / "verdict.json")
     for test in stored["tests"]:
         if test["low"] is not None:
-            assert f"[{100 * test['low']:.0f}, {100 * test['high']:.0f}]" in flat
+            assert f"[{round(100 * test['low'])}, {round(100 * test['high'])}]" in flat
     for one in stored["ranking"]["places"]:
-        assert re.search(rf"{one['method']} +{one['faithfulness']['value']:.3f}", said)
+        assert re.search(rf" {one['method']} .*{one['faithfulness']['value']:.3f} ", said)
     # The decisions themselves, from the texts by the model's own forward pass.
     model = heedful.load(folder, trust_remote_code=True)
     texts = pd.read_csv("reviews.csv")

@@ -308,7 +308,7 @@ def test_the_recommended_method_comes_first_and_random_last(run: RunFolder) -> N
 
 def test_the_rule_and_the_borders_of_the_verdict_are_on_the_page(run: RunFolder) -> None:
     tests = [VERDICT["tests"][0] | {"contradicts": 0.05}]
-    write_json(run.findings / "verdict.json", VERDICT | {"rule": "All or none.", "tests": tests})
+    write_json(run.findings / "verdict.json", VERDICT | {"rule": ["All or none."], "tests": tests})
     text = " ".join(page_of(run).text)
     assert "All or none." in text
     assert "supports above 20 %, contradicts below 5 %" in text

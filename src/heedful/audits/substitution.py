@@ -144,7 +144,8 @@ def summarise(rows: pd.DataFrame) -> Finding:
         Measure("decisions changed, against chance", against_chance(c, decision, names), edit)
         for edit, c in changes.items()
     ]
-    measures.append(Measure(DECIDED_BY_ATTENTION, drawn_anew(decision, names)))
+    anew = drawn_anew(decision, names)
+    measures.append(Measure(DECIDED_BY_ATTENTION, anew))
     measures.append(Measure("decisions that some attention changes", can_flip))
     measures += [
         Measure("TVD to the trained output", _mean(rows, f"{edit}_tvd", names, 0, 1), edit)
@@ -166,7 +167,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
             for source in ("exact", "sampled")
         ]
     return AUDIT.finding(
-        answer=_answer(changed, can_flip, scored),
+        answer=_answer(changed, can_flip, scored, anew),
         measures=tuple(measures),
         drawn=_drawn(rows, changed, scored),
         notes=_notes(rows),
@@ -296,10 +297,11 @@ def _answer(
     changed: Mapping[str, Estimate],
     can_flip: Estimate,
     scored: Mapping[str, Mapping[str, Estimate]],
+    anew: Estimate,
 ) -> str:
     answer = (
-        f"Uniform attention changes {percent(changed['uniform'])} of the decisions, shuffled "
-        f"attention {percent(changed['permuted'])}; some attention could change {percent(can_flip)}"
+        f"{in_words(changed['permuted'], anew)} Uniform attention changes "
+        f"{percent(changed['uniform'])}; some attention could change {percent(can_flip)}"
     )
     if scored:
         trained, flat, shuffled = (
@@ -308,6 +310,14 @@ def _answer(
         )
         answer += f". Accuracy: {trained} as trained, {flat} uniform, {shuffled} shuffled"
     return f"{answer}."
+
+
+def in_words(changed: Estimate, anew: Estimate) -> str:
+    """What shuffling changes, beside what it would change if attention decided everything."""
+    return (
+        f"Shuffling attention changes {percent(changed)} of the decisions; if attention decided "
+        f"everything it would be about {percent(anew)}."
+    )
 
 
 def _drawn(

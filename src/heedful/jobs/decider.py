@@ -117,7 +117,7 @@ def load(
             trusted = {"trust_remote_code": trust_remote_code}
             model = load(place, device, asking=again, **trusted, **reading)
             if isinstance(model, PretrainedClassifier) and isinstance(model.model, LabelChoice):
-                model.model.offset.copy_(torch.tensor(offset))
+                model.model.offset.copy_(torch.tensor(offset, dtype=torch.float64))
             if weights_digest(deciding(model)) != run.configuration.get("model"):
                 raise InputError(
                     f"{place} has changed since {path} was audited; audit it again, or name it."
