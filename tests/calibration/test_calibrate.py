@@ -92,7 +92,7 @@ def test_a_score_counts_over_observations_and_names_what_is_wrong() -> None:
 
 
 def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"scale.*quick.*full"):
+    with pytest.raises(InputError, match=r"scale.*full, quick"):
         calibrate(tmp_path, scale="medium")
 
 

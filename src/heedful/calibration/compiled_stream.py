@@ -163,13 +163,15 @@ FRAME = Frame((START,), (), (END,), ((0,), 0, (), 0, (0,)))
 def words_between_spaces(vocabulary: Vocabulary, has_frame: bool) -> PlainTokeniser:
     """The tokeniser whose pieces are whole words, numbered as in the vocabulary."""
 
+    frame = FRAME if has_frame else NO_FRAME
+
     def cut(text: str) -> Pieces:
         found = list(re.finditer(r"\S+", text))
-        return Pieces(
-            vocabulary.encode([word.group() for word in found]), [w.span() for w in found]
-        )
+        ids = vocabulary.encode([word.group() for word in found])
+        spans = [None] * len(frame.before), [w.span() for w in found], [None] * len(frame.after)
+        return Pieces([*frame.before, *ids, *frame.after], [*spans[0], *spans[1], *spans[2]])
 
-    return PlainTokeniser(cut, PAD, UNKNOWN, FRAME if has_frame else NO_FRAME)
+    return PlainTokeniser(cut, PAD, UNKNOWN, frame)
 
 
 def compiled(
