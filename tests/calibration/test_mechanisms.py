@@ -220,7 +220,7 @@ def test_a_compiled_causal_transformer_runs_its_program(kind: str) -> None:
 def test_a_trained_mechanism_has_learnt(name: str) -> None:
     found: Truth = truth_of(MECHANISMS[name].build(0, 100))
     assert found.accuracy >= 0.9
-    assert found.unstable.value <= 0.05
+    assert found.unstable.value <= 0.1
     assert not math.isnan(found.both.value)
 
 

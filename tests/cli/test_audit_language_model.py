@@ -43,6 +43,8 @@ def test_a_language_model_is_audited_like_a_classifier(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["documents"] == 75  # a quarter corrects the prior
+    assert "not calibrated for this kind" in found["verdict"]["sentence"]
+    assert found["verdict"]["provisional"]
     priors = {f"accuracy, prior {name}" for name in ("none", "empty", "dev")}
     assert priors <= set(found["quality"])
     assert all(found["quality"][name]["n"] == 75 for name in priors)

@@ -25,7 +25,7 @@ from heedful.importance import METHODS, methods_of
 from heedful.jobs.advice import Situation, advice
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
-from heedful.jobs.priors import settle
+from heedful.jobs.priors import NOT_CALIBRATED, settle
 from heedful.jobs.settings import Settings, settings_for
 from heedful.jobs.sources import DocumentSource
 from heedful.jobs.train import train
@@ -165,7 +165,8 @@ def audit(
     if isinstance(model, PretrainedClassifier) and model.asking and len(encoded.splits[split]):
         settled = settle(model, encoded, split, model.asking.prior, seed, documents)
         encoded, accuracy = settled.corpus, settled.accuracy
-        _tell_priors(accuracy, settled.prior, show)
+        for line in settled.lines() if show else ():
+            print(line, file=sys.stderr)
     methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
@@ -217,6 +218,9 @@ class _Job:
             name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
         }
         verdict = judge(findings, count)
+        if "asked" in self.inputs:
+            said = f"{verdict.sentence} {NOT_CALIBRATED}"
+            verdict = replace(verdict, sentence=said, provisional=True)
         verdict = replace(verdict, advice=advice(verdict, self._situation()))
         told = self.run.findings / "verdict.json"
         # Findings that were there already may be judged otherwise by a newer heedful, and a folder
@@ -263,8 +267,10 @@ class _Job:
                 (self.run.findings / f"{name}{suffix}").unlink(missing_ok=True)
 
     def _compute(self, show: bool) -> None:
-        examined = self.examined
-        rows = examined.rows(self.run.path / "work", self.inputs, show)
+        examined, work = self.examined, self.run.path / "work"
+        if show:
+            self._tell_word(examined.whole_rows(work, self.inputs))
+        rows = examined.rows(work, self.inputs, show)
         self._forget()
         for name in examined.applicable():
             self._keep(name, rows[name], AUDITS[name].summarise(rows[name]))
@@ -287,6 +293,13 @@ class _Job:
             | _reading_of(examined.model)
             | ({"words": RULE} if isinstance(examined.model, PretrainedClassifier) else {})
         )
+
+    def _tell_word(self, rows: Mapping[str, pd.DataFrame]) -> None:
+        """Says the word as soon as what it needs is there; explanations and pictures follow."""
+        if rows:
+            found = {name: AUDITS[name].summarise(table) for name, table in rows.items()}
+            word = judge(found, len(self.examined.chosen)).word
+            print(f"May attention be shown as the reason? {word.upper()}", file=sys.stderr)
 
     def _keep(self, name: str, table: pd.DataFrame, finding: Finding) -> None:
         """Writes the rows of an audit and what they come to."""
@@ -313,15 +326,6 @@ def _only(
         return {name: range(len(corpus.splits.get(name, ()))) for name in ("dev", split)}
     names = [document.id for document in corpus.splits.get(split, ())]
     return {split: sampled(names, most, seed).tolist()}
-
-
-def _tell_priors(accuracy: Mapping[str, Estimate], prior: str, show: bool) -> None:
-    """Says how well a language model decides under each correction."""
-    for name, share in accuracy.items() if show else ():
-        used = ", which is audited" if name == prior else ""
-        low, high = 100 * share.low, 100 * share.high
-        print(f"accuracy, prior {name}{used}: {100 * share.value:.1f} % [{low:.1f}, {high:.1f}] "
-              f"of {share.n}", file=sys.stderr)  # fmt: skip
 
 
 def _tell(encoded: EncodedCorpus, split: str) -> None:

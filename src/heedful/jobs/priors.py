@@ -32,6 +32,10 @@ PRIORS = ("auto", "none", "empty", "dev")
 MOST_DEV = 200
 """Documents that the numbers of `dev` are fitted to, where the data has no dev split."""
 FEWEST_DEV = 20
+NOT_CALIBRATED = (
+    "The rule behind the word was tried on classifiers, not on language models that answer a "
+    "prompt: it is not calibrated for this kind."
+)
 
 
 class Settled(NamedTuple):
@@ -42,6 +46,14 @@ class Settled(NamedTuple):
     """Of the audited documents that have labels, by correction."""
     prior: str
     """The correction in force."""
+
+    def lines(self) -> Iterator[str]:
+        """How well the model decides under each correction."""
+        for name, share in self.accuracy.items():
+            used = ", which is audited" if name == self.prior else ""
+            low, high = 100 * share.low, 100 * share.high
+            said = f"{100 * share.value:.1f} % [{low:.1f}, {high:.1f}] of {share.n}"
+            yield f"accuracy, prior {name}{used}: {said}"
 
 
 def settle(
