@@ -212,8 +212,8 @@ def test_arguments_that_would_be_ignored_are_refused_by_name() -> None:
     given = {"s_aux": torch.zeros(2), "position_ids": torch.zeros(1)}
     with pytest.raises(UnsupportedModel, match="passes s_aux to its attention"):
         call_of(0, nn.Identity(), head, head, head, None, False, given)
-    with pytest.raises(UnsupportedModel, match="softcap"):
-        call_of(0, nn.Identity(), head, head, head, None, False, {"softcap": 30.0})
+    with pytest.raises(UnsupportedModel, match="head_mask"):
+        call_of(0, nn.Identity(), head, head, head, None, False, {"head_mask": 1.0})
 
 
 def test_fused_and_written_out_attention_agree() -> None:
