@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heedful.audits.hybrids import (
-    Text,
+    ReadText,
     encoded_hybrids,
     exchanged,
     groups_of,
@@ -13,11 +13,11 @@ from heedful.audits.hybrids import (
 )
 
 
-def text(name: str, ids: list[int], weights: list[float], decision: int = 0) -> Text:
+def text(name: str, ids: list[int], weights: list[float], decision: int = 0) -> ReadText:
     given = np.array(weights) / sum(weights)
     groups = groups_of(given)
     logits = np.eye(2)[decision]
-    return Text(
+    return ReadText(
         name,
         [np.array([one]) for one in ids],
         np.zeros(len(ids), dtype=int),

@@ -20,7 +20,7 @@ from heedful.audits.examination import Portion, readings
 from heedful.audits.hybrids import (
     FEW,
     Hybrid,
-    Text,
+    ReadText,
     encoded_hybrids,
     exchanged,
     groups_of,
@@ -56,10 +56,10 @@ def rows(
     """What the exchanges with a partner did to each text of several units.
 
     `goes` is how far the partner's shown units bring its decision when they take the place of the
-    text's own (0 to 1, see `_way`), `stays` how far the text's shown units keep its decision when
-    all others are the partner's: in the partner, in the place of its own shown units. `mattering` is the attention on units that matter, `around` the
-    share of their effect that passes around attention. Of a model with several heads, `head` asks
-    about what one of them shows.
+    text's own (0 to 1, see `_way`); `stays` how far the text's shown units keep its decision when
+    all others are the partner's: in the partner, in the place of its own shown units. `mattering`
+    is the attention on units that matter, `around` the share of their effect that passes around
+    attention. Of a model with several heads, `head` asks about what one of them shows.
     """
     texts = texts_of(model, documents, device, at_once, head)
     chosen = [
@@ -103,9 +103,9 @@ def texts_of(
     device: torch.device | str = "cpu",
     at_once: Portion = Portion(),
     head: int | None = None,
-) -> list[Text]:
+) -> list[ReadText]:
     """The documents as read, with what a person sees of the audited attention, or of one head."""
-    found: list[Text] = []
+    found: list[ReadText] = []
     for reading in readings(model, documents, device, at_once):
         shown = reading.attention
         if head is not None:
@@ -117,7 +117,7 @@ def texts_of(
         groups = [groups_of(row) for row in weights]
         found += texts_in(reading, weights, groups, _forbidding(model, reading, groups))
     rest = [exchanged(text, text, text.seen, text.only([])) for text in found]
-    by_name: dict[str, Text] = {}
+    by_name: dict[str, ReadText] = {}
     for reading in readings(model, encoded_hybrids(rest, documents.unknown), device, at_once):
         for name, logits in zip(reading.names, reading.logits.cpu().numpy(), strict=True):
             text = found[int(name)]
@@ -159,7 +159,7 @@ class _Pairs:
     def __init__(
         self,
         model: AttentiveModel,
-        pairs: Sequence[tuple[Text, Text]],
+        pairs: Sequence[tuple[ReadText, ReadText]],
         unknown: int,
         device: torch.device | str,
         at_once: Portion,
@@ -309,7 +309,7 @@ def _one_by_one(pairs: _Pairs, rows: Rows, moved: Odds) -> Odds:
     return np.array(found)
 
 
-def _quietest(other: Text, against: int) -> int:
+def _quietest(other: ReadText, against: int) -> int:
     """The shown unit that the partner's decision needs least; of many the lightest."""
     if not other.is_few:
         return other.order[-1]

@@ -22,7 +22,7 @@ Ids = Int[np.ndarray, "token"]
 Units = Bool[np.ndarray, "unit"]
 
 
-class Text(NamedTuple):
+class ReadText(NamedTuple):
     """One text as it was read."""
 
     name: str
@@ -118,7 +118,7 @@ def texts_in(
     weights: Sequence[Float64[np.ndarray, "unit"]],
     groups: Sequence[Bool[np.ndarray, "group unit"]],
     blocked: Float64[np.ndarray, "batch group class"],
-) -> list[Text]:
+) -> list[ReadText]:
     """The texts of a reading, unit by unit; what their rest says is not read yet."""
     batch, found = reading.batch, []
     unit, ids, numbers, logits = (
@@ -134,11 +134,13 @@ def texts_in(
         units = np.split(ids[row, :length], starts[1:])
         kept = blocked[row, : len(groups[row])]
         unread = np.full_like(logits[row], np.nan)
-        found.append(Text(name, units, side, weights[row], groups[row], logits[row], kept, unread))
+        found.append(
+            ReadText(name, units, side, weights[row], groups[row], logits[row], kept, unread)
+        )
     return found
 
 
-def partners(texts: Sequence[Text], seed: int) -> Int[np.ndarray, "text"]:
+def partners(texts: Sequence[ReadText], seed: int) -> Int[np.ndarray, "text"]:
     """For each text the next longer one that was decided differently; -1 where none was.
 
     After the longest come the shortest. Two texts are seldom partners of each other, so that most
@@ -156,7 +158,7 @@ def partners(texts: Sequence[Text], seed: int) -> Int[np.ndarray, "text"]:
 
 
 def exchanged(
-    text: Text, other: Text, away: Units, put: Units, longest: int | None = None
+    text: ReadText, other: ReadText, away: Units, put: Units, longest: int | None = None
 ) -> Hybrid:
     """The text with the units `away` replaced, in order, by the units `put` of the other.
 
