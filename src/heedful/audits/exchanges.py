@@ -83,7 +83,7 @@ def rows(
         {
             "instance": [text.name for text, _ in chosen],
             "partner": [other.name for _, other in chosen],
-            "decision": pairs.decided[:, 0],
+            "decided": [model.classes[text.decision] for text, _ in chosen],
             "units": [len(text.units) for text, _ in chosen],
             "seen": [float(text.seen.mean()) for text, _ in chosen],
             "largest": [float(text.weights.max()) for text, _ in chosen],

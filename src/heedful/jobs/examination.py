@@ -19,6 +19,7 @@ from heedful.corpora.samples import Rows, drawn, subset
 from heedful.importance import explain, sentence_of
 from heedful.jobs.decider import Decider
 from heedful.jobs.instances import choose, describe
+from heedful.models.huggingface import PretrainedClassifier
 from heedful.runs import TABLES, step
 from heedful.runs.progress import ticking
 
@@ -54,6 +55,7 @@ class Examination:
         has = {
             "labels": bool((self.documents.labels >= 0).any()),
             "evidence": self.documents.evidence is not None,
+            "heads": isinstance(self.model, PretrainedClassifier),
             "alignment": False,  # of translators' readings: see audits.alignment.with_links
         }
         return [name for name in self.audits if all(has[need] for need in AUDITS[name].needs)]
