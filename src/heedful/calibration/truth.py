@@ -244,7 +244,8 @@ def seen(attention: Float[np.ndarray, "unit"]) -> Bool[np.ndarray, "unit"]:
     Units that weigh the same as one that is seen are seen too.
     """
     falling = np.sort(attention)[::-1]
-    last = falling[min(np.searchsorted(np.cumsum(falling), HALF), len(falling) - 1)]
+    count = int(np.searchsorted(np.cumsum(falling), HALF))
+    last = falling[min(count, len(falling) - 1)]
     return np.asarray(attention >= min(last, HALF * falling[0]) * (1 - 1e-9))
 
 
