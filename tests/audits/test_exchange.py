@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.audits import exchange
+from heedful.audits import exchange, single_heads
 from heedful.audits.examination import Portion
 from heedful.audits.exchange import GOES, MATTER, PASSES, SHARE, Outcomes, shares
 from heedful.audits.exchanges import _Asked, _Pairs, rows, texts_of
@@ -110,3 +110,23 @@ def test_texts_that_are_all_decided_alike_have_no_partner() -> None:
     found = exchange.summarise(table)
     assert found.measures == ()
     assert "decided alike" in found.answer
+
+
+def test_texts_that_can_be_told_apart_are_named() -> None:
+    built = MECHANISMS["one class hidden, the other seen"].build(0, 200)
+    found = exchange.summarise(rows(built.model, built.corpus.splits["test"]))
+    group = found.drawn["group"]
+    assert group["inside"]["low"] > 0.7
+    assert group["outside"]["high"] < 0.3
+    assert group["sentence"].startswith("It holds in ")
+    even = MECHANISMS["honest word, silent context"].build(0, 100)
+    same = exchange.summarise(rows(even.model, even.corpus.splits["test"]))
+    assert same.drawn["group"] is None
+
+
+def test_the_one_head_that_may_be_shown_is_found() -> None:
+    built = MECHANISMS["four heads, three on a decoy"].build(0, 40)
+    found = single_heads.summarise(single_heads.rows(built.model, built.corpus.splits["test"]))
+    shares = {one.method: one.estimate.value for one in found.measures}
+    assert sorted(round(share) for share in shares.values()) == [0, 0, 0, 1]
+    assert max(shares, key=lambda head: shares[head]) in found.answer

@@ -37,7 +37,9 @@ def test_the_frozen_rule_is_right_on_a_few_mechanisms(quick: Calibrated) -> None
 
 
 @pytest.mark.slow
-def test_every_table_is_there_and_a_second_call_measures_nothing(quick: Calibrated) -> None:
+def test_every_table_is_there_and_a_second_call_measures_nothing(
+    quick: Calibrated, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = pd.read_csv(quick.folder / "mechanisms.csv")
     assert len(table) == quick.mechanisms
     for name in ("coverage", "comparisons"):
@@ -45,8 +47,14 @@ def test_every_table_is_there_and_a_second_call_measures_nothing(quick: Calibrat
     stored = json.loads((quick.folder / "calibration.json").read_text("utf-8"))
     assert stored["provenance"]["command"] == "heedful calibrate --scale quick"
     assert sum(row[2] for row in stored["table"]["rows"]) == quick.mechanisms
-    before = {path: path.stat().st_mtime_ns for path in (quick.folder / "work").glob("*.json")}
-    assert before
+
+    def never(*given: object, **named: object) -> dict[str, object]:
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr("heedful.calibration.calibrate.measure", never)
+    monkeypatch.setitem(SCALES, "quick", replace(SCALES["quick"], simulations=20))
+    again = calibrate(quick.folder, scale="quick")
+    assert again.to_json() | {"seconds": 0} == quick.to_json() | {"seconds": 0}
 
 
 def measured(
@@ -92,7 +100,7 @@ def test_a_score_counts_over_observations_and_names_what_is_wrong() -> None:
 
 
 def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"scale.*full, quick"):
+    with pytest.raises(InputError, match=r"scale 'medium'; known: full, quick"):
         calibrate(tmp_path, scale="medium")
 
 

@@ -115,6 +115,6 @@ AUDIT = Audit(
     name="agreement",
     title="Agreement between methods",
     question="Do other measures of importance rank the units of a text as attention does?",
-    place=11,
+    place=12,
     chart="agreement",
 )

@@ -231,6 +231,6 @@ AUDIT = Audit(
     name="alignment",
     title="Agreement with an alignment",
     question="May attention be shown as a word alignment?",
-    place=13,
+    place=14,
     needs=("alignment",),
 )

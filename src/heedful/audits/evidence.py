@@ -107,7 +107,7 @@ AUDIT = Audit(
     name="evidence",
     title="Agreement with known evidence",
     question="Does attention lie on the units that carry the label?",
-    place=12,
+    place=13,
     chart="evidence",
     needs=("evidence",),
 )

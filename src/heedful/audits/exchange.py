@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float64
 from heedful.audits.exchanges import HALF, SURE, rows
 from heedful.audits.finding import Audit, Finding, Measure
 from heedful.audits.tables import histogram, percent
+from heedful.audits.text_groups import best_group
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
@@ -112,6 +113,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     ]
     cost = mean(rows["passes"].to_numpy(dtype=np.float64), names)
     around = rows["around"].to_numpy(dtype=np.float64)
+    group = best_group(rows, found.holds)
     return AUDIT.finding(
         answer=f"The decision goes with the words shown in {percent(estimated[1])} of the texts, "
         f"most of the attention lies on words that matter in {percent(estimated[2])} of these, and "
@@ -120,6 +122,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         drawn={
             "mattering": histogram(found.mattering[found.kept]),
             "around": histogram(around[~np.isnan(around)].clip(0, 1)),
+            "group": None if group is None else group.to_json(),
         },
         notes=(
             f"{len(names)} texts with a partner each; a text was read {cost.value:.1f} times, its "

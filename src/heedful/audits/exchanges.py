@@ -56,10 +56,10 @@ def rows(
     """What the exchanges with a partner did to each text of several units.
 
     `goes` is how far the partner's shown units bring its decision when they take the place of the
-    text's own (0 to 1, see `_way`), `stays` how far the text's shown units keep its decision when
-    all others are the partner's. `mattering` is the attention on units that matter, `around` the
-    share of their effect that passes around attention. Of a model with several heads, `head` asks
-    about what one of them shows.
+    text's own (0 to 1, see `_way`); `stays` how far the text's shown units keep its decision when
+    all others are the partner's: in the partner, in the place of its own shown units. `mattering`
+    is the attention on units that matter, `around` the share of their effect that passes around
+    attention. Of a model with several heads, `head` asks about what one of them shows.
     """
     texts = texts_of(model, documents, device, at_once, head)
     chosen = [
@@ -83,7 +83,7 @@ def rows(
         {
             "instance": [text.name for text, _ in chosen],
             "partner": [other.name for _, other in chosen],
-            "decision": pairs.decided[:, 0],
+            "decided": [model.classes[text.decision] for text, _ in chosen],
             "units": [len(text.units) for text, _ in chosen],
             "seen": [float(text.seen.mean()) for text, _ in chosen],
             "largest": [float(text.weights.max()) for text, _ in chosen],
@@ -241,9 +241,11 @@ def _exchange(pairs: _Pairs) -> _Exchanged:
     """
     asked = []
     for row, (text, other) in enumerate(pairs.pairs):
-        for away, put in ((text.seen, other.seen), (~text.seen, ~other.seen)):
-            hybrid = pairs.exchanged(row, away, put)
-            asked.append(_Asked(row, hybrid, hybrid.is_new))
+        hybrid = pairs.exchanged(row, text.seen, other.seen)
+        asked.append(_Asked(row, hybrid, hybrid.is_new))
+        # All others exchanged is the text's shown units in the partner, in the places of its own.
+        hybrid = exchanged(other, text, other.seen, text.seen, pairs.longest)
+        asked.append(_Asked(row, hybrid, ~hybrid.is_new))
     said = pairs.ask(asked)
     decision, odds, blocked = (
         np.array(one).reshape(-1, 2)

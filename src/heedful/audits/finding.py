@@ -121,7 +121,8 @@ class Audit(NamedTuple):
     chart: str = "measures"
     """Name of the chart that shows it; `report` draws it."""
     needs: Sequence[str] = ()
-    """What the corpus must have for the audit to apply: `labels`, `evidence`, `alignment`."""
+    """What the corpus must have for the audit to apply: `labels`, `evidence`, `alignment`,
+    or the model: several `heads`."""
     most: int = 0
     """Documents beyond which a slow audit learns little, drawn by key; 0 takes all."""
     is_slow: bool = False

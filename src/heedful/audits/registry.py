@@ -12,6 +12,7 @@ from heedful.audits import (
     input_erasure,
     randomisation,
     single_erasure,
+    single_heads,
     substitution,
     violation,
 )
@@ -33,6 +34,7 @@ AUDITS: dict[str, Audit] = {
         input_erasure,
         violation,
         randomisation,
+        single_heads,
     )
 }
 """In the order in which runs keep their names; on the page they stand by their `place`."""

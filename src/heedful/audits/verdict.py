@@ -29,7 +29,7 @@ FEWEST_DOCUMENTS = 100
 CALIBRATION = Path(__file__).with_name("calibration.json")
 BORDERS = {"no": 0.25, "yes": 0.75}
 """Shares of texts up to which the right word is no, and from which on it is yes."""
-AUDIT = "exchange"
+AUDIT, HEADS = "exchange", "single-heads"
 RULE = (
     "A person sees the words with at least half of the largest weight, and more until half of the "
     "attention is seen.",
@@ -82,6 +82,8 @@ class Verdict:
     """How the word comes about, in four sentences."""
     near: str = ""
     """The word that other texts like these could have given; empty where the word is certain."""
+    group: Mapping[str, Any] | None = None
+    """Texts that can be told apart in which it holds more often, as `TextGroup` has them."""
     provisional: bool = True
     calibration: Mapping[str, Any] | None = field(default=None)
     """The table of the calibration that set the borders: columns, rows, caption."""
@@ -97,6 +99,7 @@ class Verdict:
             "tests": [test.to_json() for test in self.tests],
             "rule": list(self.rule),
             "near": self.near,
+            "group": self.group,
             "advice": list(self.advice),
             "calibration": self.calibration,
             "ranking": None if self.ranking is None else self.ranking.to_json(),
@@ -169,6 +172,8 @@ def judge(
         if word != "yes" and (failed := _failed(finding, at)):
             said = failed[0].upper() + failed[1:]
             reason = f"{reason} In the others {failed}" if word == "partly" else f"{said} {reason}"
+        if word == "partly" and (group := finding.drawn.get("group")):
+            reason += f" {group['sentence']}"
         if near:
             reason += f" With other texts like these the word could have been {near}."
     ranking = rank(findings, may_show=word == "yes")
@@ -176,13 +181,27 @@ def judge(
         word,
         f"{SENTENCES[word]} {reason}",
         _tests(finding, at) if finding else (),
-        _advice(word, ranking),
+        (*_head(word, findings, at), *_advice(word, ranking)),
         tuple(sentence.format(**at) for sentence in RULE),
         near,
+        finding.drawn.get("group") if finding else None,
         calibrated is None,
         calibrated["table"] if calibrated else None,
         ranking,
     )
+
+
+def _head(word: Word, findings: Mapping[str, Finding], at: Mapping[str, float]) -> tuple[str, ...]:
+    """The advice to show one head, where the mean over heads may not be shown and that one may."""
+    found = findings.get(HEADS)
+    if word in ("yes", "cannot tell") or found is None:
+        return ()
+    fit = [one for one in found.measures if one.estimate.side(at["yes"]) == "above"]
+    if not fit:
+        return ()
+    best = max(fit, key=lambda one: one.estimate.value)
+    held = f"{100 * best.estimate.value:.0f} % of {best.estimate.n} texts"
+    return (f"Show {best.method} of the audited layer instead: all of it holds in {held}.",)
 
 
 def _near(word: Word, share: Estimate, at: Mapping[str, float]) -> str:

@@ -42,7 +42,7 @@ UNTELLABLE = Estimate(np.nan, np.nan, np.nan, 0, "none")
 
 
 @dataclass(frozen=True)
-class Size:
+class CalibrationSize:
     """How much is done."""
 
     documents: int
@@ -61,7 +61,7 @@ class Size:
 
 
 TRAINED = ("trained", "trained negation", "shortcuts")
-SCALES = {"quick": Size(100, 40, 100, 8), "full": Size(200, 100, 1000, 1)}
+SCALES = {"quick": CalibrationSize(100, 40, 100, 8), "full": CalibrationSize(200, 100, 1000, 1)}
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _frozen() -> Mapping[str, Mapping[str, float]]:
 
 
 def _measured(
-    folder: Path, scale: Size, seed: int, jobs: int, show: bool
+    folder: Path, scale: CalibrationSize, seed: int, jobs: int, show: bool
 ) -> Iterator[dict[str, Any]]:
     """Every mechanism of a scale with its right answer and what the rule says of it."""
     names = scale.names()
@@ -191,7 +191,7 @@ def _measured(
                 ticker.advance()
 
 
-def measured_once(name: str, folder: Path, seed: int, scale: Size) -> dict[str, Any]:
+def measured_once(name: str, folder: Path, seed: int, scale: CalibrationSize) -> dict[str, Any]:
     """One mechanism, measured once: a finished step is read again."""
     sizes = {"documents": scale.documents, "texts": scale.texts}
     result: dict[str, Any] = step(

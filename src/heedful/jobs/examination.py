@@ -23,6 +23,7 @@ from heedful.jobs.audited_attention import audited_attention
 from heedful.jobs.decider import Decider
 from heedful.jobs.instances import choose, describe
 from heedful.models import AttentiveModel, Reading
+from heedful.models.huggingface import PretrainedClassifier
 from heedful.runs import TABLES, fingerprint, step
 from heedful.runs.progress import Ticker, ticking
 from heedful.runs.randomness import key
@@ -64,6 +65,7 @@ class Examination:
         has = {
             "labels": bool((self.documents.labels >= 0).any()),
             "evidence": self.documents.evidence is not None,
+            "heads": isinstance(self.model, PretrainedClassifier),
             "alignment": False,  # of translators' readings: see audits.alignment.with_links
         }
         return [name for name in self.audits if all(has[need] for need in AUDITS[name].needs)]
