@@ -48,7 +48,7 @@ class Outcomes(NamedTuple):
     @property
     def holds(self) -> Bool[np.ndarray, "text"]:
         """Whether all three hold, of each text by itself."""
-        return self.kept & (self.mattering >= HALF) & self.passing
+        return np.asarray(self.kept & (self.mattering >= HALF) & self.passing)
 
 
 def outcomes(rows: pd.DataFrame) -> Outcomes:
@@ -84,7 +84,8 @@ def shares(
     ) -> Float64[np.ndarray, "replicate"]:
         total = weights @ among.astype(np.float64)
         summed = weights @ np.where(among, values, 0.0)
-        return np.divide(summed, total, out=np.full(len(weights), np.nan), where=total > 0)
+        found = np.full(len(weights), np.nan)
+        return np.asarray(np.divide(summed, total, out=found, where=total > 0))
 
     every, kept = np.ones_like(found.kept), found.kept
     luck = np.nan_to_num(average(np.nan_to_num(found.luck), ~np.isnan(found.luck)))

@@ -88,7 +88,7 @@ class Examination:
         """The rows of an audit that sets texts against each other, all at once."""
         ask, some = AUDITS[name].whole, subset(self.documents, self._looked_at(name))
         assert ask is not None
-        tables: dict[str, pd.DataFrame] = step(
+        tables: Mapping[str, pd.DataFrame] = step(
             work,
             name,
             lambda: {name: ask(self.model, some, self.seed, self.device, self._portion)},
