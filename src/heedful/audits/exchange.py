@@ -31,6 +31,10 @@ MOST = 200
 """Texts that are exchanged at most: shares of texts are then known to about 7 points."""
 
 
+FEWEST = 10
+"""Where fewer texts were decided for a class, it is said."""
+
+
 class Outcomes(NamedTuple):
     """What the exchanges say of each text."""
 
@@ -125,11 +129,23 @@ def summarise(rows: pd.DataFrame) -> Finding:
             "around": histogram(around[~np.isnan(around)].clip(0, 1)),
             "group": None if group is None else group.to_json(),
         },
-        notes=(
-            f"{len(names)} texts with a partner each; a text was read {cost.value:.1f} times, its "
-            "exchanges with others included.",
-        ),
+        notes=_notes(rows, cost.value),
     )
+
+
+def _notes(rows: pd.DataFrame, cost: float) -> tuple[str, ...]:
+    """How much was read, and where few texts had to do for many."""
+    notes = [
+        f"{len(rows)} texts with a partner each; a text was read {cost:.1f} times, its exchanges "
+        "with others included."
+    ]
+    decided = rows["decided"].value_counts()
+    if len(decided) and int(decided.min()) < FEWEST:
+        notes.append(
+            f"Only {int(decided.min())} texts were decided as {decided.idxmin()}: few partners "
+            "stand for that class."
+        )
+    return tuple(notes)
 
 
 def share_of_texts(found: Outcomes, names: Sequence[str]) -> list[Estimate]:

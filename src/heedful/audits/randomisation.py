@@ -139,6 +139,4 @@ AUDIT = Audit(
     place=7,
     chart="randomisation",
     most=200,
-    is_slow=True,
-    is_per_ranking=True,
 )

@@ -63,6 +63,5 @@ AUDIT = Audit(
     place=11,
     needs=("heads",),
     most=40,
-    is_slow=True,
     whole=rows,
 )
