@@ -83,14 +83,15 @@ def _phrasal(rng: np.random.Generator, label: int) -> list[str]:
     return [verb, *fillers(rng, 1), particle]
 
 
-def _split(verb: float, between: float, particle: float) -> Build:
-    """Verb and particle are read two words apart, at the word between them; scores as given."""
+def _split(verb: float, between: float, particle: float, read_at: int) -> Build:
+    """Verb and particle are read at the particle (0) or at the word before it (1); scores given."""
     features = [
-        Feature({(v, -1): 1.0, (p, 1): 1.0}, -1.0, between, list(side * np.array([4.0, -4.0])))
+        Feature({(v, read_at - 2): 1.0, (p, read_at): 1.0}, -1.0, 0.0, [4.0 * side, -4.0 * side])
         for v, turn in ((PUT, 1.0), (TURNED, -1.0))
         for p, side in zip(PARTICLES, (turn, -turn), strict=True)
     ]
     features.append(Feature({(TURNED, 0): 1.0, (PUT, 0): 1.0}, 0.0, verb, NOTHING))
+    features.append(Feature({(TURNED, -1): 1.0, (PUT, -1): 1.0}, 0.0, between, NOTHING))
     features.append(Feature({(p, 0): 1.0 for p in PARTICLES}, 0.0, particle, NOTHING))
     pairs = counterparts((TURNED,), (PUT,), neutral=False)
     return convolved(
@@ -136,8 +137,8 @@ ONE_DARK = dict.fromkeys((*YES_A, *NO_A), 7.0) | dict.fromkeys((*YES_B, *NO_B), 
 ONE_LOUD = (
     {w: [0.0, 3.0] for w in YES_A}
     | {w: [3.0, 0.0] for w in NO_A}
-    | {w: [0.0, 160.0] for w in YES_B}
-    | {w: [160.0, 0.0] for w in NO_B}
+    | {w: [0.0, 800.0] for w in YES_B}
+    | {w: [800.0, 0.0] for w in NO_B}
 )
 
 
@@ -194,18 +195,26 @@ MECHANISMS = [
     Mechanism(
         "verb and particle, both seen",
         "`turned table down` against `put table down`: verb and particle decide together across a "
-        "word that does nothing, where the convolution reads them; that word has a tenth of the "
-        "attention. Blocking the two bright words leaves what the middle one carries.",
+        "word that does nothing. A convolution reads them at the particle; attention is even on "
+        "the two.",
         "split evidence",
         "blind",
-        _split(9.0, 7.0, 9.0),
+        _split(8.0, 0.0, 8.0, read_at=0),
+    ),
+    Mechanism(
+        "verb and particle, both seen and read between",
+        "The same two words have the attention, but what they mean together stands at the word "
+        "between them, which has a twentieth: blocking the two only makes it louder.",
+        "split evidence",
+        "blind",
+        _split(9.0, 7.0, 9.0, read_at=1),
     ),
     Mechanism(
         "verb and particle, the word between seen",
         "The same with the attention on the word between them.",
         "split evidence",
         "blind",
-        _split(0.0, 7.0, 0.0),
+        _split(0.0, 7.0, 0.0, read_at=1),
     ),
     Mechanism(
         "a run of three, all seen",
@@ -234,7 +243,7 @@ MECHANISMS = [
     Mechanism(
         "two signs, the louder one in the dark",
         "Two signs speak; the one with 0.98 of the attention never matters, because the other is "
-        "fifty times as loud.",
+        "more than fifty times as loud (with its attention, four times).",
         "conjunction",
         "blind",
         _conjunction(

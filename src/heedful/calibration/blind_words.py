@@ -312,8 +312,8 @@ MECHANISMS = [
     ),
     Mechanism(
         "ten clues in a hundred words, weights turned around",
-        "The same clues and decisions, but attention goes with one over the strength: the strongest "
-        "are the darkest, and loudness makes up for it.",
+        "The same clues and decisions, but attention goes with one over the strength: the "
+        "strongest are the darkest, and loudness makes up for it.",
         "graded",
         "blind",
         _by_strength(-1.0),
