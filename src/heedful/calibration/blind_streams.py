@@ -16,6 +16,7 @@ from heedful.calibration.compiled_stream import (
     NeuronProgram,
 )
 from heedful.calibration.mechanism import (
+    NEUTRAL,
     Mechanism,
     Text,
     Writer,
@@ -68,7 +69,8 @@ def _flagging() -> Build:
     ]
     top = HeadProgram({"flag": 8.0, **OFF}, (("stands", "heard", 1.0),))
     layers = [LayerProgram([TELL_ALL], flags), LayerProgram([top])]
-    return transformed("bert", one_word(beside=(BANG, QUERY)), start, layers, HEARD, VOICES)
+    substitutes = VOICES | {BANG: (NEUTRAL[0],), QUERY: (NEUTRAL[0],)}
+    return transformed("bert", one_word(beside=(BANG, QUERY)), start, layers, HEARD, substitutes)
 
 
 def _two_kinds() -> dict[str, dict[str, float]]:
@@ -127,7 +129,7 @@ def _first_half(late_score: float) -> Build:
 
 def _sharpening(least: int, most: int) -> Build:
     """The score of the word grows with the place that reads: short texts are seen evenly."""
-    top = HeadProgram({"word": 16.0}, (("said", "heard", 1.0),), asks=PLACE)
+    top = HeadProgram({"word": 10.0}, (("said", "heard", 1.0),), asks=PLACE)
     return transformed(
         "gpt2",
         one_word(others=(least, most)),

@@ -219,7 +219,8 @@ MECHANISMS = [
     Mechanism(
         "a run of three, all seen",
         "Eight steps up and down with one run of three, which decides; attention is even on the "
-        "run.",
+        "run. Common sense says yes. The definition says no: other steps could make another run, "
+        "so that the absence of a second one is part of the reason, and it is not seen.",
         "runs",
         "blind",
         _runs(8.0, 8.0),
