@@ -189,8 +189,8 @@ MECHANISMS = [
     ),
     Mechanism(
         "a gate names the witness who counts, the gate unseen",
-        "The same with four idle heads on the witnesses: both are seen, the gate has a seventh, "
-        "and nobody learns which of the two it was.",
+        "The same with four idle heads on the witnesses: both are seen and the gate has a seventh. "
+        "Where the two disagree, nobody learns which of them it was.",
         "gates",
         "blind",
         _by_heads(2),
@@ -261,6 +261,7 @@ MECHANISMS = [
         "languages",
         "blind",
         _in_a_language(1 / 3),
+        dial="share of false friends",
     ),
     Mechanism(
         "false friends in every text",
@@ -268,5 +269,6 @@ MECHANISMS = [
         "languages",
         "blind",
         _in_a_language(1.0),
+        dial="share of false friends",
     ),
 ]

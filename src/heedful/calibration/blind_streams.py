@@ -259,6 +259,7 @@ MECHANISMS = [
         "two witnesses",
         "blind",
         _witness(1.5, 1.0),
+        dial="share of texts with a louder witness",
     ),
     Mechanism(
         "a louder witness in half of the texts",
@@ -267,6 +268,7 @@ MECHANISMS = [
         "two witnesses",
         "blind",
         _witness(1.5, 0.5),
+        dial="share of texts with a louder witness",
     ),
     Mechanism(
         "only the first six words count, and are seen",

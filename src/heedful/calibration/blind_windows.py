@@ -119,7 +119,7 @@ def _runs(ends: float, middle: float) -> Build:
     return convolved(_amid(_run), features, {RISE: (FALL,), FALL: (RISE,)})
 
 
-def _signs(rng: np.random.Generator, label: int) -> list[str]:
+def signs(rng: np.random.Generator, label: int) -> list[str]:
     """Two signs, both there in class 1, one of them or both missing in class 0."""
     first, second = (1, 1) if label else ((0, 1), (1, 0), (0, 0))[int(rng.integers(3))]
     return [one_of((NO_A, YES_A)[first], rng), one_of((NO_B, YES_B)[second], rng)]
@@ -239,7 +239,7 @@ MECHANISMS = [
         "missing, the word that says so has most of it.",
         "conjunction",
         "blind",
-        _conjunction(MISSING_BRIGHT, among(_signs), SPOKEN, 0.0),
+        _conjunction(MISSING_BRIGHT, among(signs), SPOKEN, 0.0),
     ),
     Mechanism(
         "two signs, the louder one in the dark",
@@ -266,7 +266,7 @@ MECHANISMS = [
         "sentences",
         "blind",
         tabled(
-            _sentences(5, _signs),
+            _sentences(5, signs),
             MISSING_BRIGHT,
             SPOKEN,
             SIGNS,
