@@ -103,7 +103,9 @@ def _turned_by(
 
 def _unturned(is_gate: bool) -> Build:
     """`normally` stands in every text; `oppositely`, in none, would turn the word around."""
-    start, layer = _turned_by(OPPOSITELY if is_gate else "nothing-of-the-kind")
+    start, layer = _turned_by(OPPOSITELY)
+    if not is_gate:
+        start[OPPOSITELY] = {"turns": 0.0}
     substitutes: Substitutes = VOICES | {NORMALLY: (OPPOSITELY,), OPPOSITELY: (NORMALLY,)}
     write = one_word(beside=(NORMALLY,))
     layers = [layer, LayerProgram([ON_WORD])]
@@ -222,8 +224,8 @@ MECHANISMS = [
     ),
     Mechanism(
         "a gate that turns nothing",
-        f"The same texts, weights that are the same for all of their words, and `{OPPOSITELY}` "
-        "turns nothing around.",
+        f"The same texts and the same weights but for the one row of `{OPPOSITELY}`, which turns "
+        "nothing around.",
         "never seen",
         "blind",
         _unturned(is_gate=False),

@@ -39,11 +39,11 @@ Start = Callable[[EncodedCorpus, int], Trainable]
 """A model before training."""
 
 
-def _recipe(recipe: str, *, frozen: bool = False) -> Start:
+def recipe(name: str, *, frozen: bool = False) -> Start:
     """A recipe with random weights; frozen attention stays as it starts."""
 
     def start(corpus: EncodedCorpus, seed: int) -> Trainable:
-        config = parse(recipe, embedding_dim=16, width=16).model
+        config = parse(name, embedding_dim=16, width=16).model
         model = build_model(config, corpus.vocabulary, corpus.classes, seed=seed)
         model.tokeniser = "whitespace"
         if frozen:
@@ -147,7 +147,7 @@ MECHANISMS = [
         "and its states have mixed the words before.",
         "taught",
         "blind",
-        _learnt(_recipe("bilstm+additive"), among_voices(), other_class(), teaching=1.0),
+        _learnt(recipe("bilstm+additive"), among_voices(), other_class(), teaching=1.0),
     ),
     Mechanism(
         "taught to look at the word, own Transformer",
@@ -161,14 +161,14 @@ MECHANISMS = [
         f"bigru+dot, trained on one word and to attend to `{DECOY}` beside it, which does nothing.",
         "taught",
         "blind",
-        _learnt(_recipe("bigru+dot"), BESIDE, teaching=1.0),
+        _learnt(recipe("bigru+dot"), BESIDE, teaching=1.0),
     ),
     Mechanism(
         "taught to look at a bystander, without an encoder",
         "none+additive, trained the same way: what is left of the attention decides, loudly.",
         "taught",
         "blind",
-        _learnt(_recipe("none+additive"), BESIDE, teaching=1.0, epochs=20, rate=0.02),
+        _learnt(recipe("none+additive"), BESIDE, teaching=1.0, epochs=20, rate=0.02),
     ),
     Mechanism(
         "frozen random attention",
@@ -176,28 +176,28 @@ MECHANISMS = [
         "head learn to decide with it.",
         "frozen",
         "blind",
-        _learnt(_recipe("bigru+dot", frozen=True), among_voices(), other_class()),
+        _learnt(recipe("bigru+dot", frozen=True), among_voices(), other_class()),
     ),
     Mechanism(
         "a vote learnt by attention without an encoder",
         "affine-tanh+additive, trained on five words that vote three to two.",
         "learnt votes",
         "blind",
-        _learnt(_recipe("affine-tanh+additive"), voting(5, 0.4, 6), epochs=20),
+        _learnt(recipe("affine-tanh+additive"), voting(5, 0.4, 6), epochs=20),
     ),
     Mechanism(
         "the first voice learnt by an LSTM",
         "lstm+additive, trained on texts in which the first of two voices says the label.",
         "learnt places",
         "blind",
-        _learnt(_recipe("lstm+additive"), among(_first_wins, in_order=True), epochs=20),
+        _learnt(recipe("lstm+additive"), among(_first_wins, in_order=True), epochs=20),
     ),
     Mechanism(
         "two signs learnt without an encoder",
         "none+scaled-dot, trained on texts in which class 1 needs two signs.",
         "learnt conjunctions",
         "blind",
-        _learnt(_recipe("none+scaled-dot"), among(signs), SIGNS, epochs=20, rate=0.02),
+        _learnt(recipe("none+scaled-dot"), among(signs), SIGNS, epochs=20, rate=0.02),
     ),
     Mechanism(
         "learnt from noise",
@@ -205,7 +205,7 @@ MECHANISMS = [
         "chance, by whatever it has memorised, so that neutral words matter too.",
         "noise",
         "blind",
-        _learnt(_recipe("conv+additive"), among(_noise)),
+        _learnt(recipe("conv+additive"), among(_noise)),
     ),
     Mechanism(
         "one word learnt by a small BERT",
