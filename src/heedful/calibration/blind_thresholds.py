@@ -122,8 +122,8 @@ MECHANISMS = [
     Mechanism(
         "attention as a key",
         f"BERT, two layers. A word was read below; it counts only while attention lies on "
-        f"`{DECOY}`, which stands in every text. Move attention, and decisions change; what it lies on is the "
-        "same for either class.",
+        f"`{DECOY}`, which stands in every text. Move attention, and decisions change; "
+        "what it lies on is the same for either class.",
         "keys",
         "blind",
         _keyed(),
