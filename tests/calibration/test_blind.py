@@ -1,6 +1,7 @@
 """Every blind mechanism is what its paragraph says: builds, decides, attends, has its word."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,7 +159,9 @@ def test_two_models_differ_by_a_word_that_no_text_has() -> None:
     texts = reading_of(one).texts
     assert not any(OPPOSITELY in text for text in texts)
     differing = []
-    pairs = zip(one.model.model.named_parameters(), other.model.model.parameters(), strict=True)
+    first: Any = one.model
+    second: Any = other.model
+    pairs = zip(first.model.named_parameters(), second.model.parameters(), strict=True)
     for (name, mine), theirs in pairs:
         rows = (mine != theirs).reshape(len(mine), -1).any(1)
         differing += [(name, row) for row in rows.nonzero().flatten().tolist()]
@@ -218,10 +221,8 @@ def test_a_learnt_mechanism_has_learnt(name: str) -> None:
     elif name.startswith("taught"):
         assert found.mean("mass") > 0.9
     if name == "frozen random attention":
-        start = blind_trained.recipe("bigru+dot", frozen=True)(built.corpus, 0)
-        for before, after in zip(
-            start.level.attention.parameters(),
-            built.model.level.attention.parameters(),
-            strict=True,
-        ):
+        start: Any = blind_trained.recipe("bigru+dot", frozen=True)(built.corpus, 0)
+        end: Any = built.model
+        drawn, kept = (model.level.attention.parameters() for model in (start, end))
+        for before, after in zip(drawn, kept, strict=True):
             torch.testing.assert_close(before, after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,9 +63,10 @@ def _own(corpus: EncodedCorpus, seed: int) -> Trainable:
 
 def _bert(corpus: EncodedCorpus, seed: int) -> Trainable:
     """Two layers of BERT with random weights."""
-    from transformers import BertConfig, BertForSequenceClassification
+    from transformers import AutoConfig, AutoModelForSequenceClassification
 
-    config = BertConfig(
+    config = AutoConfig.for_model(
+        "bert",
         vocab_size=len(corpus.vocabulary),
         hidden_size=32,
         num_hidden_layers=2,
@@ -77,7 +79,8 @@ def _bert(corpus: EncodedCorpus, seed: int) -> Trainable:
         attn_implementation="eager",
     )
     with seeded(seed):
-        module = BertForSequenceClassification(config).eval()
+        make: Any = AutoModelForSequenceClassification.from_config
+        module = make(config).eval()
     words = words_between_spaces(corpus.vocabulary, has_frame=True)
     model = PretrainedClassifier(
         module, words, corpus.classes, site="pooled", max_pieces=40, recipe="bert"

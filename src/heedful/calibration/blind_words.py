@@ -305,7 +305,8 @@ MECHANISMS = [
     Mechanism(
         "ten clues in a hundred words, weights are strengths",
         "Ten clues of strength 1 to 8 among ninety neutral words speak for either class; attention "
-        "is their strength, and they are equally loud. Weak clues of the same side are not seen.",
+        "is their strength, and they are equally loud. Common sense says yes; the definition finds "
+        "less than half of the mass on relevant words where the other side is nearly as strong.",
         "graded",
         "blind",
         _by_strength(1.0),
