@@ -30,7 +30,6 @@ PARTLY = {
     "boxes left blank, one wording seen",
     "no alarm anywhere, a table seen",
     "a casting vote, the chair unseen",
-    "ten clues in a hundred words, weights are strengths",
     "five classes, attention right for three",
     "four mentions of five needed, only hits seen",
     "a louder witness in half of the texts",
@@ -47,6 +46,7 @@ YES = {
     "a casting vote, all five seen",
     "what looks like a bystander decides",
     "the question mark decides",
+    "six clues in a hundred words, weights are strengths",
     "texts of one word",
     "two words, the strong one seen",
     "good but bad, seen whole",
@@ -89,7 +89,7 @@ def mass(reading: Reading, *words: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_a_blind_mechanism_has_its_word(name: str) -> None:
-    is_share = name in PARTLY or "at 9" in name
+    is_share = name in PARTLY or "at 9" in name or "clues" in name
     texts = 100 if is_share else TEXTS
     found = truth_of(BLIND[name].build(0, 200), texts=texts)
     assert len(found.texts) == texts

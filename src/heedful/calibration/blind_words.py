@@ -130,15 +130,15 @@ def _ending(write: Writer) -> Writer:
 
 
 def _graded(rng: np.random.Generator, label: int) -> Text:
-    """Ten clues of different strength among ninety words; the label is the stronger side's."""
+    """Six clues of different strength among 94 words; the label is the stronger side's."""
     while True:
-        sides = rng.integers(2, size=10)
-        strengths = rng.choice(STRENGTHS, 10)
+        sides = rng.integers(2, size=6)
+        strengths = rng.choice(STRENGTHS, 6)
         total = [int(strengths[sides == side].sum()) for side in (0, 1)]
         if total[label] >= total[1 - label] + 3:
             break
     kept = [f"clue-{side}-{strength}" for side, strength in zip(sides, strengths, strict=True)]
-    return among(lambda *_: kept, (90, 91))(rng, label)
+    return among(lambda *_: kept, (94, 95))(rng, label)
 
 
 def _by_strength(power: float) -> Build:
@@ -303,16 +303,16 @@ MECHANISMS = [
         ),
     ),
     Mechanism(
-        "ten clues in a hundred words, weights are strengths",
-        "Ten clues of strength 1 to 8 among ninety neutral words speak for either class; attention "
-        "is their strength, and they are equally loud. Common sense says yes; the definition finds "
-        "less than half of the mass on relevant words where the other side is nearly as strong.",
+        "six clues in a hundred words, weights are strengths",
+        "Six clues of strength 1 to 8 among 94 neutral words speak for either class; attention "
+        "is their strength, and they are equally loud. Clues that are not seen can outweigh those "
+        "that are, if all of them turn.",
         "graded",
         "blind",
         _by_strength(1.0),
     ),
     Mechanism(
-        "ten clues in a hundred words, weights turned around",
+        "six clues in a hundred words, weights turned around",
         "The same clues and decisions, but attention goes with one over the strength: the "
         "strongest are the darkest, and loudness makes up for it.",
         "graded",
