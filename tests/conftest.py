@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))  # picture.py drives
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 LONGEST = {
@@ -32,6 +33,9 @@ LONGEST = {
 }
 """Files with tests of ten seconds and more."""
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+# How long an example takes says something of the machine, not of the code.
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,7 +23,9 @@ def batch_of(shape: Shape, documents: int = 40, seed: int = 1) -> Batch:
     return collate(corpus.splits["test"], range(documents))
 
 
-def wanted(reading: Reading, program: Program, recipe: str, document: int):
+def wanted(
+    reading: Reading, program: Program, recipe: str, document: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Attention and unit logits as the program says, unit by unit."""
     words, classes = words_of(reading.logits.shape[1]), reading.logits.shape[1]
     units = [

@@ -185,5 +185,4 @@ AUDIT = Audit(
     question="Could the model have attended elsewhere and given the same output?",
     place=8,
     chart="adversary",
-    is_slow=True,
 )

@@ -31,6 +31,10 @@ MOST = 200
 """Texts that are exchanged at most: shares of texts are then known to about 7 points."""
 
 
+FEWEST = 10
+"""Where fewer texts were decided for a class, it is said."""
+
+
 class Outcomes(NamedTuple):
     """What the exchanges say of each text."""
 
@@ -48,7 +52,7 @@ class Outcomes(NamedTuple):
     @property
     def holds(self) -> Bool[np.ndarray, "text"]:
         """Whether all three hold, of each text by itself."""
-        return self.kept & (self.mattering >= HALF) & self.passing
+        return np.asarray(self.kept & (self.mattering >= HALF) & self.passing)
 
 
 def outcomes(rows: pd.DataFrame) -> Outcomes:
@@ -84,7 +88,8 @@ def shares(
     ) -> Float64[np.ndarray, "replicate"]:
         total = weights @ among.astype(np.float64)
         summed = weights @ np.where(among, values, 0.0)
-        return np.divide(summed, total, out=np.full(len(weights), np.nan), where=total > 0)
+        found = np.full(len(weights), np.nan)
+        return np.asarray(np.divide(summed, total, out=found, where=total > 0))
 
     every, kept = np.ones_like(found.kept), found.kept
     luck = np.nan_to_num(average(np.nan_to_num(found.luck), ~np.isnan(found.luck)))
@@ -124,11 +129,23 @@ def summarise(rows: pd.DataFrame) -> Finding:
             "around": histogram(around[~np.isnan(around)].clip(0, 1)),
             "group": None if group is None else group.to_json(),
         },
-        notes=(
-            f"{len(names)} texts with a partner each; a text was read {cost.value:.1f} times, its "
-            "exchanges with others included.",
-        ),
+        notes=_notes(rows, cost.value),
     )
+
+
+def _notes(rows: pd.DataFrame, cost: float) -> tuple[str, ...]:
+    """How much was read, and where few texts had to do for many."""
+    notes = [
+        f"{len(rows)} texts with a partner each; a text was read {cost:.1f} times, its exchanges "
+        "with others included."
+    ]
+    decided = rows["decided"].value_counts()
+    if len(decided) and int(decided.min()) < FEWEST:
+        notes.append(
+            f"Only {int(decided.min())} texts were decided as {decided.idxmin()}: few partners "
+            "stand for that class."
+        )
+    return tuple(notes)
 
 
 def share_of_texts(found: Outcomes, names: Sequence[str]) -> list[Estimate]:

@@ -190,7 +190,7 @@ class _Pairs:
 
     def blocked(self, row: int) -> Float64[np.ndarray, "group"]:
         """The odds of a text with attention to each of its groups forbidden."""
-        return self.odds(self.pairs[row][0].blocked[None], np.array([row]))[0]
+        return np.asarray(self.odds(self.pairs[row][0].blocked[None], np.array([row]))[0])
 
     def exchanged(
         self, row: int, away: Bool[np.ndarray, "unit"], put: Bool[np.ndarray, "unit"]
@@ -275,11 +275,12 @@ def _way(odds: Odds, rest: Odds, sure: Odds) -> Odds:
     """
     reached = (odds / sure).clip(-1, 1) / 2 + HALF
     brought = (odds - rest) / np.maximum(sure - rest, sure / 2)
-    return np.where(rest < sure, np.minimum(reached, brought.clip(0, 1)), reached)
+    return np.asarray(np.where(rest < sure, np.minimum(reached, brought.clip(0, 1)), reached))
 
 
 def _share(part: Odds, whole: Odds) -> Odds:
-    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=np.abs(whole) > 1e-9)
+    found = np.full(len(whole), np.nan)
+    return np.asarray(np.divide(part, whole, out=found, where=np.abs(whole) > 1e-9))
 
 
 def _one_by_one(pairs: _Pairs, rows: Rows, moved: Odds) -> Odds:
@@ -339,12 +340,12 @@ def _drawn(pairs: _Pairs, rows: Rows, seed: int) -> tuple[Odds, Odds]:
     said = iter(pairs.ask(asked))
     mattering, around = [], []
     for row, units in zip(rows.tolist(), drawn, strict=True):
-        text, half = pairs.pairs[row][0], next(said)
+        text, balanced = pairs.pairs[row][0], next(said)
         way = max(pairs.other[row] - pairs.own[row], 1e-9)
-        effect = (np.array([next(said).odds for _ in units]) - half.odds) / way
+        effect = (np.array([next(said).odds for _ in units]) - balanced.odds) / way
         share = (effect >= LEAST * text.weights[units]).mean()
         mattering.append(text.weights[text.seen].sum() * share)
-        moved = half.odds - pairs.own[row]
-        left_over = (half.blocked[0] - pairs.blocked(row)[2]) / moved if moved else np.nan
+        moved = balanced.odds - pairs.own[row]
+        left_over = (balanced.blocked[0] - pairs.blocked(row)[2]) / moved if moved else np.nan
         around.append(left_over if moved >= HALF * way else np.nan)
     return np.array(mattering), np.array(around)

@@ -125,10 +125,6 @@ class Audit(NamedTuple):
     or the model: several `heads`."""
     most: int = 0
     """Documents beyond which a slow audit learns little, drawn by key; 0 takes all."""
-    is_slow: bool = False
-    """Whether models in great number are asked about few documents only."""
-    is_per_ranking: bool = False
-    """Whether the documents are read again for every ranking: cost grows with the methods."""
     whole: WholeRowsOf | None = None
     """The rows of all documents, in place of `rows`, where texts are set against each other."""
 

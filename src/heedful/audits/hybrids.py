@@ -47,7 +47,7 @@ class ReadText(NamedTuple):
     @property
     def seen(self) -> Units:
         """The units that a person sees."""
-        return self.groups[0]
+        return np.asarray(self.groups[0])
 
     @property
     def order(self) -> list[int]:
@@ -88,8 +88,11 @@ class Hybrid(NamedTuple):
     def without(self, unit: int) -> Hybrid:
         """The same without one unit of the text."""
         kept = [place for place, origin in enumerate(self.origin) if origin != unit]
-        units, side, origin = ([one[place] for place in kept] for one in self)
-        return Hybrid(units, side, origin)
+        return Hybrid(
+            [self.units[place] for place in kept],
+            [self.side[place] for place in kept],
+            [self.origin[place] for place in kept],
+        )
 
 
 def seen(weights: Float64[np.ndarray, "unit"]) -> Units:
@@ -98,7 +101,8 @@ def seen(weights: Float64[np.ndarray, "unit"]) -> Units:
     Units that weigh the same as one that is seen are seen too.
     """
     falling = np.sort(weights)[::-1]
-    last = falling[min(np.searchsorted(np.cumsum(falling), HALF - 1e-9), len(falling) - 1)]
+    reached = int(np.searchsorted(np.cumsum(falling), HALF - 1e-9))
+    last = falling[min(reached, len(falling) - 1)]
     return np.asarray(weights >= min(last, HALF * falling[0]) * (1 - 1e-9))
 
 
@@ -147,7 +151,7 @@ def partners(texts: Sequence[ReadText], seed: int) -> Int[np.ndarray, "text"]:
     are met in two different pairs.
     """
     drawn = keys(seed, [text.name for text in texts], "partner")
-    order = np.lexsort([drawn, [len(text.units) for text in texts]])
+    order = np.lexsort((drawn, np.array([len(text.units) for text in texts])))
     decision = np.array([text.decision for text in texts])[order]
     found = np.full(len(order), -1)
     for label in np.unique(decision):

@@ -278,5 +278,4 @@ AUDIT = Audit(
     question="If the words that a ranking puts first are deleted, does the decision suffer?",
     place=5,
     chart="input_erasure",
-    is_per_ranking=True,
 )

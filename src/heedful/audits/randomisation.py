@@ -142,6 +142,4 @@ AUDIT = Audit(
     place=7,
     chart="randomisation",
     most=MOST,
-    is_slow=True,
-    is_per_ranking=True,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -23,7 +24,9 @@ def rows(
     at_once: Portion = Portion(),
 ) -> pd.DataFrame:
     """The exchanges of `exchanges.rows` with the words that each head shows, from head 0 on."""
-    first = next(iter(readings(model, subset(documents, [0]), device, at_once)))
+    first = next(
+        iter(readings(model, subset(documents, np.zeros(1, dtype=np.int64)), device, at_once))
+    )
     count = 0 if first.heads is None else first.heads.shape[1]
     if count < 2:
         return pd.DataFrame({"instance": []})
@@ -60,6 +63,5 @@ AUDIT = Audit(
     place=11,
     needs=("heads",),
     most=40,
-    is_slow=True,
     whole=rows,
 )

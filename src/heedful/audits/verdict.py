@@ -116,6 +116,12 @@ SENTENCES: dict[Word, str] = {
 POINTS_ONLY = "it points at the right words, but does not decide by them."
 DECIDES_ONLY = "it decides through attention, but the words it shows are not the reason."
 NEITHER = "the words it shows are not the reason, and what decides passes around it."
+OUTCOMES: dict[Word, Outcome] = {
+    "yes": "supports",
+    "partly": "mixed",
+    "no": "contradicts",
+    "cannot tell": "unknown",
+}
 HALVES: dict[str, str] = {
     GOES: "Exchanged with a text decided otherwise, the decision goes with the words shown in "
     "{value} of the texts, and luck is taken off.",
@@ -234,7 +240,7 @@ def _tests(finding: Finding, at: Mapping[str, float]) -> tuple[Test, ...]:
         if not math.isnan(estimate.value):
             said = sentence.format(value=f"{100 * estimate.value:.0f} %")
             word = word_of(estimate, at)
-            outcome = {"yes": "supports", "no": "contradicts"}.get(word, "mixed")
+            outcome = OUTCOMES[word]
         title = name[0].upper() + name[1:]
         found.append(Test(title, outcome, said, AUDIT, estimate, at["no"], at["yes"]))
     return tuple(found)

@@ -157,5 +157,4 @@ AUDIT = Audit(
     question="Does the unit that an explanation puts first speak for the decision as it claims?",
     place=6,
     chart="violation",
-    is_per_ranking=True,
 )

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from heedful.calibration import (
+    blind_gates,
+    blind_streams,
+    blind_thresholds,
+    blind_trained,
+    blind_windows,
+    blind_words,
     mechanisms_bypass,
     mechanisms_composition,
     mechanisms_conditions,
@@ -23,6 +29,12 @@ FAMILIES = (
     mechanisms_composition,
     mechanisms_recurrent,
     mechanisms_trained,
+    blind_words,
+    blind_windows,
+    blind_thresholds,
+    blind_streams,
+    blind_gates,
+    blind_trained,
 )
 
 MECHANISMS: dict[str, Mechanism] = {

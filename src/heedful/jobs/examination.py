@@ -111,7 +111,7 @@ class Examination:
     def _whole(self, name: str, work: Path, inputs: Mapping[str, Any]) -> pd.DataFrame:
         ask, some = AUDITS[name].whole, subset(self.documents, self._looked_at(name))
         assert ask is not None
-        tables: dict[str, pd.DataFrame] = step(
+        tables: Mapping[str, pd.DataFrame] = step(
             work,
             name,
             lambda: {name: ask(self.model, some, self.seed, self.device, self._portion)},
