@@ -25,10 +25,11 @@ class AuditedAttention(NamedTuple):
 def audited_attention(model: AttentiveModel) -> AuditedAttention:
     """The words for a model: by its site, and by the rows that the decision is read from."""
     if not isinstance(model, PretrainedClassifier):
-        is_flat = isinstance(model, AttentionClassifier)
-        unit = "sentence" if is_flat and model.config.hierarchical else "word"
-        where = "" if is_flat else "in the pooling"
-        return AuditedAttention(unit, where, "", "What positions attend to, as they are pooled")
+        heads = "What positions attend to, as they are pooled"
+        if not isinstance(model, AttentionClassifier):
+            return AuditedAttention("word", "in the pooling", "", heads)
+        unit = "sentence" if model.config.hierarchical else "word"
+        return AuditedAttention(unit, "", "", heads)
     site, layout = model.site, model.layout
     layers = len(layout.audited)
     if site.name == "all":

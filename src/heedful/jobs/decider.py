@@ -88,7 +88,9 @@ def load(
     ('negative', 'positive')
     """
     reading: dict[str, Any] = {"site": site, "long": long, "max_pieces": max_pieces}
-    opening = {"device": device_of(device), "trust_remote_code": trust_remote_code}
+    opening: dict[str, Any] = {
+        "device": device_of(device), "trust_remote_code": trust_remote_code,
+    }  # fmt: skip
     if is_language_model(path):
         if asking is None:
             raise InputError(
@@ -114,8 +116,8 @@ def load(
             said = dict(audited.get("asked") or {})
             offset = said.pop("offset", None)
             again = Asking(**said) if said else None
-            trusted = {"trust_remote_code": trust_remote_code}
-            model = load(place, device, asking=again, **trusted, **reading)
+            trusted = trust_remote_code
+            model = load(place, device, asking=again, trust_remote_code=trusted, **reading)
             if isinstance(model, PretrainedClassifier) and isinstance(model.model, LabelChoice):
                 model.model.offset.copy_(torch.tensor(offset, dtype=torch.float64))
             if weights_digest(deciding(model)) != run.configuration.get("model"):

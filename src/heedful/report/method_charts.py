@@ -73,7 +73,7 @@ def randomisation(finding: Finding) -> Figure:
     names = [plain_text(".".join(step.split(".")[-2:]), 18) for step in steps]
     room = width() / (len(names) + 1)
     is_tight = any(len(name) * LETTER > room for name in names)
-    turn = {"rotation": 35, "ha": "right"} if is_tight else {}
+    turn: dict[str, Any] = {"rotation": 35, "ha": "right"} if is_tight else {}
     axes.set_xticks(range(len(steps) + 1), ["as trained", *names], **turn)
     axes.set_xlabel("weights drawn anew, from the top down to")
     axes.set_title("Kendall τ with the order on the trained model", color=SOFT)
