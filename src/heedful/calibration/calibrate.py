@@ -60,8 +60,9 @@ class CalibrationSize:
         return cheap[:: self.every]
 
 
-TRAINED = ("trained", "trained negation", "shortcuts")
-SCALES = {"quick": CalibrationSize(100, 40, 100, 8), "full": CalibrationSize(200, 100, 1000, 1)}
+TRAINED = ("trained", "trained negation", "shortcuts", "taught", "frozen", "learnt", "noise",
+           "learnt votes", "learnt places", "learnt conjunctions")  # fmt: skip
+SCALES = {"quick": CalibrationSize(100, 40, 100, 14), "full": CalibrationSize(200, 100, 1000, 1)}
 
 
 @dataclass(frozen=True)
