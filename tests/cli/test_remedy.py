@@ -97,7 +97,7 @@ def test_the_advice_works_when_pasted_for_a_run_that_started_from_vectors(
     done = ran("audit", "bilstm+additive", "--data", place / "data.csv", "--config",
                place / "tiny.toml", "--vectors", vectors, "--out", run)  # fmt: skip
     assert done.exception is None, done.exception
-    command = advised(done.stdout)
+    command = advised(advised_for(run))
     assert command[-2:] == ["--vectors", str(vectors)]
     pasted = ran(*command[1:-4], "--objective", "tying:1", *command[-2:])
     assert pasted.exception is None, pasted.exception
@@ -105,7 +105,7 @@ def test_the_advice_works_when_pasted_for_a_run_that_started_from_vectors(
     assert kept.record["vectors"] == str(vectors)
     assert advised(advised_for(kept.path))[-2:] == ["--vectors", str(vectors)]
     vectors.rename(tmp_path / "moved.txt")
-    moved = ran("audit", run).stdout
+    moved = advised_for(run)
     assert "--vectors FILE` (FILE: the vectors my vectors.txt that it started from) tries" in moved
 
 

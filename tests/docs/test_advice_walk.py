@@ -33,6 +33,7 @@ from heedful.models.huggingface import FastTokeniser, Pieces, classifier_of
 from heedful.runs import read_json
 from heedful.statistics import proportion
 from tests.models.huggingface.test_classifier import MeanPooled
+from tests.models.huggingface.test_language_models import language_model
 from tests.tiny_transformers import WORDS, enlarged, save, tokenizer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sketched")]
@@ -310,6 +311,8 @@ def test_a_module_of_the_users_own_is_advised_in_python(monkeypatch: pytest.Monk
 
 def test_the_commands_of_the_readme_work_as_written(place: Path) -> None:
     save(place / "my-model", "bert", CLASSES)
+    language_model("llama").save_pretrained(place / "my-language-model")
+    tokenizer(is_causal=True).save_pretrained(place / "my-language-model")
     (place / "heedful.toml").write_text(TINY)
     blocks = re.findall(r"```console\n(.*?)```", README.read_text(), re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if line.startswith("heedful")]

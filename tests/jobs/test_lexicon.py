@@ -143,10 +143,12 @@ def test_a_pretrained_model_is_traced_over_words_not_pieces(tmp_path: Path) -> N
 def test_a_later_audit_keeps_what_the_lexicon_told(flat: Path, corpus: Corpus) -> None:
     rate(flat, corpus, corpus.lexicon, device="cpu")
     before = (flat / "findings" / "lexicon.json").read_text()
-    (flat / "findings" / "old.json").write_text("{}")
+    (flat / "findings" / "mine.json").write_text("{}")
+    (flat / "findings" / "deletion.json").write_text(before)  # an audit of an earlier heedful
     audit(flat, corpus, flat, documents=10, device="cpu")
     assert (flat / "findings" / "lexicon.json").read_text() == before
-    assert not (flat / "findings" / "old.json").exists()
+    assert (flat / "findings" / "mine.json").read_text() == "{}"
+    assert not (flat / "findings" / "deletion.json").exists()
     assert "Do words that people feel strongly about" in (flat / "report.html").read_text()
 
 

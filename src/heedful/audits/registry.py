@@ -40,6 +40,10 @@ AUDITS: dict[str, Audit] = {
 """In the order in which runs keep their names; on the page they stand by their `place`."""
 
 
+RETIRED = ("deletion", "read-alone")
+"""Audits of an earlier heedful, whose findings a new audit takes away."""
+
+
 def titles() -> dict[str, str]:
     """The title of each audit, in the order of the page."""
     return {one.name: one.title for one in sorted(AUDITS.values(), key=lambda one: one.place)}

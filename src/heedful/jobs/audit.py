@@ -17,7 +17,7 @@ import torch
 from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
 from heedful.audits.concentration import FIRST, OUTSIDE, SOME, outside_in_words
-from heedful.audits.registry import titles
+from heedful.audits.registry import RETIRED, titles
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
@@ -262,7 +262,7 @@ class _Job:
         pass for the earlier one.
         """
         self.run.forget("audit")
-        for name in ("verdict", "instances", *AUDITS, "words"):
+        for name in ("verdict", "instances", *AUDITS, *RETIRED, "words"):
             for suffix in (".json", ".parquet"):
                 (self.run.findings / f"{name}{suffix}").unlink(missing_ok=True)
 
