@@ -20,6 +20,7 @@ from heedful.calibration.truth import truth_of
 from heedful.corpora.batches import collate
 from heedful.models import Reading, decide, read, uniform
 
+pytestmark = pytest.mark.slow
 TEXTS = 16
 BLIND = {name: one for name, one in MECHANISMS.items() if one.part == "blind"}
 LEARNT = {one.name for one in blind_trained.MECHANISMS}

@@ -94,6 +94,7 @@ def mass(reading: Reading, *words: str) -> np.ndarray:
     return np.array([float(row[torch.tensor(on)].sum()) for row, on in pairs])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 def test_a_mechanism_has_the_word_that_its_paragraph_promises(name: str) -> None:
     is_share = MECHANISMS[name].dial.startswith("share of") or name in PARTLY

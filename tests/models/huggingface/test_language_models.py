@@ -95,6 +95,7 @@ def test_a_label_is_as_likely_as_its_whole_words(kind: str) -> None:
     assert model.layout.behind == 2 + 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize("site", ["pooled", "layer:0", "all"])
 @pytest.mark.parametrize("labels", [SHORT, WHOLE], ids=["short", "whole"])
