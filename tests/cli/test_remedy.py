@@ -78,7 +78,9 @@ def test_the_advice_of_an_audit_can_be_pasted(run: Path, place: Path) -> None:
     assert advised(told[-1]) == wanted
     stored = json.loads((run / "findings" / "verdict.json").read_text())["advice"]
     assert advised(stored[-1]) == wanted
-    assert shlex.join(wanted) in html.unescape((run / "report.html").read_text())
+    page = html.unescape((run / "report.html").read_text())
+    assert f"heedful train --from '{run.name}' --objective tying" in page  # without folders above
+    assert str(run.parent) not in page
     other = place / "other.csv"
     table(300).drop(columns="split").tail(100).to_csv(other, index=False)
     elsewhere = json.loads(ran("audit", run, "--data", other, "--json").stdout)

@@ -289,6 +289,14 @@ def test_no_folder_of_the_users_machine_stands_on_the_page(tmp_path: Path) -> No
     assert "mails.csv" in page
 
 
+def test_advice_on_the_page_names_no_folder_above_the_run(run: RunFolder) -> None:
+    said = f"Or train: `heedful train --from {run.path.resolve()} --objective tying`."
+    write_json(run.findings / "verdict.json", VERDICT | {"advice": [said]})
+    text = " ".join(" ".join(page_of(run).text).split())
+    assert f"heedful train --from {run.path.name} --objective tying" in text
+    assert str(run.path.resolve().parent) not in text
+
+
 def test_the_recommended_method_comes_first_and_random_last(run: RunFolder) -> None:
     names = ("random", "gradient", "attention", "occlusion")
     shown = instances() | {"methods": [{"name": name, "sentence": "."} for name in names]}

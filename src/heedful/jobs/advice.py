@@ -164,7 +164,7 @@ def again(run: Path, objective: str, limit: float | None = None) -> Command:
     record = RunFolder.open(run).record if (run / "run.json").is_file() else {}
     if record and source_of(run) is None:
         return Command(_called(run, objective, limit), "in Python, where its documents are")
-    text = f"heedful train --from {quote(str(run))} --objective {objective}"
+    text = f"heedful train --from {quote(nearby(run))} --objective {objective}"
     text += "" if limit is None else f" --limit {typed(limit)}"
     text += code_of(run)
     started = record.get("configuration", {}).get("vectors")
@@ -183,8 +183,9 @@ def _called(run: Path, objective: str, limit: float | None) -> str:
     options = [f"objective={name!r}"]
     options += [f"strengths=[{strength}]"] if strength else []
     options += [] if limit is None else [f"limit={typed(limit)}"]
-    return f"heedful.remedy({str(run)!r}, corpus, {str(kept_in(run, objective, limit))!r}, " + (
-        f"{', '.join(options)})"
+    return (
+        f"heedful.remedy({nearby(run)!r}, corpus, {nearby(kept_in(run, objective, limit))!r}, "
+        + (f"{', '.join(options)})")
     )
 
 
@@ -236,10 +237,11 @@ def advised(
     place = ""
     if elsewhere:
         out = folder.with_name(f"{folder.name}-{kept.name.removeprefix(f'{run.name}-')}")
-        place = f"{situation.documents} --out {quote(str(out))}"
+        place = f"{situation.documents} --out {quote(nearby(out))}"
     return (
-        f"{said} Then `heedful audit {quote(str(kept))}{place}{situation.flags}` audits what it "
-        f"keeps, and `heedful compare {quote(str(folder))} {quote(str(out))}` tells what it costs."
+        f"{said} Then `heedful audit {quote(nearby(kept))}{place}{situation.flags}` audits what it "
+        f"keeps, and `heedful compare {quote(nearby(folder))} {quote(nearby(out))}` tells what it "
+        "costs."
     )
 
 

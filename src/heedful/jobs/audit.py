@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from heedful import __version__
 from heedful.audits import AUDITS, Finding, Verdict, judge, words
 from heedful.audits.concentration import FIRST, OUTSIDE, SOME, outside_in_words
 from heedful.audits.registry import RETIRED, titles
+from heedful.audits.verdict import AUDIT as EXCHANGE
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
@@ -268,8 +269,8 @@ class _Job:
 
     def _compute(self, show: bool) -> None:
         examined, work = self.examined, self.run.path / "work"
-        if show:
-            self._tell_word(examined.whole_rows(work, self.inputs))
+        if show and EXCHANGE in examined.applicable():
+            self._tell_word(examined.whole_rows(EXCHANGE, work, self.inputs, show))
         rows = examined.rows(work, self.inputs, show)
         self._forget()
         for name in examined.applicable():
@@ -294,12 +295,11 @@ class _Job:
             | ({"words": RULE} if isinstance(examined.model, PretrainedClassifier) else {})
         )
 
-    def _tell_word(self, rows: Mapping[str, pd.DataFrame]) -> None:
+    def _tell_word(self, rows: pd.DataFrame) -> None:
         """Says the word as soon as what it needs is there; explanations and pictures follow."""
-        if rows:
-            found = {name: AUDITS[name].summarise(table) for name, table in rows.items()}
-            word = judge(found, len(self.examined.chosen)).word
-            print(f"May attention be shown as the reason? {word.upper()}", file=sys.stderr)
+        found = {EXCHANGE: AUDITS[EXCHANGE].summarise(rows)}
+        word = judge(found, len(self.examined.chosen)).word
+        print(f"May attention be shown as the reason? {word.upper()}", file=sys.stderr)
 
     def _keep(self, name: str, table: pd.DataFrame, finding: Finding) -> None:
         """Writes the rows of an audit and what they come to."""

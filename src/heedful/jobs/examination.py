@@ -76,7 +76,11 @@ class Examination:
         `inputs` is everything that they depend on. Which documents are read side by side is fixed
         by these; how many of such batches make up a shard is a matter of time alone.
         """
-        whole = self.whole_rows(work, inputs)
+        whole = {
+            name: self.whole_rows(name, work, inputs, show)
+            for name in self.applicable()
+            if AUDITS[name].whole
+        }
         batches = self._batches()
         held = [[self.documents.names[row] for row in batch.rows] for batch in batches]
         inputs = {**inputs, BATCHES: fingerprint({"names": held})}
@@ -98,26 +102,28 @@ class Examination:
                 start = stop
         return whole | {name: joined(tables) for name, tables in parts.items()}
 
-    def whole_rows(self, work: Path, inputs: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-        """The rows of the audits that set texts against each other: what the word needs."""
-        whole = [name for name in self.applicable() if AUDITS[name].whole]
-        return {name: self._whole(name, work, inputs) for name in whole}
-
     @property
     def _by_batch(self) -> list[str]:
         """The audits that look at one batch at a time."""
         return [name for name in self.applicable() if not AUDITS[name].whole]
 
-    def _whole(self, name: str, work: Path, inputs: Mapping[str, Any]) -> pd.DataFrame:
+    def whole_rows(
+        self, name: str, work: Path, inputs: Mapping[str, Any], show: bool
+    ) -> pd.DataFrame:
+        """The rows of an audit that sets texts against each other, as what the word needs does."""
         ask, some = AUDITS[name].whole, subset(self.documents, self._looked_at(name))
         assert ask is not None
-        tables: Mapping[str, pd.DataFrame] = step(
-            work,
-            name,
-            lambda: {name: ask(self.model, some, self.seed, self.device, self._portion)},
-            inputs=inputs,
-            form=TABLES,
-        )
+        if is_done(work, name, inputs=inputs, form=TABLES):
+            show = False
+        with ticking(AUDITS[name].title.lower(), len(some), show=show) as ticker:
+            tables: dict[str, pd.DataFrame] = step(
+                work,
+                name,
+                lambda: {name: ask(self.model, some, self.seed, self.device, self._portion)},
+                inputs=inputs,
+                form=TABLES,
+            )
+            ticker.advance(len(some))
         return tables[name]
 
     def instances(self, rows: Mapping[str, pd.DataFrame], show: bool = False) -> dict[str, Any]:

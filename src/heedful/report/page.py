@@ -153,6 +153,9 @@ def _verdict(path: Path) -> dict[str, Any]:
     if not isinstance(stored, dict) or stored.get("word") not in WORDS:
         raise InputError(f"{path} holds no verdict ({', '.join(WORDS)}); audit the run again.")
     empty = {"sentence": "", "provisional": False, "tests": [], "advice": [], "calibration": None}
+    # A page is handed on: commands are as typed beside the run, without the folders above it.
+    above = f"{path.resolve().parents[2]}/"
+    stored = stored | {"advice": [said.replace(above, "") for said in stored.get("advice", ())]}
     return empty | {"ranking": None, "rule": ()} | stored
 
 
