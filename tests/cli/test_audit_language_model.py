@@ -34,6 +34,7 @@ def run(*arguments: Any) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+@pytest.mark.slow
 def test_a_language_model_is_audited_like_a_classifier(folder: Path) -> None:
     out = folder / "run"
     result = run(

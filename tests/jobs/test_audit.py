@@ -106,6 +106,7 @@ def test_an_audit_killed_while_its_page_is_drawn_does_not_pass_for_the_one_befor
     assert (again.documents, again.findings) == (first.documents, first.findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(0, 40, 3))
 def test_an_audit_killed_at_any_file_ends_with_the_numbers_of_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int, audited: Path
