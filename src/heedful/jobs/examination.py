@@ -116,7 +116,7 @@ class Examination:
         if is_done(work, name, inputs=inputs, form=TABLES):
             show = False
         with ticking(AUDITS[name].title.lower(), len(some), show=show) as ticker:
-            tables: dict[str, pd.DataFrame] = step(
+            tables: Mapping[str, pd.DataFrame] = step(
                 work,
                 name,
                 lambda: {name: ask(self.model, some, self.seed, self.device, self._portion)},
