@@ -11,7 +11,8 @@ import os
 import numpy as np
 
 from heedful.corpora import batches
-from heedful.corpora.batches import Encoded, groups
+from heedful.corpora.batches import groups
+from heedful.corpora.encoded import Encoded
 
 
 def few(
