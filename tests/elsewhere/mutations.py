@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.elsewhere.processors import COMPUTING
+from tests.elsewhere.processors import COMPUTING, KEEP_BYTE_CODE
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,7 +76,8 @@ def _is_caught(mutation: Mutation, jobs: str) -> bool:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-n", jobs, "-p", "no:cacheprovider",
              *COMPUTING],
-            cwd=ROOT, env=os.environ | {"PYTHONPATH": str(source)}, capture_output=True, text=True,
+            cwd=ROOT, env=os.environ | KEEP_BYTE_CODE | {"PYTHONPATH": str(source)},
+            capture_output=True, text=True,
         )  # fmt: skip
     by = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
     who = by.group(1).split("[")[0].removeprefix("tests/") if by else "**nobody**"

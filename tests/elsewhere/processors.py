@@ -20,6 +20,9 @@ ROOMS = ("statistics", "models", "training", "importance", "dynamics", "audits")
 COMPUTING = ("-m", "not slow and not browser", *(f"tests/{room}" for room in ROOMS))
 """The quick tests of the rooms that compute."""
 
+KEEP_BYTE_CODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""As the Makefile does: compiling the tree takes as long as importing it."""
+
 
 class Processor(NamedTuple):
     """One setting of the environment, and what it stands for."""
@@ -88,4 +91,4 @@ def environment_of(processor: Processor) -> dict[str, str]:
     others = {name: value for name, value in os.environ.items() if not name.startswith(kinds)}
     # Without this MKL starts no more threads than there are cores, whatever is asked for.
     ours = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
-    return others | ours | dict(processor.environment)
+    return others | ours | KEEP_BYTE_CODE | dict(processor.environment)
