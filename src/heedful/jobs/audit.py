@@ -22,7 +22,7 @@ from heedful.audits.verdict import AUDIT as EXCHANGE
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
-from heedful.importance import METHODS, methods_of
+from heedful.importance import METHODS, asked_for
 from heedful.jobs.advice import Situation, advice
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
 from heedful.jobs.examination import Examination
@@ -168,7 +168,7 @@ def audit(
         encoded, accuracy = settled.corpus, settled.accuracy
         for line in settled.lines() if show else ():
             print(line, file=sys.stderr)
-    methods = methods_of(model) if methods is None else methods
+    methods = asked_for(model, methods)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
     if show:
