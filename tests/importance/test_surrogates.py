@@ -1,4 +1,4 @@
-"""LIME and KernelSHAP: exact on a linear model, Shapley values on another, keyed by the document."""
+"""LIME and KernelSHAP: exact on a linear model, Shapley values on another, keyed by document."""
 
 import sys
 from itertools import combinations

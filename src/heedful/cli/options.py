@@ -146,12 +146,17 @@ class Options:
     @property
     def renamed(self) -> str | None:
         """Labels of the data that have other names in the model."""
-        return self.labels if self.prompt is None or "=" in (self.labels or "") else None
+        if self.prompt is None:
+            return self.labels
+        # A language model's labels say of a corpus's classes which words they are.
+        return self.labels if self.data is not None and "=" in (self.labels or "") else None
 
     def __post_init__(self) -> None:
-        is_for_file = self.labels is not None and self.prompt is None
-        if self.data is None and (is_for_file or self.threshold is not None):
-            raise InputError("--labels and --threshold are for files; name yours by --data.")
+        if self.data is None and self.threshold is not None:
+            raise InputError("--threshold is for files; name yours by --data.")
+        is_alone = self.data is None and self.corpus is None and self.prompt is None
+        if is_alone and self.labels is not None:
+            raise InputError("--labels is for the documents of --data or --corpus; name them.")
 
     def source(self) -> DocumentSource:
         """Where the documents come from; planted ones where none are named."""

@@ -53,7 +53,7 @@ def render(run_folder: Path | str) -> Path:
     script = _script()
     page = _template().render(
         verdict=verdict,
-        tests=[_test(test, findings) for test in verdict["tests"]],
+        tests=shown_tests(verdict, findings),
         facts=list(facts.items()),
         policies=_policies(record),
         ranking=_ranking(verdict),
@@ -215,6 +215,13 @@ def _policies(record: Mapping[str, Any]) -> list[str]:
     if audited.get("words"):
         lines.append(f"Importance is given per word, not per piece: {audited['words']}.")
     return lines
+
+
+def shown_tests(
+    verdict: Mapping[str, Any], findings: Mapping[str, Finding] | None = None
+) -> list[dict[str, Any]]:
+    """The tests behind a verdict, in its words and with its numbers as they are shown."""
+    return [_test(test, findings or {}) for test in verdict["tests"]]
 
 
 def _test(test: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
