@@ -9,12 +9,13 @@ import typer
 
 import heedful
 from heedful.cli import options
-from heedful.cli.options import Options, parts, print_json, say, settings_named
+from heedful.cli.options import Options, parts, print_json, say, settings_named, typed
 from heedful.cli.subject import subject_of
 from heedful.errors import InputError, VerdictWorse
 
 
 def audit(
+    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
@@ -108,6 +109,7 @@ def audit(
         deterministic=deterministic,
         run=subject.run,
         source=subject.source,
+        command=typed(context),
         show=True,
     )
     if json:

@@ -203,6 +203,20 @@ def parts(listed: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in listed.split(",") if part.strip())
 
 
+def typed(context: typer.Context) -> str:
+    """The command that runs, with the options that were given."""
+    from shlex import join
+
+    said = ["heedful", str(context.info_name)]
+    for one in context.command.params:
+        value = context.params[str(one.name)]
+        if getattr(context.get_parameter_source(str(one.name)), "name", "") != "COMMANDLINE":
+            continue
+        flag = [] if one.param_type_name == "argument" else [one.opts[0]]
+        said += flag if value is True else [*flag, str(value)]
+    return join(said)
+
+
 def say(lines: Iterable[str]) -> None:
     """Prints to stderr what the user should know but no pipe should read."""
     for line in filter(None, lines):

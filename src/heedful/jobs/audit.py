@@ -78,6 +78,7 @@ def audit(
     deterministic: bool = False,
     run: Path | None = None,
     source: DocumentSource | None = None,
+    command: str = "",
     site: str = "pooled",
     long: str = "beginning",
     trust_remote_code: bool = False,
@@ -89,13 +90,12 @@ def audit(
     pipeline or a pair (model, tokenizer) of `transformers`, or a recipe, which is trained first; an
     existing path wins over a recipe. `corpus` is one, its name, or documents in memory: a
     DataFrame, a `datasets.Dataset` or dict of them, a dict of columns, texts, or a pair (texts,
-    labels). A trained model is audited on all rows of these, or on those that a split column marks as test;
-    `text`, `text2` and `label` name the columns, `labels` and `threshold` are as in `read_file`.
-    `run` is the run that a
-    trained model is from, if it is not named itself; `site`, `long` and `trust_remote_code` are
-    those of `load`, and `source` says where documents can be opened again. Findings and
-    `report.html` go to the run folder `out`; the same call again goes on where it was stopped, or
-    gives back what it found.
+    labels). A trained model is audited on all rows of these, or on those that a split column marks
+    as test; `text`, `text2` and `label` name the columns, `labels` and `threshold` are as in
+    `read_file`. `run` is the run that a trained model is from, if it is not named itself; `site`,
+    `long` and `trust_remote_code` are those of `load`, `source` says where documents can be opened
+    again, `command` what was typed. Findings and `report.html` go to the run folder `out`; the same
+    call again goes on where it was stopped, or gives back what it found.
 
     >>> import heedful, tempfile
     >>> from heedful.jobs.settings import settings_of
@@ -122,7 +122,8 @@ def audit(
     columns: dict[str, Any] = {
         "text": text, "text2": text2, "label": label, "labels": labels, "threshold": threshold,
     }  # fmt: skip
-    target, said = device_of(device), ()
+    target = device_of(device)
+    said: tuple[str, ...] = ()
     if isinstance(model, str | Path) and is_trained(model):
         run = Path(model)
     elif isinstance(model, str | Path):
@@ -142,13 +143,13 @@ def audit(
             source=source,
             show=show,
         )
-    reading = {"site": site, "long": long, "trust_remote_code": trust_remote_code}
-    if is_in_memory(model) and device == "auto":
+    reading: dict[str, Any] = {"site": site, "long": long, "trust_remote_code": trust_remote_code}
+    if is_in_memory(model) and device == "auto":  # it stays where it is
         model = decider_of(model, **reading)
-        target = model.device
+        target = torch.device(model.device)
     model = decider_of(model, str(target), **reading).to(target)
-    known = {"tokeniser": getattr(model, "tokeniser", "words"), "seed": seed}
-    corpus, read = documents_of(corpus, model.classes, **known, **columns)
+    columns |= {"tokeniser": getattr(model, "tokeniser", "words"), "seed": seed}
+    corpus, read = documents_of(corpus, model.classes, **columns)
     for line in (*said, *read) if show else ():
         print(line, file=sys.stderr)
     encoded, accuracy = read_by(model, corpus, _only(model, corpus, split, documents, seed)), {}
@@ -178,7 +179,7 @@ def audit(
         } | _reading_of(model)
         trained = _trained_in(folder.path, run)
         examined = Examination(model, encoded, split, chosen, audits, methods, seed, target)
-        return _Job(examined, folder, inputs, trained, source, accuracy).result(show)
+        return _Job(examined, folder, inputs, trained, source, accuracy, command).result(show)
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,8 @@ class _Job:
     """Where the audited documents came from."""
     priors: dict[str, Estimate]
     """Accuracy of a language model under each correction for the prior."""
+    command: str
+    """What was typed; empty for a call in Python."""
 
     def result(self, show: bool) -> Audited:
         """The findings, from the folder when they are there already."""
@@ -276,6 +279,7 @@ class _Job:
                 "corpus": examined.corpus.name,
                 "notes": dict(examined.corpus.notes),
                 "titles": titles(),
+                "command": self.command or _called(len(examined.chosen), examined.seed),
             }
             | ({"priors": self.priors} if self.priors else {})
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
@@ -303,6 +307,10 @@ class _Job:
         read = subset(examined.documents, examined.chosen)
         table = words.table(model, examined.corpus, read)
         self._keep("words", table, words.summarise(table, model.classes))
+
+
+def _called(documents: int, seed: int) -> str:
+    return f"heedful.audit(model, corpus, documents={documents}, seed={seed}) in Python"
 
 
 def _only(

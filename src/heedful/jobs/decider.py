@@ -29,7 +29,7 @@ from heedful.runs import RunFolder
 
 Decider: TypeAlias = Classifier | PretrainedClassifier
 """A model that decides: one of our own, or any other that is read through its attention."""
-Model: TypeAlias = "Decider | str | Path | tuple[Any, Any] | Any"
+Model: TypeAlias = "Decider | str | Path | Any"
 """What a user may give for a trained model: one that was opened, the path or name of one, a
 pipeline of `transformers`, or a pair of its model and tokenizer."""
 
@@ -66,7 +66,7 @@ def repeatable(is_wanted: bool) -> Iterator[None]:
 
 
 def load(
-    path: str | Path | tuple[Any, Any] | Any,
+    path: str | Path | Any,
     device: str = "cpu",
     *,
     site: str = "pooled",

@@ -63,8 +63,8 @@ class DocumentSource:
             return load_prepared(name), ()
         columns = {"text": self.text, "label": self.label, "split": self.split, "sizes": self.sizes}
         options = {key: value for key, value in columns.items() if value is not None}
-        found = load_corpus(name, self.data_root, self.seed, **options)
-        return renamed(found, self.labels), ()
+        documents = load_corpus(name, self.data_root, self.seed, **options)
+        return renamed(documents, self.labels), ()
 
     def is_same_file(self, path: Path) -> bool:
         """Whether the source is that very file."""
@@ -119,8 +119,10 @@ def documents_of(
     """
     if isinstance(data, str):
         columns = {"text": text, "label": label, "threshold": threshold, "second": text2}
-        given = {name: value for name, value in columns.items() if value is not None}
-        data = load_corpus(data, seed=seed, **given)
+        given: dict[str, Any] = {
+            name: value for name, value in columns.items() if value is not None
+        }
+        data = load_corpus(data, None, seed, **given)
     if isinstance(data, Corpus | EncodedCorpus):
         return renamed(data, labels), ()
     if classes is None:
