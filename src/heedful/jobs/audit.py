@@ -146,7 +146,8 @@ def audit(
     reading: dict[str, Any] = {"site": site, "long": long, "trust_remote_code": trust_remote_code}
     if is_in_memory(model) and device == "auto":  # it stays where it is
         model = decider_of(model, **reading)
-        target = torch.device(model.device)
+        assert isinstance(model, PretrainedClassifier)
+        target = model.device
     model = decider_of(model, str(target), **reading).to(target)
     columns |= {"tokeniser": getattr(model, "tokeniser", "words"), "seed": seed}
     corpus, read = documents_of(corpus, model.classes, **columns)

@@ -66,7 +66,7 @@ def _filled(run: RunFolder) -> dict[str, Any]:
     facts = facts_of(run, findings)
     trained = configuration.get("kind") == "train"
     facts["Weights"] = str((record.get("weights") if trained else configuration.get("model")) or "")
-    facts["Documents’ fingerprint"] = str(record.get("corpus", ""))
+    facts["Fingerprint"] = str(record.get("corpus", ""))
     facts["heedful"] = str(record.get("versions", {}).get("heedful", ""))
     done = record.get("steps", {}).get("audit", {})
     facts["Date"] = str(done.get("at") or record.get("created", ""))[:10]
@@ -125,7 +125,7 @@ def _markdown(
     word = str(verdict["word"]).upper() + (" (provisional)" if verdict["provisional"] else "")
     lines = ["## Attention as a reason", "", f"**{question}** {word}", ""]
     lines += [_escaped(verdict["sentence"]), ""]
-    lines += ["| test | result | value [95 % interval] | n |", "|---|---|---|---|"]
+    lines += ["| test | result | 95 % interval | n |", "|---|---|---|---|"]
     lines += [
         f"| {_escaped(test['sentence'])} | {test['outcome']} | {test['shown']} | {test['n']} |"
         for test in tests
