@@ -25,7 +25,7 @@ def content(corpus: Corpus) -> Any:
     return corpus.classes, documents, corpus.fingerprint
 
 
-def held(names: list[str] | None = None) -> dict[str, Any]:
+def held() -> dict[str, Any]:
     """The same documents in every form; a Dataset says the names of its classes."""
     found = {
         "DataFrame": FRAME.set_index(np.arange(40) * 3),
@@ -34,7 +34,8 @@ def held(names: list[str] | None = None) -> dict[str, Any]:
         "pair": (TEXTS, LABELS),
         "arrays": (np.array(TEXTS), np.array(LABELS)),
     }
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     features = datasets.Features(
         text=datasets.Value("string"), label=datasets.ClassLabel(names=["neg", "pos"])
     )
@@ -55,7 +56,8 @@ def test_every_form_reads_as_the_file_does(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_dict_of_datasets_says_its_splits() -> None:
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     every = held()["Dataset"]
     parts = datasets.DatasetDict(
         train=every.select(range(30)), test=every.select(range(30, 40)), extra=every

@@ -46,7 +46,9 @@ def audit(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", help="These explanations alone, separated by commas; all if none."
+            "--methods",
+            help="These explanations alone, separated by commas; all if none. lime and kernel-shap "
+            "(extra surrogates) come beside the others.",
         ),
     ] = None,
     site: options.Site = "pooled",

@@ -37,7 +37,8 @@ def explain(
         str | None, typer.Option("--text2", help="The second text, for models of pairs.")
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option("--method", help="Importance method; may be repeated.")
+        list[str] | None,
+        typer.Option("--method", help="Importance method, also lime; may be repeated."),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="By every method that the model offers.")
