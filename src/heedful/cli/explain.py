@@ -38,7 +38,7 @@ def explain(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", help="Importance method, also lime; may be repeated."),
+        typer.Option("--method", help="Importance method; may be repeated."),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="By every method that the model offers.")

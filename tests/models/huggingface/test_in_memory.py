@@ -64,7 +64,7 @@ def test_a_pipeline_and_a_frame_are_audited_with_the_labels_that_were_suggested(
     texts = [" ".join(words[row % 7 : row % 7 + 5]) for row in range(6)]
     frame = pd.DataFrame({"text": texts, "label": ["neg", "pos"] * 3})
     pipe = pipeline("text-classification", model=pair[0], tokenizer=pair[1])
-    with pytest.raises(InputError, match=r"labels='neg=LABEL_0,pos=LABEL_1'\)$"):
+    with pytest.raises(InputError, match=r"labels='neg=LABEL_0,pos=LABEL_1' in Python"):
         heedful.audit(pipe, frame, tmp_path / "run")
     asked: dict[str, Any] = {
         "labels": "neg=LABEL_0,pos=LABEL_1", "audits": ["input-erasure", "concentration"],
