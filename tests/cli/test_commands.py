@@ -189,6 +189,8 @@ def test_an_existing_run_is_audited_on_new_data_without_training(
     out = place / "on-new"
     done = heedful("audit", audited, "--data", place / "new.jsonl", "--out", out, "--json")
     assert json.loads(done)["documents"] == 50
+    side_by_side = heedful("compare", audited, out, "--out", place / "both.html", "--json")
+    assert [one["run"] for one in conforms("compare", side_by_side)["runs"]] == ["run", "on-new"]
     assert not (out / "model").exists()
     assert not (out / "metrics.jsonl").exists()
     assert (out / "report.html").is_file()
