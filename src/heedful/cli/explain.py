@@ -88,6 +88,6 @@ def explain(
     if not method:
         typer.echo(first.why)
     if not (method or every):
-        others = len(methods_of(opened, costly=True)) - len(usual)
+        others = len({*methods_of(opened, costly=True)} - {*usual})
         typer.echo(f"{others} more explanations of this model: --all, or by name: --method NAME")
     return None
