@@ -99,7 +99,7 @@ def _ranking(ranking: Mapping[str, Any] | None) -> str:
 def shareable_command(command: str) -> str:
     """A command without the folders of somebody's machine.
 
-    >>> shareable_command("heedful audit /home/ada/my-model --data '/tmp/new reviews.csv'")
+    >>> shareable_command("heedful audit /home/ada/my-model --data '/home/ada/new reviews.csv'")
     "heedful audit my-model --data 'new reviews.csv'"
     """
     if not command.startswith("heedful "):
