@@ -16,6 +16,8 @@ from heedful.cli import (
     prepare,
     report,
     reproduce,
+    schema,
+    sheet,
     train,
     translator,
 )
@@ -32,6 +34,7 @@ app = typer.Typer(
 app.command()(audit.audit)
 app.command()(train.train)
 app.command()(report.report)
+app.command()(sheet.sheet)
 app.command()(explain.explain)
 app.command()(lexicon.lexicon)
 app.command()(narratives.narratives)
@@ -42,5 +45,6 @@ app.command()(prepare.prepare)
 app.command()(align.align)
 app.command()(translator.translator)
 app.command()(reproduce.reproduce)
+app.command()(schema.schema)
 
 __all__ = ["app"]
