@@ -65,7 +65,7 @@ class Plain:
 
     @torch.no_grad()
     def attention(self, words: tuple[str, ...]) -> Attended:
-        """The attention that is audited: of the row that decides, or of all rows that are pooled."""
+        """What is audited: the row that decides, or the mean of all rows that are pooled."""
         if self.is_own:
             scores = self.model(self.model.batch([" ".join(words)])).attended.scores[0]
             return Attended(np.asarray(scores.double().softmax(-1)), 0.0, 0.0)
@@ -86,7 +86,9 @@ class Plain:
             attended = self.model(self.model.batch([" ".join(words)])).attended
             weights = attended.scores[:1].double().softmax(-1)
             values = attended.values[0].double()
-            mixed = torch.stack([(edit(weights.clone(), slice(None)) @ values)[0] for edit in edits])
+            mixed = torch.stack(
+                [(edit(weights.clone(), slice(None)) @ values)[0] for edit in edits]
+            )
             return np.asarray(self.model.head(mixed.float()).double())
         bert = self.model.bert
         passed = bert(**self._given(words), output_attentions=True, output_hidden_states=True)
