@@ -277,7 +277,7 @@ LEXICON: Known = [
     *READ,
     (rf".*words rated low get {E} times an even share of \w+, those between {E}, those rated high "
      rf"{E} \(# words, a third each\)\.", _thirds),
-    (r"Words rated high or low: # of # heads above chance, .*", lambda s, m: [None] * m[0].count("#")),
+    (r"Words rated high or low: # of # heads above chance, .*", _row),
 ]  # fmt: skip
 
 

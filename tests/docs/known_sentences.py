@@ -205,6 +205,12 @@ def _frequent(run: Run, match: Match) -> Expected:
     return [int((words["times"] >= 3).sum()), len(words), 3]
 
 
+def _level(run: Run, match: Match) -> Expected:
+    rows = run.rows("randomisation")
+    return [int(rows.groupby("instance")["tau"].apply(lambda tau: tau.isna().any()).sum()),
+            rows["instance"].nunique()]  # fmt: skip
+
+
 def _heads(run: Run, match: Match) -> Expected:
     rows = run.rows("single-heads")
     found = {head: share_of(some) for head, some in rows.groupby("head")}
@@ -334,7 +340,12 @@ AUDIT: Known = [
     (rf"Attention agrees most with (\S+) \(Kendall τ {E}\) and least with (\S+) \({E}\); with a "
      rf"random order {E}\.", _agreeing),
     (rf"Scores follow the size of polarity with a rank correlation of {E}\.", _words),
-    (r"# of # words occur # times or more in training texts\.", _frequent),
+    (r"# of # words occur # times or more in \w+ texts\.", _frequent),
+    (r"# of # documents have no label and .*", lambda r, m: [
+        int((r.rows("substitution")["label"] < 0).sum()), r.documents]),
+    (r"# of # documents have units that a method puts all level; no τ there\.", _level),
+    (r"# of # rankings are undefined because .*", lambda r, m: [
+        int(r.rows("agreement")["tau"].isna().sum()), len(r.rows("agreement"))]),
     (r"# of # documents, chosen to show decisions that flip, .*", _shown),
     (r"# of # test documents were audited, drawn by the seed; .*", _of_all),
     (r"(?:Documents )?# of #", _of_all),

@@ -71,7 +71,7 @@ def page_sentences(page: str) -> list[str]:
     blocks = _Blocks()
     blocks.feed(re.sub(r"<code>(heedful[^<]*)</code>", r"`\1`", page))
     # Names of models and the number of lines of a list are no sentences.
-    whole = [one for one in blocks.found if len(re.findall(r"[a-z]{2,}", one)) > 2]
+    whole = [one for one in blocks.found if len(re.findall(r"(?:^| )\w{2,}", one)) > 2]
     return sentences("\n".join(html.unescape(one) for one in whole))
 
 
@@ -175,27 +175,29 @@ def times(estimate: Estimate, factor: float = 100) -> Estimate:
 Known: TypeAlias = "list[tuple[str, Callable[[Any, re.Match[str]], Expected]]]"
 
 
-def check(said: Sequence[str], known: Known, about: Any) -> set[str]:
-    """Recomputes every sentence; gives those skeletons that were met."""
-    met = set()
-    for sentence in said:
-        skeleton = NUMBER.sub("#", sentence)
-        rules = [(p, compute) for p, compute in known if re.fullmatch(p, skeleton)]
-        assert len(rules) == 1, f"{len(rules)} rules for a sentence with numbers: {sentence!r}"
-        ((pattern, compute),) = rules
-        match = re.fullmatch(pattern, skeleton)
-        assert match is not None
-        told = NUMBER.findall(sentence)
-        for value in compute(about, match):
-            if isinstance(value, Estimate):
-                ends = [value.low, value.high] if value.low == value.low else []
-                values: list[float | None] = [value.value, *ends]
-            else:
-                values = [value]
-            for one in values:
-                assert told, f"{sentence!r} has fewer numbers than expected"
-                first = told.pop(0)
-                assert one is None or is_told(first, one), f"{first} for {one} in {sentence!r}"
-        assert not told, f"not recomputed: {told} in {sentence!r}"
-        met.add(pattern)
-    return met
+def check(said: Sequence[str], known: Known, about: Any) -> None:
+    """Recomputes every sentence; all that are unknown or wrong are told at once."""
+    wrong = [
+        f"{fault}: {sentence}" for sentence in said for fault in faults(sentence, known, about)
+    ]
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
+
+
+def faults(sentence: str, known: Known, about: Any) -> list[str]:
+    """What is wrong with a sentence: that nobody knows it, or numbers that are others."""
+    skeleton = NUMBER.sub("#", sentence)
+    rules = [(m, compute) for p, compute in known if (m := re.fullmatch(p, skeleton))]
+    if len(rules) != 1:
+        return [f"{len(rules)} rules know this sentence"]
+    ((match, compute),) = rules
+    told, expected = NUMBER.findall(sentence), list[float | None]()
+    for value in compute(about, match):
+        if isinstance(value, Estimate):
+            expected += [value.value, *([value.low, value.high] if value.low == value.low else [])]
+        else:
+            expected.append(value)
+    if len(told) != len(expected):
+        return [f"{len(expected)} numbers expected, {len(told)} told"]
+    pairs = zip(told, expected, strict=True)
+    return [f"{said} for {value}" for said, value in pairs
+            if value is not None and not is_told(said, value)]  # fmt: skip

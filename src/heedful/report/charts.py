@@ -121,6 +121,8 @@ def measures(finding: Finding) -> Figure:
         return _nothing(figure, axes)
     points(axes, names, [ends(m.estimate.to_json()) for m in kept])
     axes.set_yticks(range(len(names)), names)
+    if len(shares) > 1 and all(m.estimate.value >= 0 for m in kept):
+        as_percent(axes.xaxis)
     return figure
 
 
