@@ -348,7 +348,6 @@ AUDIT: Known = [
         int(r.rows("agreement")["tau"].isna().sum()), len(r.rows("agreement"))]),
     (r"# of # documents, chosen to show decisions that flip, .*", _shown),
     (r"# of # test documents were audited, drawn by the seed; .*", _of_all),
-    (r"(?:Documents )?# of #", _of_all),
     (r".*takes all #\.", lambda r, m: [r.record["audited"]["of"]]),
     (r"(?:Each line shows|Faithfulness: what the decision loses) .*# % interval.*",
      lambda r, m: [95]),

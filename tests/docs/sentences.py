@@ -48,7 +48,7 @@ class _Blocks(HTMLParser):
         self.found, self.here, self.hidden = list[str](), "", list[str]()
 
     def handle_starttag(self, tag: str, attributes: Any) -> None:
-        if tag in ("script", "style", "svg", "table", "pre", "select", "title", "header", "nav"):
+        if tag in ("script", "style", "svg", "table", "pre", "select", "title"):
             self.hidden.append(tag)
         self._end(tag)
 
@@ -71,7 +71,7 @@ def page_sentences(page: str) -> list[str]:
     blocks = _Blocks()
     blocks.feed(re.sub(r"<code>(heedful[^<]*)</code>", r"`\1`", page))
     # Names of models and the number of lines of a list are no sentences.
-    whole = [one for one in blocks.found if len(re.findall(r"(?:^| )\w{2,}", one)) > 2]
+    whole = [one for one in blocks.found if len(re.findall(r"(?:^| )[^\W\d]{2,}", one)) > 2]
     return sentences("\n".join(html.unescape(one) for one in whole))
 
 
