@@ -13,6 +13,8 @@ def shares(rows: pd.DataFrame) -> tuple[float, float, float, float]:
     pair shows and another belies; where they keep the decision, most attention lies on words that
     matter; attention mediates more than half of their effect.
     """
+    if "comes" in rows:
+        return _in_each_text(rows)
     by_name = rows.set_index("instance")
     followed, luck = [], []
     for name, row in by_name.iterrows():
@@ -34,6 +36,17 @@ def shares(rows: pd.DataFrame) -> tuple[float, float, float, float]:
     passing = (kept["around"] < 0.5).mean() if len(kept) else 0.0
     every = float((rows["around"] < 0.5).mean())
     return float(goes * np.nan_to_num(matter) * passing), float(goes), float(matter), every
+
+
+def _in_each_text(rows: pd.DataFrame) -> tuple[float, float, float, float]:
+    """The same by the rule that asks all three of one text: the latter two among the first."""
+    came = rows[rows["comes"] >= 5 / 6]
+    many = came[~came["is_few"]]
+    judged = came["mattering"].where(came["is_few"], many["mattering"].mean())
+    matters, passes = judged >= 0.5, came["around"] < 0.5
+    both = float((matters & passes).sum() / len(rows))
+    each = (float(one.mean()) if len(came) else np.nan for one in (matters, passes))
+    return (both, len(came) / len(rows), *each)  # type: ignore[return-value]
 
 
 def share_of(rows: pd.DataFrame) -> float:

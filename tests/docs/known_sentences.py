@@ -275,21 +275,21 @@ def _calibrated(run: Run, match: Match) -> Expected:
 
 AUDIT: Known = [
     (r"All of it holds in # % of the texts\.", lambda r, m: [100 * shares(r.rows("exchange"))[0]]),
-    (r"(?:\w+ The decision goes with the words shown )?Exchanged with a text decided otherwise, "
-     r"the decision goes with the words shown in # % of the texts, and luck is taken off\..*",
+    (r"(?:\w+ The decision goes with the words shown )?(?:Exchanged with a text decided "
+     r"otherwise|Put into texts that were decided otherwise), .* in # % of the texts.*",
      _test(0)),
-    (r"(?:\w+ Most of .* matter )?Where it does, most of the attention lies on words that move the "
-     r"decision in # % of the texts\..*", _test(1)),
-    (r"(?:\w+ Their effect .* attention )?With attention to the words forbidden, most of their "
-     r"effect is gone in # % of the texts\..*", _test(2)),
+    (r"(?:\w+ Most of .* matter )?Where (?:it does|they do), most of the attention lies on words that "
+     r"(?:move the decision|the decision needs) in # % of the texts\..*", _test(1)),
+    (r"(?:\w+ Their effect .* attention )?(?:With attention to the words forbidden|Where they do), most "
+     r"of their effect is gone .*in # % of the texts\..*", _test(2)),
     (rf"The decision goes with the words shown in {P} of the texts, most of the attention lies on "
      rf"words that matter in {P} of these, and their effect passes through attention in {P}\.",
      _exchanged),
     (r"unknown .* could not be measured here\. supports above # %, contradicts below # % not "
      r"measured", lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
-    (r"Yes if all of this holds in at least #% of the texts, no if in at most #%, partly between\.",
+    (r"Yes if all of this holds in at least #% of the texts.*, no if in at most #%, partly between\.",
      lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
-    (r"# texts with a partner each; a text was read # times, .*", _texts),
+    (r"# texts(?: with a partner each; a text|; each) was read # times, .*", _texts),
     (r"Only # texts? (?:were|was) decided as (\w+): .*", _rare),
     (rf"Of # heads, head # does best: all three tests hold in {P} of the texts\.", _heads),
     (rf"(?:Accuracy: )?test {P} of # documents(?:, accuracy, prior \w+ {P} of # documents)*"
