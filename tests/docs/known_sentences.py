@@ -278,16 +278,16 @@ AUDIT: Known = [
     (r"(?:\w+ The decision goes with the words shown )?(?:Exchanged with a text decided "
      r"otherwise|Put into texts that were decided otherwise), .* in # % of the texts.*",
      _test(0)),
-    (r"(?:\w+ Most of .* matter )?Where (?:it does|they do), most of the attention lies on words that "
-     r"(?:move the decision|the decision needs) in # % of the texts\..*", _test(1)),
-    (r"(?:\w+ Their effect .* attention )?(?:With attention to the words forbidden|Where they do), most "
-     r"of their effect is gone .*in # % of the texts\..*", _test(2)),
+    (r"(?:\w+ Most of .* matter )?Where (?:it does|they do), most of the attention lies on words "
+     r"that (?:move the decision|the decision needs) in # % of the texts\..*", _test(1)),
+    (r"(?:\w+ Their effect .* attention )?(?:With attention to the words forbidden|Where they do), "
+     r"most of their effect is gone .*in # % of the texts\..*", _test(2)),
     (rf"The decision goes with the words shown in {P} of the texts, most of the attention lies on "
      rf"words that matter in {P} of these, and their effect passes through attention in {P}\.",
      _exchanged),
     (r"unknown .* could not be measured here\. supports above # %, contradicts below # % not "
      r"measured", lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
-    (r"Yes if all of this holds in at least #% of the texts.*, no if in at most #%, partly between\.",
+    (r"Yes if all of this holds in at least #% of the texts.*, no if in at most #%, partly .*",
      lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
     (r"# texts(?: with a partner each; a text|; each) was read # times, .*", _texts),
     (r"Only # texts? (?:were|was) decided as (\w+): .*", _rare),
