@@ -22,7 +22,7 @@ import pandas as pd
 from heedful.runs import read_json
 from heedful.statistics import Estimate, mean, paired, proportion
 
-NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 BREAK = re.compile(r"(?<=[.?!])\s+(?=[A-Z→])")
 BLOCKS = ("p", "li", "h1", "h2", "h3", "td", "th", "div", "summary", "figcaption", "caption", "tr",
           "section", "dt", "dd", "label", "button", "option", "span")  # fmt: skip
