@@ -31,8 +31,9 @@ from heedful.corpora import Corpus, read_file
 from heedful.jobs import audit as audit_job
 from heedful.models.huggingface import FastTokeniser, Pieces, classifier_of
 from heedful.runs import read_json
-from tests.docs.known_of_commands import check_said
+from tests.docs.known_of_commands import check_said, known_of
 from tests.docs.rows_again import check_rows
+from tests.docs.sentences import Run, check, page_sentences
 from tests.models.huggingface.test_classifier import MeanPooled
 from tests.models.huggingface.test_language_models import language_model
 from tests.tiny_transformers import WORDS, enlarged, save, tokenizer
@@ -250,6 +251,7 @@ def test_a_module_of_the_users_own_is_advised_in_python(monkeypatch: pytest.Monk
     for word, calls in (("no", ["explain"]), ("cannot tell", ["audit"])):
         judged(word, monkeypatch)
         found = heedful.audit(model, corpus, "runs/module", documents=10)
+        check(page_sentences(found.report.read_text()), known_of("audit"), Run(found.folder))
         said = "\n".join(found.verdict.advice)
         assert advised(said) == []  # no command could open it
         code = re.findall(r"`(heedful\.[^`]+)`", said)
