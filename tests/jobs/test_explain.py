@@ -117,7 +117,7 @@ def test_the_best_of_an_audit_comes_first_and_random_last(tmp_path: Path) -> Non
     write_json(tmp_path / "findings" / "verdict.json", {"ranking": ranking})
     best = recommended(tmp_path, example())
     assert best.method == "gradient"
-    assert "0.20 [0.10, 0.30] beyond a random order, 311 documents" in best.why
+    assert "0.20 [0.10, 0.30] above a random order, 311 documents" in best.why
     told = list(explain(tmp_path, TEXT).importance)
     assert (told[0], told[-1]) == ("gradient", "random")
     asked = ["explain", TEXT, "bad food", "--model", str(tmp_path)]

@@ -181,7 +181,7 @@ def recommended(place: Model, model: Decider) -> Recommended:
     beyond = Estimate.from_json(best["beyond_random"] or best["faithfulness"])
     method, said = alike(model).get(best["method"], best["method"]), ranking["recommendation"]
     told = (
-        f"{method} is the best of {len(named)} explanations in the audit: {beyond} beyond a random "
+        f"{method} is the best of {len(named)} explanations in the audit: {beyond} above a random "
         f"order, {beyond.n:,} documents."
     )
     return Recommended(method, told if f"`{method}`" in said else f"{told} {said}")
