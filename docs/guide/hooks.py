@@ -44,7 +44,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links to files of the repository that are not in the guide become plain names."""
-    markdown = re.sub(r"(\]\((?:\.\./)*(?:results/\w+/)?)index\.html(?=[)#])", rf"\1{PAGE}", markdown)
+    markdown = re.sub(
+        r"(\]\((?:\.\./)*(?:results/\w+/)?)index\.html(?=[)#])", rf"\1{PAGE}", markdown
+    )
     outside = r"\[([^\]]+)\]\(((?:\.\./)+(?:src|tests|benchmarks|README|CONTRIBUTING)[^)]*)\)"
     return re.sub(outside, r"`\1`", markdown)
 
@@ -82,7 +84,8 @@ def method_pages() -> dict[str, str]:
         for name, method in METHODS.items()
     }
     rows = [f"| [`{name}`]({files[name]}.md) | {METHODS[name].sentence} |" for name in METHODS]
-    lines = ["# The importance methods", "", "| method | says |", "|---|---|", *rows, "", "## One text by all of them", ""]  # fmt: skip
+    lines = ["# The importance methods", "", "| method | says |", "|---|---|", *rows, ""]
+    lines += ["## One text by all of them", ""]
     lines += [f"`{name}`\n\n{strip}\n" for name, strip in drawn.items() if strip]
     return pages | {"guide/methods/index.md": "\n".join(lines)}
 
@@ -106,11 +109,11 @@ def picture_of(file: str, title: str) -> str:
     """A picture beside this file, if there is one."""
     if not (GUIDE / "pictures" / file).is_file():
         return ""
-    return f"![{title}: what the audit of a small model on the planted corpus draws](../pictures/{file})"
+    return f"![{title}: a small model on the planted corpus](../pictures/{file})"
 
 
 def strip_of(example: Mapping[str, Any], name: str) -> str:
-    """The words of the example, coloured by a method: teal speaks for the decision, ochre against."""
+    """The words of the example by a method: teal speaks for the decision, ochre against it."""
     importance: Sequence[float] | None = example["importance"].get(name)
     if importance is None:
         return ""
