@@ -18,7 +18,7 @@ WIDTH, PAUSE, MOST = 820, 900, 6
 
 
 def film(run: Path, out: Path, text: str = "") -> int:
-    """Erases the most attended words of a text, the first if none is named, one by one; how many pictures that made."""
+    """Erases the most attended words of a text, the first if none is named; counts the pictures."""
     with chromium() as browser:
         show(browser, run / "report.html", WIDTH)
         item = browser.find_element(By.CSS_SELECTOR, f'[data-id="{text}"]' if text else "[data-id]")
