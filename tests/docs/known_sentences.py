@@ -243,7 +243,7 @@ def _borders() -> Mapping[str, float]:
 def _exchanged(run: Run, match: Match) -> Expected:
     found: list[float | Estimate | None] = []
     for share in shares(run.rows("exchange"))[1:]:
-        found += [100 * share, None, None]
+        found += [] if np.isnan(share) else [100 * share, None, None]
     return found
 
 
@@ -286,7 +286,8 @@ AUDIT: Known = [
     (r"(?:\w+ Their effect .* attention )?(?:With attention to the words forbidden|Where they do), "
      r"most of their effect is gone .*in # % of the texts\..*", _test(2)),
     (rf"The decision goes with the words shown in {P} of the texts, most of the attention lies on "
-     rf"words that matter in {P} of these, and their effect passes through attention in {P}\.",
+     rf"words that matter in (?:{P}|an undefined share) of these, and their effect passes through "
+     rf"attention in (?:{P}|an undefined share)\.",
      _exchanged),
     (r"unknown .* could not be measured here\. supports above # %, contradicts below # % not "
      r"measured", lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
