@@ -363,7 +363,8 @@ def _cell(x: float, y: float, colour: str, alpha: float) -> Any:
 
 def _nothing(figure: Figure, axes: Axes) -> Figure:
     axes.set_axis_off()
-    axes.text(0.5, 0.5, "Nothing to draw: no number is defined.", color=SOFT, ha="center")
+    # In the middle of the figure: beside axes of no size it would fall off a narrow page.
+    figure.text(0.5, 0.5, "Nothing to draw: no number is defined.", color=SOFT, ha="center")
     return figure
 
 
