@@ -190,6 +190,13 @@ def explain(
     model: AttentiveModel, reading: Reading, names: Sequence[str] | None = None, seed: int = 0
 ) -> Importance:
     """The importance of every unit by each named method, or by all that the model offers."""
+    return {name: ask() for name, ask in one_by_one(model, reading, names, seed).items()}
+
+
+def one_by_one(
+    model: AttentiveModel, reading: Reading, names: Sequence[str] | None = None, seed: int = 0
+) -> dict[str, Callable[[], Float[Tensor, "batch unit"]]]:
+    """What gives the importance by each method when it is called; they share what they need."""
     names = methods_of(model) if names is None else names
     for name in (names := [names] if isinstance(names, str) else names):
         if name not in METHODS:
@@ -204,7 +211,16 @@ def explain(
     if "random" in functions:
         functions["random"] = partial(methods.random, seed=seed)
     together = replace(reading, memory={})
-    return {name: function(model, together) for name, function in functions.items()}
+    return {name: partial(function, model, together) for name, function in functions.items()}
 
 
-__all__ = ["METHODS", "Importance", "Method", "alike", "explain", "methods_of", "sentence_of"]
+__all__ = [
+    "METHODS",
+    "Importance",
+    "Method",
+    "alike",
+    "explain",
+    "methods_of",
+    "one_by_one",
+    "sentence_of",
+]

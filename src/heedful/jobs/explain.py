@@ -109,7 +109,7 @@ def explain(
     opened = decider_of(model, site=site, long=long, trust_remote_code=trust_remote_code)
     if target is not None and target not in opened.classes:
         raise unknown("class", target, opened.classes)
-    reading = read(opened, _batch(opened, text, text2))
+    reading = read(opened, batch_of(opened, text, text2))
     if target is not None:
         place = torch.full_like(reading.decision, opened.classes.index(target))
         reading = replace(reading, explained=place)
@@ -127,7 +127,7 @@ def explain(
         target=opened.classes[int(reading.target[0])],
         log_odds=tuple(name for name in told if told[name] is not found[name]),
         spans=tuple(unit_spans(reading.batch, reading.unit_of_token)[0]),
-        unknown=_unknown(opened, reading),
+        unknown=unknown_words(opened, reading),
         outside=None if reading.outside is None else float(reading.outside[0]),
         words=RULE if isinstance(opened, PretrainedClassifier) else "",
         missing=float(missing(opened, reading, found["integrated"])[0])
@@ -183,7 +183,8 @@ def _in_log_odds(
     return values / (p * q) if is_slope else values
 
 
-def _batch(model: Decider, text: str, text2: str | None) -> Batch:
+def batch_of(model: Decider, text: str, text2: str | None = None) -> Batch:
+    """One text, or a pair of texts, as the model reads it."""
     if text2 is None:
         return model.batch([text])
     if not isinstance(model, PretrainedClassifier):
@@ -191,7 +192,7 @@ def _batch(model: Decider, text: str, text2: str | None) -> Batch:
     return model.batch([(text, text2)])
 
 
-def _unknown(model: Decider, reading: Reading) -> tuple[str, ...]:
+def unknown_words(model: Decider, reading: Reading) -> tuple[str, ...]:
     """The words that are not in the model's vocabulary, each once."""
     batch = reading.batch
     if isinstance(model, PretrainedClassifier):
