@@ -42,7 +42,7 @@ class Explorer:
     """What the page can ask for."""
 
     models: Sequence[ExploredModel]
-    documents: OfferedDocuments = OfferedDocuments()
+    documents: OfferedDocuments = field(default_factory=OfferedDocuments)
     worker: Worker = field(default_factory=Worker)
     seed: int = 0
 
@@ -195,9 +195,8 @@ async def _stream(
     is_whole = True
     async for event in _heard(request, worker, job, events):
         is_whole = is_whole and "error" not in (event or {})
-        yield (
-            ": waiting\n\n" if event is None else f"data: {json.dumps(event, allow_nan=False)}\n\n"
-        )
+        told = event and json.dumps(event, allow_nan=False)
+        yield f"data: {told}\n\n" if told else ": waiting\n\n"
     if is_whole:
         yield 'data: {"done": true}\n\n'
 

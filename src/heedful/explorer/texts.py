@@ -8,6 +8,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -227,5 +228,5 @@ def _unread(reading: Reading) -> int:
     if document is None or not spans:
         return 0
     before, after = document.text[: spans[0][0]], document.text[spans[-1][1] :]
-    inner = sum(b[0] - a[1] for a, b in zip(spans, spans[1:], strict=False) if b[0] - a[1] > 200)
+    inner = sum(b[0] - a[1] for a, b in pairwise(spans) if b[0] - a[1] > 200)
     return len(before.strip()) + len(after.strip()) + inner

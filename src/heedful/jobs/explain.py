@@ -146,7 +146,7 @@ def recommended(place: Decider | str | Path, model: Decider) -> Recommended:
         return Recommended(
             "occlusion" if "occlusion" in methods_of(model, costly=True) else "leave-one-out",
             "Which explanation fits this model best was not measured; the folder of an audit of "
-            "it, given as --model, would tell.",
+            "it, given as the model, would tell.",
         )
     best = min(named, key=lambda one: one["place"])
     beyond = Estimate.from_json(best["beyond_random"] or best["faithfulness"])

@@ -15,7 +15,12 @@ const curveView = (entry, report) => {
     const { flip } = curves.get(name);
     return flip === null ? `${name}: never flips` : `${name}: flips after ${flip} of ${entry.length}`;
   };
-  const own = (name) => `own-${([...curves.keys()].indexOf(name) % CURVE.colours) + 1}`;
+  const own = (name) => `own-${([...chosen].indexOf(name) % CURVE.colours) + 1}`;
+  const colour = () => names.querySelectorAll("button").forEach((button) => {
+    const isChosen = chosen.has(button.dataset.name);
+    button.className = `quiet curve-name${isChosen ? ` ${own(button.dataset.name)}` : ""}`;
+    button.setAttribute("aria-pressed", String(isChosen));
+  });
   const draw = () => {
     const width = Math.max(Math.min(element.clientWidth || 640, 900), 280);
     const right = width - CURVE.right;
@@ -39,6 +44,7 @@ const curveView = (entry, report) => {
     drawing.setAttribute("viewBox", `0 0 ${width} ${CURVE.height}`);
     drawing.setAttribute("aria-label", `Probability of ${report.classes[entry.decision]} as ${unit}s lose their attention. ${[...chosen].map(said).join("; ")}.`);
     drawing.replaceChildren(...parts);
+    colour();
     caption.textContent = chosen.size ? `${[...chosen].map(said).join("; ")}.` : "";
   };
   const element = make("div", { class: "curve", hidden: "" },
@@ -46,11 +52,10 @@ const curveView = (entry, report) => {
   new ResizeObserver(() => { if (curves.size) draw(); }).observe(element);
   const add = (name, curve) => {
     curves.set(name, curve);
-    const button = make("button", { type: "button", class: `quiet curve-name ${own(name)}`, "data-name": name, "aria-pressed": String(usual.includes(name)) }, name);
+    const button = make("button", { type: "button", "data-name": name }, name);
     if (usual.includes(name)) chosen.add(name);
     button.addEventListener("click", () => {
       if (!chosen.delete(name)) chosen.add(name);
-      button.setAttribute("aria-pressed", String(chosen.has(name)));
       draw();
     });
     names.append(button);

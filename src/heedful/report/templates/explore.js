@@ -80,7 +80,7 @@ const showDocuments = (about, pick) => {
 const explore = async () => {
   const form = document.querySelector("[data-ask]");
   const { text, second, model, beside } = form.elements;
-  const [place, note, cancel, link] = ["[data-models]", "[data-note]", "[data-cancel]", "[data-link]"].map((one) => document.querySelector(one));
+  const [place, note, cancel, link, pair] = ["[data-models]", "[data-note]", "[data-cancel]", "[data-link]", "[data-second]"].map((one) => document.querySelector(one));
   const about = await (await fetch("/api/about")).json();
   const options = about.models.map(({ name }, number) => [number, name]);
   fillOptions(model, options);
@@ -114,7 +114,8 @@ const explore = async () => {
       place.replaceChildren(...views.map(({ element }) => element));
       place.classList.toggle("two", views.length > 1);
     }
-    document.querySelector("[data-second]").hidden = !wanted.some((number) => about.models[number].pairs) ;
+    pair.hidden = !wanted.some((number) => about.models[number].pairs);
+    pair.open = pair.open || second.value !== "";
     write();
     if (!text.value.trim()) {
       views.forEach((view) => view.cancel());
@@ -127,7 +128,7 @@ const explore = async () => {
       return say(`The text has ${text.value.length} characters, this page takes at most ${about.limits.characters}; paste a part of it.`, true);
     }
     say("");
-    const question = { text: text.value, ...(second.value.trim() ? { text2: second.value } : {}) };
+    const question = { text: text.value, ...(second.value.trim() && !pair.hidden ? { text2: second.value } : {}) };
     views.forEach((view, at) => {
       view.edit = null;
       view.start(question, starts[at]);

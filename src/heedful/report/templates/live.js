@@ -99,7 +99,8 @@ const modelView = (about, number, { changed, ended }) => {
       event.unread ? `The text is longer than the model reads: ${event.unread} characters are left out.` : "",
       about.why,
     ].filter(Boolean).map((line) => make("p", { class: "help" }, line));
-    holder.replaceChildren(panel, curve.element, ...notes, exports);
+    panel.querySelector(".controls").after(curve.element);
+    holder.replaceChildren(panel, ...notes, exports);
     return { panel, curve };
   };
   view.cancel = () => control?.abort();
