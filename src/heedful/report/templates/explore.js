@@ -70,6 +70,7 @@ const showDocuments = (about, pick) => {
   });
   const refresh = later(0.15, () => fetched(0));
   filters.addEventListener("input", refresh);
+  filters.addEventListener("change", refresh);
   filters.addEventListener("submit", (event) => event.preventDefault());
   more.addEventListener("click", () => fetched(list.children.length));
   fetched(0);

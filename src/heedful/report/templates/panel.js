@@ -141,7 +141,7 @@ const decisionView = (entry, classes, kind) => {
       make("span", { class: "track", "aria-hidden": "true" }, fill, was), number);
     return { row, fill, number };
   });
-  const done = make("h4", { class: "done" });
+  const done = make("h3", { class: "done" });
   const message = make("p", { class: "message", role: "status" });
   const element = make("div", { class: "decided-by", "data-decided": kind },
     done, make("div", { class: "classes" }, ...rows.map(({ row }) => row)), message);
