@@ -6,7 +6,7 @@ JOBS ?= 2
 # Tables: other processors, and errors put into the core.
 ELSEWHERE := $(BIN)/python -m tests.elsewhere
 
-.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench wheel clean help
+.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench explore-load wheel clean help
 
 help:
 	@echo "make audit   train a small classifier, audit its attention, write the page"
@@ -17,6 +17,7 @@ help:
 	@echo "make mutations          errors put into the core one at a time, and who catches them"
 	@echo "make lint    formatter, linter and strict type check"
 	@echo "make bench   speed, measured side by side"
+	@echo "make explore-load       fifty clients at the live page for a minute"
 
 audit: .venv/installed
 	$(BIN)/heedful audit bilstm+additive --out runs/audit
@@ -53,6 +54,9 @@ format: .venv/developing
 
 bench: .venv/developing
 	$(BIN)/python -m benchmarks
+
+explore-load: .venv/developing
+	$(BIN)/python -m benchmarks.explorer_load
 
 wheel: .venv/developing
 	$(BIN)/python -m build --wheel
