@@ -68,8 +68,9 @@ def test_every_method_and_curve_is_that_of_the_verbs(explored: ExploredModel) ->
 
 
 def test_attention_comes_first_and_what_is_slow_last(explored: ExploredModel) -> None:
-    _, *events = told(explored)
+    first, *events = told(explored)
     order = [event["method"] for event in events if "importance" in event]
+    assert order == first["order"]
     assert order[0] == "attention"
     is_slow = [name in SLOW for name in order]
     assert is_slow == sorted(is_slow)

@@ -162,7 +162,7 @@ def explanation_steps(explored: ExploredModel, asked: TextAsked, seed: int = 0) 
                 {"name": name, "sentence": sentence_of(name)}
                 for name in best_first(dict.fromkeys(offered), explored.recommended)
             ],
-            "curves": curves,
+            "order": [*quick, *slow],
             "linear": reading.unit_logits is not None and reading.offset is not None,
             "unknown": list(unknown_words(model, reading)),
             "unread": _unread(reading),

@@ -65,7 +65,8 @@ const editsView = (entry, question) => {
 const modelView = (about, number, { changed, ended }) => {
   const progress = make("progress", { max: 1, value: 0, "aria-label": "Explanations computed" });
   const words = make("span", { role: "status" });
-  const state = make("p", { class: "state" }, progress, words);
+  const clock = make("span");
+  const state = make("p", { class: "state" }, progress, words, clock);
   const holder = make("div", { class: "holder" });
   const element = make("article", { class: "model", "data-model": number }, make("h2", {}, make("bdi", {}, about.name)), state, holder);
   let control = null;
@@ -114,6 +115,11 @@ const modelView = (about, number, { changed, ended }) => {
     let parts = null;
     let done = 0;
     let steps = 1;
+    let order = [];
+    const ticking = setInterval(() => {
+      const next = order.find((name) => !entry.importance[name]);
+      clock.textContent = `${((performance.now() - began) / 1000).toFixed(0)} s${next ? `, now ${next}` : ""}`;
+    }, 500);
     element.setAttribute("aria-busy", "true");
     progress.hidden = false;
     progress.value = 0;
@@ -124,7 +130,7 @@ const modelView = (about, number, { changed, ended }) => {
       done += 1;
       if (event.entry) {
         entry = event.entry;
-        ({ steps } = event);
+        ({ steps, order } = event);
         hideNumbers(holder);
         parts = shown(entry, event, { ...question, model: number }, start(entry));
       } else if (event.importance) {
@@ -136,8 +142,7 @@ const modelView = (about, number, { changed, ended }) => {
         if (event.heads) { entry.heads = event.heads; parts.panel.append(headsView(entry, about.audited.heads)); }
       }
       progress.value = Math.min(done / steps, 1);
-      const told = Object.keys(entry.importance).length;
-      say(`${told} explanations so far, ${((performance.now() - began) / 1000).toFixed(1)} s`);
+      say(`${Object.keys(entry.importance).length} of ${order.length} explanations`);
     };
     try {
       await listen(await ask("/api/explain", { ...question, model: number }, own.signal, (busy) => say(busy)), heard);
@@ -146,8 +151,10 @@ const modelView = (about, number, { changed, ended }) => {
       own.abort();
       if (control === own) say(error.name === "AbortError" ? "Cancelled; what was there already is shown." : error.message, error.name !== "AbortError");
     } finally {
+      clearInterval(ticking);
       if (control === own) {
         control = null;
+        clock.textContent = "";
         element.removeAttribute("aria-busy");
         progress.hidden = true;
         ended();
