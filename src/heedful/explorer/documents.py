@@ -10,9 +10,12 @@ from functools import partial
 from typing import Any
 
 from heedful.corpora import Corpus, EncodedCorpus
+from heedful.corpora.documents import Document
+from heedful.corpora.encoded import Encoded
 from heedful.errors import InputError
 from heedful.explorer.texts import MOST_CHARACTERS, ExploredModel, TextAsked
 from heedful.explorer.worker import Event, WorkStep
+from heedful.jobs.explain import batch_of
 from heedful.models import read
 
 MOST_DOCUMENTS = 2_000
@@ -55,8 +58,8 @@ class OfferedDocuments:
 
     def _read(self, explored: ExploredModel, start: int) -> Event:
         some = self.documents[start : start + READ_TOGETHER]
-        texts = [one.asked.text if one.asked.second is None else tuple(one.asked) for one in some]
-        found = read(explored.model, explored.model.batch(texts)).logits.softmax(-1).max(-1)
+        batch = batch_of(explored.model, [one.asked for one in some])
+        found = read(explored.model, batch).logits.softmax(-1).max(-1)
         for place, (share, best) in enumerate(zip(*(part.tolist() for part in found), strict=True)):
             self.decided[start + place] = (explored.model.classes[best], share)
         return {}
@@ -98,8 +101,11 @@ class OfferedDocuments:
 
 def offered(corpus: Corpus | EncodedCorpus, split: str = "test") -> OfferedDocuments:
     """The documents of a corpus that has their texts: of the split, else of whichever it has."""
-    known = corpus.splits.get(split) or next((s for s in corpus.splits.values() if len(s)), ())
-    every = (known.documents or ()) if isinstance(corpus, EncodedCorpus) else known
+    splits: dict[str, Sequence[Document]] = {
+        name: (part.documents or ()) if isinstance(part, Encoded) else part
+        for name, part in corpus.splits.items()
+    }
+    every = splits.get(split) or next(filter(len, splits.values()), ())
     shown = []
     for document in every[:MOST_DOCUMENTS]:
         second = document.second

@@ -111,7 +111,7 @@ class ExploredModel:
         if asked in self._readings:
             self._readings.move_to_end(asked)
             return self._readings[asked]
-        found = read(self.model, batch_of(self.model, *asked))
+        found = read(self.model, batch_of(self.model, [asked]))
         units = int(found.units[0])
         if units > MOST_UNITS:
             raise InputError(
@@ -154,7 +154,8 @@ def explanation_steps(explored: ExploredModel, asked: TextAsked, seed: int = 0) 
             asked = [(partial(explain, n), partial(erase_by, n)) for n in names]
             return [ask for pair in asked for ask in pair[: 2 if curves else 1]]
 
-        added = [*both(quick), partial(layers, model, reading), *both(slow)]
+        between: Callable[[], Event] = partial(layers, model, reading)
+        added = [*both(quick), between, *both(slow)]
         steps.extend(WorkStep(model, compute) for compute in added)
         return {
             "entry": describe_one(reading) | {"importance": {}, "tags": []},

@@ -109,7 +109,7 @@ def explain(
     opened = decider_of(model, site=site, long=long, trust_remote_code=trust_remote_code)
     if target is not None and target not in opened.classes:
         raise unknown("class", target, opened.classes)
-    reading = read(opened, batch_of(opened, text, text2))
+    reading = read(opened, batch_of(opened, [(text, text2)]))
     if target is not None:
         place = torch.full_like(reading.decision, opened.classes.index(target))
         reading = replace(reading, explained=place)
@@ -183,13 +183,13 @@ def _in_log_odds(
     return values / (p * q) if is_slope else values
 
 
-def batch_of(model: Decider, text: str, text2: str | None = None) -> Batch:
-    """One text, or a pair of texts, as the model reads it."""
-    if text2 is None:
-        return model.batch([text])
-    if not isinstance(model, PretrainedClassifier):
+def batch_of(model: Decider, texts: Sequence[tuple[str, str | None]]) -> Batch:
+    """Texts, or pairs of texts, as the model reads them."""
+    if isinstance(model, PretrainedClassifier):
+        return model.batch([one if two is None else (one, two) for one, two in texts])
+    if any(two is not None for _, two in texts):
         raise InputError("This model reads one text; two are for models of transformers.")
-    return model.batch([(text, text2)])
+    return model.batch([one for one, _ in texts])
 
 
 def unknown_words(model: Decider, reading: Reading) -> tuple[str, ...]:
