@@ -200,7 +200,8 @@ def section() -> str:
         + " |"
         for kind, row in rows.items()
     )
-    return f"""{HEADING}
+    return f"""
+{HEADING}
 
 Written by `make explore-load`: {found["clients"]} clients on one machine with the server ask for
 {found["seconds"]:.0f} seconds, as fast as they are answered, for explanations of texts of 4 to 60
@@ -230,7 +231,8 @@ def main() -> int:
     write_json(RESULTS, found | {name: measured[name] for name in ("machine", "commit", "date")})
     said = section()
     with writing(PAGE) as path:
-        path.write_text(PAGE.read_text("utf-8").partition(HEADING)[0] + said, encoding="utf-8")
+        before = PAGE.read_text("utf-8").partition(HEADING)[0].rstrip()
+        path.write_text(f"{before}\n{said}", encoding="utf-8")
     print(said)
     return int(not is_kept(found))
 

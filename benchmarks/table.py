@@ -118,7 +118,6 @@ twenty seeds of a task as one stack, [1.3 to 1.9 times one seed](results/dynamic
 what limits training, [a table](results/erasure/README.md#what-limits-training-on-the-card).
 
 {said}
-
 """
 
 
