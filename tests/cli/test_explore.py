@@ -10,8 +10,10 @@ from heedful.cli import explore as command
 from heedful.cli.explore import explore
 from heedful.errors import InputError
 from heedful.explorer import serving
+from heedful.explorer.texts import TextAsked, WordEdit, edited, explanation_steps
 from heedful.models import example, save_model
 from tests import tiny_transformers as tiny
+from tests.models.huggingface.test_language_models import language_model
 
 
 @pytest.fixture
@@ -67,3 +69,32 @@ def test_what_is_no_model_and_what_is_not_installed_is_one_sentence(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'heedful\[explore\]'"):
         command.explore(["x"])
+
+
+@pytest.mark.slow
+def test_a_language_model_is_explored_like_a_classifier(
+    tmp_path: Path, served: list[Any]
+) -> None:  # fmt: skip
+    language_model("llama").save_pretrained(tmp_path / "llama")
+    tiny.tokenizer(is_causal=True).save_pretrained(tmp_path / "llama")
+    prompt = "the service was {text} and the staff was"
+    name = f"lm:{tmp_path / 'llama'}"
+    explore([name], prompt=prompt, labels="good,bad", device="cpu")
+    table = pd.DataFrame({"text": ["good food", "bad"] * 4, "label": ["pos", "neg"] * 4})
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    data = tmp_path / "mine.csv"
+    explore([name], prompt=prompt, labels="pos=good,neg=bad", data=data, device="cpu")
+    first, second = served[0]
+    assert first.models[0].model.classes == second.models[0].model.classes == ("good", "bad")
+    assert len(second.documents.documents) == 8
+    asked = TextAsked("good food was very slow")
+    steps = explanation_steps(first.models[0], asked)
+    told = []
+    while steps:
+        told.append(steps[0].compute())
+        steps.popleft()
+    assert told[0]["entry"]["units"] == asked.text.split()
+    assert len(told) == told[0]["steps"]
+    found = edited(first.models[0], asked, WordEdit((0,)))
+    assert sum(found["attention"]) == pytest.approx(1)
+    assert sum(found["text"]) == pytest.approx(1)
