@@ -99,11 +99,11 @@ def application(explorer: Explorer, door: Door = Door()) -> Guard:
 
     async def documents(request: Request) -> Response:
         given = request.query_params
-        names = ("label", "decision", "search")
-        found = explorer.documents.page(
-            *(given.get(name, "")[:200] for name in names), _whole(given.get("start", "0"))
+        label, decision, search = (
+            given.get(name, "")[:200] for name in ("label", "decision", "search")
         )
-        return JSONResponse(found)
+        start = _whole(given.get("start", "0"))
+        return JSONResponse(explorer.documents.page(label, decision, search, start))
 
     async def document(request: Request) -> Response:
         return JSONResponse(explorer.documents.one(_whole(request.path_params["number"])))
