@@ -6,7 +6,7 @@ JOBS ?= 2
 # Tables: other processors, and errors put into the core.
 ELSEWHERE := $(BIN)/python -m tests.elsewhere
 
-.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench explore-load wheel clean help
+.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench explore-load site wheel clean help
 
 help:
 	@echo "make audit   train a small classifier, audit its attention, write the page"
@@ -16,6 +16,7 @@ help:
 	@echo "make numbers-elsewhere  which numbers of an audit move between processors: a table"
 	@echo "make mutations          errors put into the core one at a time, and who catches them"
 	@echo "make lint    formatter, linter and strict type check"
+	@echo "make site    the guide, as pages that open from disk"
 	@echo "make bench   speed, measured side by side"
 	@echo "make explore-load       fifty clients at the live page for a minute"
 
@@ -58,6 +59,10 @@ bench: .venv/developing
 explore-load: .venv/developing
 	$(BIN)/python -m benchmarks.explorer_load
 
+site: .venv/developing
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open site/index.html"
+
 wheel: .venv/developing
 	$(BIN)/python -m build --wheel
 
@@ -76,4 +81,4 @@ wheel: .venv/developing
 	@touch $@ .venv/installed
 
 clean:
-	rm -rf .venv build dist runs .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv build dist runs site .pytest_cache .ruff_cache .mypy_cache .hypothesis

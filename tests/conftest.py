@@ -28,10 +28,14 @@ HERE = Path(__file__).parent
 LONGEST = {
     HERE / "benchmarks" / "test_bench.py",
     HERE / "calibration" / "test_calibrate.py",
+    HERE / "cli" / "test_commands.py",
+    HERE / "docs" / "test_advice_walk.py",
+    HERE / "docs" / "test_walks.py",
+    HERE / "reproduction" / "test_workers.py",
     HERE / "studies" / "test_polarity_study.py",
     HERE / "test_wheel.py",
 }
-"""Files with tests of ten seconds and more."""
+"""Files whose tests take eight seconds and more: begun last, one of them would end alone."""
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 # How long an example takes says something of the machine, not of the code.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])

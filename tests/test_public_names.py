@@ -45,7 +45,7 @@ def test_an_option_has_the_name_of_its_parameter() -> None:
 
     documents = {"corpus", "data", "text", "label", "split", "labels", "threshold", "data_root"}
     elsewhere = {
-        "audit": {"text2", "config", "quick", "prompt", "chat", "prior"},
+        "audit": {"context", "config", "quick", "prompt", "chat", "prior", "require", "baseline"},
         "explain": {"texts", "method", "every", "device", "prompt", "chat"},
         "lexicon": set(),
         "train": {"text2", "config", "quick", "run", "objective", "limit"},

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heedful.calibration.calibrate import calibrate
     from heedful.corpora import load_corpus
-    from heedful.errors import InputError
+    from heedful.errors import InputError, VerdictWorse
     from heedful.jobs.audit import audit
     from heedful.jobs.compare import compare
     from heedful.jobs.decider import load
@@ -41,6 +41,7 @@ except PackageNotFoundError:  # running from a source tree that was never instal
 _HOMES = {
     "Asking": "heedful.models.huggingface.language_models.Asking",
     "InputError": "heedful.errors.InputError",
+    "VerdictWorse": "heedful.errors.VerdictWorse",
     "audit": "heedful.jobs.audit.audit",
     "calibrate": "heedful.calibration.calibrate.calibrate",
     "compare": "heedful.jobs.compare.compare",
@@ -65,6 +66,7 @@ _HOMES = {
 __all__ = [
     "Asking",
     "InputError",
+    "VerdictWorse",
     "audit",
     "calibrate",
     "compare",

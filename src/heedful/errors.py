@@ -13,6 +13,10 @@ class UnsupportedModel(InputError):
     """A model, or a part of one, that the asked-for measurement does not support."""
 
 
+class VerdictWorse(Exception):
+    """A verdict is worse than was required; the command line ends with exit code 3."""
+
+
 @contextmanager
 def intact(place: object) -> Iterator[None]:
     """Says that files were changed or are too old, where code that only reads them stumbles."""

@@ -12,6 +12,7 @@ from heedful.audits.verdict import (
     AUDIT,
     BORDERS,
     CALIBRATION,
+    HEADS,
     RULE,
     borders,
     calibration,
@@ -80,6 +81,18 @@ def test_a_word_within_its_own_noise_of_a_border_says_so() -> None:
     assert wide.sentence.endswith("the word could have been partly.")
     assert judge(findings(), 200, CALIBRATED).near == ""
     assert judge(findings(goes=0.32, half=0.1), 200, CALIBRATED).near == "no"
+
+
+def test_a_head_is_advised_only_where_its_whole_interval_is_above_the_border() -> None:
+    def advice(*shares: float, goes: float = 0.1) -> str:
+        heads = [Measure(SHARE, estimate(s), f"head {n}") for n, s in enumerate(shares, 1)]
+        alone = Finding(HEADS, "?", ".", tuple(heads), "measures")
+        return " ".join(judge(findings(goes) | {HEADS: alone}, 200, CALIBRATED).advice)
+
+    assert "Show head 3 of the audited layer instead" in advice(0.4, 0.78, 0.9)
+    assert "all of it holds in 90 % of 200 texts" in advice(0.4, 0.78, 0.9)
+    assert "head" not in advice(0.4, 0.76)  # its interval is 0.74 to 0.78
+    assert "head" not in advice(0.9, goes=0.95)  # the mean over heads may be shown
 
 
 def test_the_rule_is_told_in_four_sentences_with_its_borders() -> None:

@@ -15,6 +15,7 @@ from heedful.calibration.calibrate import SCALES, Calibrated, calibrate
 from heedful.calibration.coverage import comparisons, coverage
 from heedful.errors import InputError
 from heedful.statistics.estimates import Estimate
+from tests.schemas import conforms
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,7 @@ def test_every_table_is_there_and_a_second_call_measures_nothing(
     monkeypatch.setitem(SCALES, "quick", replace(SCALES["quick"], simulations=20))
     again = calibrate(quick.folder, scale="quick")
     assert again.to_json() | {"seconds": 0} == quick.to_json() | {"seconds": 0}
+    conforms("calibrate", quick)
 
 
 def measured(

@@ -22,6 +22,7 @@ from heedful.jobs.settings import settings_of
 from heedful.jobs.train import train
 from heedful.studies import STUDIES
 from tests.forked import command
+from tests.schemas import conforms
 
 TINY = """
 [model]
@@ -57,7 +58,7 @@ def audited(place: Path) -> Path:
     out = place / "run"
     done = heedful("audit", "bilstm+additive", "--data", place / "reviews.csv",
                    "--config", place / "tiny.toml", "--out", out, "--json")  # fmt: skip
-    assert json.loads(done)["verdict"]["word"] in ("yes", "partly", "no", "cannot tell")
+    assert conforms("audit", done)["verdict"]["word"] in ("yes", "partly", "no", "cannot tell")
     return out
 
 
@@ -144,7 +145,7 @@ def test_the_page_is_written_again_from_the_findings(audited: Path) -> None:
     page = audited / "report.html"
     first = page.read_bytes()
     page.unlink()
-    assert json.loads(heedful("report", audited, "--json")) == {"report": str(page)}
+    assert conforms("report", heedful("report", audited, "--json")) == {"report": str(page)}
     assert page.read_bytes() == first
 
 
@@ -168,7 +169,9 @@ def test_explain_colours_words_and_prints_json(audited: Path) -> None:
     assert "dreadful" in shown
     assert "leave-one-out" not in shown
     assert "leave-one-out" in heedful("explain", "The soup", "--model", audited, "--all")
-    told = json.loads(heedful("explain", "A <b>fine</b> bar", "--model", audited, "--json"))
+    told = conforms(
+        "explain", heedful("explain", "A <b>fine</b> bar", "--model", audited, "--json")
+    )
     (found,) = told["explanations"]
     assert next(iter(found["importance"])) == told["recommended"]["method"]
     assert found["units"] == ["a", "<", "b", ">", "fine", "<", "/", "b", ">", "bar"]
@@ -186,6 +189,8 @@ def test_an_existing_run_is_audited_on_new_data_without_training(
     out = place / "on-new"
     done = heedful("audit", audited, "--data", place / "new.jsonl", "--out", out, "--json")
     assert json.loads(done)["documents"] == 50
+    side_by_side = heedful("compare", audited, out, "--out", place / "both.html", "--json")
+    assert [one["run"] for one in conforms("compare", side_by_side)["runs"]] == ["run", "on-new"]
     assert not (out / "model").exists()
     assert not (out / "metrics.jsonl").exists()
     assert (out / "report.html").is_file()
@@ -325,7 +330,7 @@ def test_two_runs_in_one_folder_at_once_are_refused(place: Path, tmp_path: Path)
 
 
 def test_corpora_lists_what_is_here_and_where_the_rest_comes_from() -> None:
-    rows = json.loads(heedful("corpora", "--json"))
+    rows = conforms("corpora", heedful("corpora", "--json"))
     by_name = {row["name"]: row for row in rows}
     assert by_name["planted"]["is_present"]
     assert {"sst", "imdb", "ag_news", "20newsgroups", "sms"} <= set(by_name)
@@ -335,10 +340,10 @@ def test_corpora_lists_what_is_here_and_where_the_rest_comes_from() -> None:
 
 @pytest.mark.slow
 def test_prepare_makes_files_that_training_starts_from(tmp_path: Path, place: Path) -> None:
-    heedful("prepare", "planted:2:short", "--out", tmp_path)
+    conforms("prepare", heedful("prepare", "planted:2:short", "--out", tmp_path, "--json"))
     done = heedful("train", "none+additive", "--corpus", tmp_path / "planted-2-short",
                    "--config", place / "tiny.toml", "--out", tmp_path / "r", "--json")  # fmt: skip
-    assert json.loads(done)["test"]["accuracy"] > 0.6
+    assert conforms("train", done)["test"]["accuracy"] > 0.6
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from heedful.corpora import planted
 from heedful.errors import InputError
 from heedful.jobs.advice import advised as advised_for
 from heedful.runs import RunFolder
+from tests.schemas import conforms
 
 TINY = """
 [model]
@@ -141,7 +142,7 @@ def test_strengths_and_reductions_are_chosen_by_the_user(run: Path, tmp_path: Pa
     config.write_text('[penalties]\ntying_over = "sum"\n')
     done = ran("train", "--from", run, "--objective", "tying:0.3,0.1", "--config", config, "--json")
     assert done.exception is None, done.exception
-    found = json.loads(done.stdout)
+    found = conforms("train", done.stdout)
     assert [one["strength"] for one in found["tried"]] == [0.1, 0.3]
     kept = RunFolder.open(run.with_name("run-tying-0.3-0.1"))
     assert kept.configuration["penalties"] == {"tying_over": "sum"}

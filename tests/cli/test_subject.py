@@ -1,5 +1,6 @@
 """What the user named becomes a model, its documents and a folder."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import source_of
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier
+from tests.tiny_transformers import save
 
 TINY = settings_of({"model": {"embedding_dim": 6}, "train": {"epochs": 1}})
 
@@ -74,3 +76,20 @@ def test_other_documents_get_a_folder_of_their_own(run: Path, tmp_path: Path) ->
 def test_documents_are_named_one_way_for_training(reviews: Path) -> None:
     with pytest.raises(InputError, match="either --corpus or --data"):
         subject_of("none+dot", Options(corpus="planted", data=reviews))
+
+
+def test_labels_of_a_corpus_are_matched_as_those_of_a_file(tmp_path: Path) -> None:
+    folder = str(save(tmp_path / "bert", "bert", ("LABEL_0", "LABEL_1")))
+    asked = Options(corpus="planted:2:short", quick=True)
+    with pytest.raises(InputError) as refused:
+        subject_of(folder, asked)
+    pairs = str(refused.value).rpartition("add: --labels ")[2]
+    subject = subject_of(folder, replace(asked, labels=pairs))
+    assert subject.documents.classes == ("LABEL_0", "LABEL_1")
+    assert subject.source is not None
+    assert f"--labels {pairs}" in subject.source.options()
+    assert subject.source.open()[0].classes == ("LABEL_0", "LABEL_1")
+    with pytest.raises(InputError, match="Unknown label 'bad'"):
+        subject_of(folder, replace(asked, labels="bad=LABEL_0"))
+    with pytest.raises(InputError, match="--labels is for the documents of --data or --corpus"):
+        Options(labels=pairs)

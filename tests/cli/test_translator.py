@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from heedful.cli import app
 from heedful.errors import InputError
+from tests.schemas import conforms
 
 QUICK = ("--epochs", "1", "--batch-size", "8", "--width", "8", "--layers", "1", "--dropout", "0")
 EVIL = "<script>alert(1)</script> & co"
@@ -53,7 +54,7 @@ def test_json_is_one_object_with_the_numbers_and_nothing_is_computed_twice(
     said = heedful("translator", *files, "--out", run, *QUICK, "--device", "cpu")
     assert said.startswith(f"Nothing was trained: {run} holds the finished translator.")
     told = heedful("translator", *files, "--out", run, *QUICK, "--device", "cpu", "--json")
-    found = json.loads(told)
+    found = conforms("translator", told)
     assert found["page"] == str(run / "index.html")
     assert 0 <= found["bleu"]["value"] <= 100
     assert found["bleu"]["n"] == found["dev"] == 3

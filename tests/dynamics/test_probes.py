@@ -122,9 +122,9 @@ def test_documents_are_probed_as_each_would_be_alone(corpus, recipe, monkeypatch
     assert (unit, token) == (found.attention.shape[1], len(delta))
 
 
-@pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-6)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("recipe", ["bilstm+additive-relu", "bilstm+uniform"])
-def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, atol, monkeypatch):
+def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, monkeypatch):
     monkeypatch.setattr(probes, "TOGETHER", 800)  # several batches, others than one model's
     models = [_model(corpus, recipe, seed).to(dtype) for seed in range(3)]
     with torch.no_grad():
@@ -133,10 +133,15 @@ def test_a_stack_is_probed_as_each_of_its_models(corpus, recipe, dtype, atol, mo
     dev = _some_labels(corpus.splits["dev"])
     expected = [probed(model, dev, step=7) for model in models]
     found = probed_together(ClassifierStack(models, "cpu"), dev, step=7)
+    # A gate, then the head, add up so many products, one rounding each; values are below 1, so that
+    # the head makes no more of them than its weights add up to. Scores are made of smaller weights.
+    terms = SIZES["embedding_dim"] + SIZES["width"] + 2 * SIZES["width"]
+    largest = max(float(model.head.weight.detach().abs().sum()) for model in models)
+    atol = terms * torch.finfo(dtype).eps / 2 * largest
     for one, two in zip(found, expected, strict=True):
         # Trajectories are in float32: float64 models agree up to its last bit.
         np.testing.assert_allclose(one.attention, two.attention, atol=atol, rtol=2e-7)
-        np.testing.assert_allclose(one.probe, two.probe, atol=atol, rtol=2e-6)
+        np.testing.assert_allclose(one.probe, two.probe, atol=atol, rtol=2e-7)
         for name in ("steps", "correct", "lengths", "item", "is_special"):
             np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
     assert len({tuple(one.correct[0]) for one in found}) > 1

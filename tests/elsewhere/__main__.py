@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests.elsewhere.bits import ROOT, bits_on, changed
 from tests.elsewhere.moved import table_of_moves
-from tests.elsewhere.processors import COMPUTING, SINGLE, WHOLE, Processor, environment_of
+from tests.elsewhere.processors import COMPUTING, HERE, SINGLE, WHOLE, Processor, environment_of
 
-ROOT = Path(__file__).parents[2]
 BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 """As the Makefile runs tests."""
 ALL = ("--doctest-modules", "src", "tests")
+TAIL = 1500
+"""Characters of a failure that are told."""
 
 
 def main() -> None:
@@ -25,22 +27,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make test-elsewhere")
     parser.add_argument("what", choices=["machines", "libraries", "numbers"])
     parser.add_argument("--jobs", default="2", help="tests or audits side by side")
-    parser.add_argument("--only", default="", help="part of a processor's name")
+    parser.add_argument("--only", default="", help="one processor, by its name")
     given = parser.parse_args()
     if given.what == "numbers":
         print(table_of_moves([*WHOLE, *SINGLE], int(given.jobs)))
         return
     processors, which = (WHOLE, ALL) if given.what == "machines" else (SINGLE, COMPUTING)
-    reds = 0
-    print("| processor | tests | passed | failed | seconds |\n|---|---|---|---|---|", flush=True)
+    reds, here = 0, bits_on(HERE)
+    print("| processor | computes otherwise | tests | passed | failed | seconds |")
+    print("|---" * 6 + "|", flush=True)
     for processor in processors:
-        if given.only in processor.name:
-            reds += suite(processor, which, given.jobs)
+        if given.only in ("", processor.name):
+            otherwise = changed(here, bits_on(processor))
+            reds += suite(processor, otherwise, which, given.jobs)
     sys.exit(reds > 0)
 
 
-def suite(processor: Processor, which: Sequence[str], jobs: str) -> int:
-    """Runs tests under a processor's settings and prints one row; gives the number that failed."""
+def suite(processor: Processor, otherwise: str, which: Sequence[str], jobs: str) -> int:
+    """Runs tests under a processor's settings and prints one row; gives the number that failed.
+
+    What a failing test said is told at the end of the row, on stderr: it may not fail again.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "tests.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-n", jobs, *BY_FILE, *which]
@@ -60,9 +67,11 @@ def suite(processor: Processor, which: Sequence[str], jobs: str) -> int:
     skipped = sum(t.find("skipped") is not None for t in tests)
     part = "all" if which == ALL else "what computes"
     passed = len(tests) - len(red) - skipped
-    print(f"| {processor.name} | {part} | {passed} | {len(red)} | {seconds:.0f} |", flush=True)
+    cells = (processor.name, otherwise, part, passed, len(red), f"{seconds:.0f}")
+    print("|", " | ".join(map(str, cells)), "|", flush=True)
     for test in red:
-        print(f"  {test.get('classname')}::{test.get('name')}", file=sys.stderr, flush=True)
+        said = next(tag.text or "" for tag in test if tag.tag in ("failure", "error"))
+        print(f"  {test.get('classname')}::{test.get('name')}\n{said[-TAIL:]}", file=sys.stderr)
     return len(red)
 
 

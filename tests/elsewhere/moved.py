@@ -13,17 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.elsewhere.processors import Processor, environment_of
+from tests.elsewhere.processors import HERE, Processor, environment_of
 
-HERE = Processor("this machine, 1 thread", {"OMP_NUM_THREADS": "1"})
 FORMS = {"own model": "bilstm+additive", "BERT": "transformer", "trained there": "anew"}
-BATCHES = (1, 7, 64)
-"""Documents read together; 64 is what an audit does."""
 
 
-def audited(folder: Path, processor: Processor, what: str, batch: int = 64) -> dict[str, Any]:
+def audited(folder: Path, processor: Processor, what: str) -> dict[str, Any]:
     """The findings of one audit by a process of its own, under a processor's settings."""
-    command = [sys.executable, "-m", "tests.elsewhere.one_audit", str(folder), what, str(batch)]
+    command = [sys.executable, "-m", "tests.elsewhere.one_audit", str(folder), what]
     root = Path(__file__).parents[2]
     environment = environment_of(processor) | {
         "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])
@@ -38,20 +35,19 @@ def audited(folder: Path, processor: Processor, what: str, batch: int = 64) -> d
 def table_of_moves(processors: Sequence[Processor], jobs: int) -> str:
     """A row for each processor: how many numbers moved, the largest move, and the verdict."""
     titles = " | ".join(f"{name}: moved, most, verdict" for name in FORMS)
-    asked = [(HERE, batch) for batch in BATCHES] + [(p, 64) for p in processors]
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(jobs) as pool:
         folder = Path(place)
         before = {what: audited(folder, HERE, what) for what in FORMS.values()}
 
-        def row(asked: tuple[Processor, int]) -> str:
-            processor, batch = asked
-            name = processor.name if batch == 64 else f"{processor.name}, {batch} at a time"
-            found = {what: audited(folder, processor, what, batch) for what in before}
-            line = " | ".join([name, *(_cell(before[what], found[what]) for what in found)])
+        def row(processor: Processor) -> str:
+            found = {what: audited(folder, processor, what) for what in before}
+            line = " | ".join(
+                [processor.name, *(_cell(before[what], found[what]) for what in found)]
+            )
             print(line, file=sys.stderr, flush=True)
             return f"| {line} |"
 
-        lines = list(pool.map(row, asked))
+        lines = list(pool.map(row, [HERE, *processors]))
     return "\n".join([f"| read on | {titles} |", "|---" * (len(FORMS) + 1) + "|", *lines])
 
 

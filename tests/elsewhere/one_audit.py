@@ -1,4 +1,4 @@
-"""`python -m tests.elsewhere.one_audit FOLDER WHAT BATCH`: prints an audit's findings as JSON."""
+"""`python -m tests.elsewhere.one_audit FOLDER WHAT`: prints an audit's findings as JSON."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import tests.elsewhere.few_at_once  # isort: skip  # noqa: F401  before what reads
 import heedful
 from heedful.corpora.planted import planted
-from heedful.jobs import examination
 from heedful.jobs.settings import settings_of
 
 SIZES = {"train": 1500, "dev": 60, "test": 120}
@@ -22,9 +22,8 @@ SETTINGS = {
 METHODS = ("random", "attention", "gradient", "leave-one-out", "integrated")
 
 
-def main(folder: Path, what: str, batch: int) -> dict[str, Any]:
+def main(folder: Path, what: str) -> dict[str, Any]:
     """The findings of an audit; models that are kept in `folder` are trained the first time."""
-    examination.BATCH = batch
     corpus = planted(2, "short", 0, SIZES)
     settings = settings_of(SETTINGS)
     kept = folder / what.replace("+", "-")
@@ -52,4 +51,4 @@ def main(folder: Path, what: str, batch: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2])))

@@ -11,12 +11,17 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-NO_AVX2 = "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
-NO_AVX512 = NO_AVX2.split(" ", 2)[2]
+NO_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"
+NO_AVX2 = f"X86_V3 {NO_AVX512}"
+"""As numpy says it since 2.4; other words change nothing."""
 
+FEW = "tests.elsewhere.few_at_once"
 ROOMS = ("statistics", "models", "training", "importance", "dynamics", "audits")
 COMPUTING = ("-m", "not slow and not browser", *(f"tests/{room}" for room in ROOMS))
 """The quick tests of the rooms that compute."""
+
+KEEP_BYTE_CODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""As the Makefile does: compiling the tree takes as long as importing it."""
 
 
 class Processor(NamedTuple):
@@ -50,6 +55,7 @@ WHOLE = (
     Processor("AVX2 in every library, 4 threads", LAPTOP | {"OMP_NUM_THREADS": "4"}),
 )
 """Whole machines: every library at once."""
+HERE = _processor("this machine, 1 thread")
 SINGLE = (
     *(
         _processor(f"torch: {level}", ATEN_CPU_CAPABILITY=level)
@@ -63,12 +69,20 @@ SINGLE = (
         _processor(f"MKL: {level}", MKL_ENABLE_INSTRUCTIONS=level)
         for level in ("SSE4_2", "AVX2", "AVX512")
     ),
-    _processor("MKL: same on all (CBWR)", MKL_CBWR="COMPATIBLE"),
-    *(_processor(f"OpenBLAS: {level}", OPENBLAS_CORETYPE=level) for level in ("Prescott", "Zen")),
+    *(
+        _processor(f"MKL: {level} (CBWR)", MKL_CBWR=level)
+        for level in ("COMPATIBLE", "AVX2", "AVX512")
+    ),
+    *(
+        _processor(f"OpenBLAS: {level}", OPENBLAS_CORETYPE=level)
+        for level in ("Prescott", "Zen", "SkylakeX")
+    ),
     _processor("numpy: no AVX2", NPY_DISABLE_CPU_FEATURES=NO_AVX2),
+    _processor("numpy: no AVX512", NPY_DISABLE_CPU_FEATURES=NO_AVX512),
     *(_processor(f"{n} threads", OMP_NUM_THREADS=n) for n in ("1", "2", "4")),
+    *(_processor(f"read {n} at a time", READ_AT_ONCE=n, PYTEST_PLUGINS=FEW) for n in ("1", "7")),
 )
-"""One library at a time."""
+"""One library at a time; then threads, and documents that are read together."""
 
 
 def environment_of(processor: Processor) -> dict[str, str]:
@@ -76,5 +90,5 @@ def environment_of(processor: Processor) -> dict[str, str]:
     kinds = ("ATEN_", "ONEDNN_", "DNNL_", "MKL_", "OPENBLAS_", "NPY_", "OMP_")
     others = {name: value for name, value in os.environ.items() if not name.startswith(kinds)}
     # Without this MKL starts no more threads than there are cores, whatever is asked for.
-    ours = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
-    return others | ours | dict(processor.environment)
+    ours = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
+    return others | ours | KEEP_BYTE_CODE | dict(processor.environment)

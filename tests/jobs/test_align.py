@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from heedful.cli import app
 from heedful.errors import InputError
 from heedful.jobs.align import align
+from tests.schemas import conforms
 
 SOURCE = "das Haus\ndas Buch\nein Buch\n"
 TARGET = "the house\nthe book\na book\n"
@@ -38,7 +39,7 @@ def test_the_command_writes_links_counts_and_probabilities(files, tmp_path):
     assert "das\thouse\t0.5" in counts
     best = (out / "translations.tsv").read_text().splitlines()[1]
     assert best.startswith("das\tthe\t0.9")
-    printed = json.loads(done.stdout[done.stdout.index("{") :])
+    printed = conforms("align", done.stdout[done.stdout.index("{") :])
     assert printed["pairs"] == 3
     assert printed == json.loads((out / "alignment.json").read_text())
 

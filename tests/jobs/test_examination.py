@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 import torch
 
+from heedful.audits import single_heads
+from heedful.calibration.mechanisms import MECHANISMS
 from heedful.corpora import encode, planted
 from heedful.jobs import examination
 from heedful.jobs.examination import IMPORTANCE, Examination
@@ -96,6 +98,34 @@ def test_a_killed_run_goes_on_from_its_shards_at_any_speed(
     names = [name for some in asked for name in some]
     assert len(names) == len(set(names)) < 40  # what was kept is not computed again
     assert f"goes on from {40 - len(names)} of 40 documents" in capsys.readouterr().err
+
+
+def test_heads_that_were_asked_before_a_kill_are_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = MECHANISMS["four heads, three on a decoy"].build(0, 30)
+    rest = "test", np.arange(30), ("single-heads",), (), 0, torch.device("cpu")
+    subject = Examination(built.model, built.corpus, *rest)
+    whole = subject.whole_rows("single-heads", tmp_path / "whole", {}, show=False)
+    run, asked = single_heads.rows_of_head, list[int]()
+
+    def dying(*given: Any) -> pd.DataFrame:
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append(given[-1])
+        return run(*given)
+
+    monkeypatch.setattr(single_heads, "rows_of_head", dying)
+    with pytest.raises(KeyboardInterrupt):
+        subject.whole_rows("single-heads", tmp_path / "killed", {}, show=True)
+    again = list[int]()
+    monkeypatch.setattr(
+        single_heads, "rows_of_head", lambda *given: again.append(given[-1]) or run(*given)
+    )
+    resumed = subject.whole_rows("single-heads", tmp_path / "killed", {}, show=True)
+    assert (asked, again) == ([0, 1], [2, 3])
+    pd.testing.assert_frame_equal(whole, resumed, check_exact=True)
+    assert "single heads goes on from 2 of 4 heads." in capsys.readouterr().err
 
 
 def test_shards_of_other_batches_do_not_count(tmp_path: Path) -> None:

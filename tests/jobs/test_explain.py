@@ -117,7 +117,7 @@ def test_the_best_of_an_audit_comes_first_and_random_last(tmp_path: Path) -> Non
     write_json(tmp_path / "findings" / "verdict.json", {"ranking": ranking})
     best = recommended(tmp_path, example())
     assert best.method == "gradient"
-    assert "0.20 [0.10, 0.30] beyond a random order, 311 documents" in best.why
+    assert "0.20 [0.10, 0.30] above a random order, 311 documents" in best.why
     told = list(explain(tmp_path, TEXT).importance)
     assert (told[0], told[-1]) == ("gradient", "random")
     asked = ["explain", TEXT, "bad food", "--model", str(tmp_path)]
@@ -130,3 +130,9 @@ def test_the_best_of_an_audit_comes_first_and_random_last(tmp_path: Path) -> Non
     ranking["recommendation"] = "Show none of them."
     write_json(tmp_path / "findings" / "verdict.json", {"ranking": ranking})
     assert recommended(tmp_path, example()).why == f"{best.why} Show none of them."
+    # What only an audit that was asked to judges is shown where it came first, and nowhere else.
+    assert "lime" not in told
+    places[0] = place("lime", 1, 0.1)
+    write_json(tmp_path / "findings" / "verdict.json", {"ranking": ranking})
+    told = list(explain(tmp_path, TEXT).importance)
+    assert (told[0], told[-1]) == ("lime", "random")

@@ -17,6 +17,7 @@ from heedful.jobs.decider import deciding, load, read_by
 from heedful.jobs.lexicon import kept_by_specials, rate, token_table
 from heedful.jobs.settings import settings_of
 from heedful.jobs.train import train
+from tests.schemas import conforms
 
 SIZES = {"train": 120, "dev": 30, "test": 120}
 SMALL = {"embedding_dim": 12, "layers": 2, "heads": 3, "head_dim": 4, "feed_forward": 8}
@@ -47,7 +48,7 @@ def test_a_flat_model_is_rated_by_its_attention_and_the_page_says_so(
     flat: Path, corpus: Corpus
 ) -> None:
     found = rate(flat, corpus, device="cpu")
-    assert set(found.findings) == {"lexicon"}
+    assert set(conforms("lexicon", found)["findings"]) == {"lexicon"}
     finding = found.findings["lexicon"]
     assert finding.answer.split(":")[0] in ("Yes", "Partly", "No")
     assert finding.get("b2", "attention") is not None

@@ -34,6 +34,7 @@ from heedful.models.tracing import layers_of
 from heedful.runs import read_json
 from heedful.training import TrainConfig, fit
 from heedful.training.kinds import evaluate_narratives, follow
+from tests.schemas import conforms
 
 SMALL = TransformerConfig(
     embedding_dim=12, layers=2, heads=2, head_dim=8, feed_forward=8, pooling_dims=(8, 4),
@@ -311,6 +312,7 @@ def test_a_folder_of_narratives_is_trained_and_traced_by_the_command(tmp_path):
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert "Concordance with the ratings" in done.output
+    conforms("narratives", CliRunner().invoke(app, [*command, "--json"]).stdout)
     assert read_json(run / "traced" / "lexicon.json")["question"]
     import pandas as pd
 

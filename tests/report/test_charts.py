@@ -19,6 +19,7 @@ from heedful.errors import InputError
 from heedful.importance import explain
 from heedful.models import read
 from heedful.report.charts import CHARTS, DENSE, draw, draw_training
+from heedful.report.charts import measures as measures_chart
 from heedful.report.drawing import _COLOURS, last_part, plain_text, standalone, themed
 from heedful.report.html import asset
 from heedful.report.method_charts import OTHERS, colours_of
@@ -162,6 +163,18 @@ def test_an_unknown_chart_lists_the_measures_with_numbers() -> None:
     assert "fraction, attention" in shown
     assert "bare" in shown
     assert "undefined" not in shown
+
+
+def test_long_names_are_whole_and_shares_have_the_axis_to_themselves() -> None:
+    measures = (
+        Measure("texts in which all three of them hold", Estimate(0.4, 0.3, 0.5, 9, "wilson")),
+        Measure("attention lies on words that matter", Estimate(0.2, 0.1, 0.3, 9, "wilson")),
+        Measure("forward passes", Estimate(5.7, 5.4, 6.0, 9, "student")),
+    )
+    drawn = measures_chart(finding("something new", measures=measures)).axes[0]
+    assert drawn.get_xlim()[1] < 1
+    labels = [label.get_text().replace("\n", " ") for label in drawn.get_yticklabels()]
+    assert labels == [measure.name for measure in measures[:2]]
 
 
 def test_a_finding_without_data_says_so_instead_of_failing() -> None:

@@ -67,7 +67,8 @@ def test_total_variation_of_two_classes_is_the_difference():
 def test_entropy_is_one_for_uniform_zero_for_one_hot_and_ignores_padding():
     mask = torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 0]]).bool()
     attention = torch.tensor(
-        [[1 / 3, 1 / 3, 1 / 3, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], dtype=torch.float64
+        [[1 / 3, 1 / 3, 1 / 3, 0.7], [0, 1, 0, 0], [1, 0.3, 0, 0], [0, 0, 0.2, 0]],
+        dtype=torch.float64,
     )
     found = entropy(attention, mask)
     torch.testing.assert_close(found[:3], torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64))

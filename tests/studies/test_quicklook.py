@@ -6,6 +6,7 @@ import pytest
 
 from heedful.studies import quicklook, reproduce
 from heedful.training import TrainConfig
+from tests.schemas import conforms
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_the_quick_look_has_its_table_figure_and_claims(tmp_path: Path) -> None:
         ("QL-2", "planted"), ("QL-2", "planted-3"),
     ]  # fmt: skip
     assert all(one["scale"] == "smoke" for one in claims)
-    assert json.loads(json.dumps(found.to_json()))["studies"][0]["study"] == "quicklook"
+    assert conforms("reproduce", found)["studies"][0]["study"] == "quicklook"
     rows = list((folder / "steps").rglob("erasure.parquet"))
     assert len(rows) == 4
 

@@ -48,9 +48,9 @@ def outside_in_words(share: Estimate, first: Estimate | None = None) -> str:
     """What special tokens hold, for people who expect all attention to be on words."""
     start = f" (the first token alone holds {percent(first)})" if first is not None else ""
     return (
-        f"Of the audited row {percent(share)} lies on special tokens and the words of a prompt"
-        f"{start}, which are no words of the text: what is called attention here is the rest, "
-        "made to sum to one."
+        f"Of the audited attention {percent(share)} lies on what is no word of the text: special "
+        f"tokens, or a prompt{start}. What is called attention here is the rest, made to sum to "
+        "one."
     )
 
 

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 Outcome = Literal["supports", "mixed", "contradicts", "unknown"]
 RowsOf: TypeAlias = "Callable[[AttentiveModel, Reading, Importance, int], pd.DataFrame]"
 """The rows of one batch: `rows(model, reading, importance, seed)`."""
-WholeRowsOf: TypeAlias = (
-    "Callable[[AttentiveModel, Encoded, int, torch.device | str, Portion], pd.DataFrame]"
-)
-"""The rows of all documents together: `rows(model, documents, seed, device, at_once)`."""
+WholeRowsOf: TypeAlias = "Callable[..., pd.DataFrame]"
+"""The rows of all documents together: `rows(model, documents, seed, device, at_once)`, and of one
+part of them, where there are `parts`, with its number last."""
+PartsOf: TypeAlias = "Callable[[AttentiveModel, Encoded, torch.device | str, Portion], int]"
+"""How many parts there are: `parts(model, documents, device, at_once)`."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,8 @@ class Audit(NamedTuple):
     """Documents beyond which a slow audit learns little, drawn by key; 0 takes all."""
     whole: WholeRowsOf | None = None
     """The rows of all documents, in place of `rows`, where texts are set against each other."""
+    parts: PartsOf | None = None
+    """Where these rows come in parts, each of which a killed audit keeps."""
 
     def finding(
         self,

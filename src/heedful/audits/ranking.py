@@ -155,9 +155,11 @@ def _sentence(places: Sequence[Place], may_show: bool) -> str:
     named = [place for place in places if place.method != "random"]
     better = sum(place.standing == "better than random" for place in named)
     best = named[0]
+    are, they_name = ("is", "it names") if better == 1 else ("are", "they name")
     sentence = (
-        f"{better} of {len(named)} explanations of this model are better than a random order: the "
-        "words they name are needed for its decisions, and enough, more than random ones are. "
+        f"{better} of {len(named)} explanations of this model {are} better than a random order: "
+        f"the words {they_name} are needed for its decisions, and enough, more than random ones "
+        "are. "
     )
     if all(place.method != "occlusion" for place in named):
         sentence += "Occlusion, which reads a text again for every word, was not tried. "

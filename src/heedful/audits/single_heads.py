@@ -16,25 +16,31 @@ from heedful.corpora.samples import subset
 from heedful.models.verbs import AttentiveModel
 
 
+def heads(
+    model: AttentiveModel,
+    documents: Encoded,
+    device: torch.device | str = "cpu",
+    at_once: Portion = Portion(),
+) -> int:
+    """How many heads the audited attention has; 0 where there is no choice among them."""
+    one = subset(documents, np.zeros(1, dtype=np.int64))
+    found = next(iter(readings(model, one, device, at_once))).heads
+    return 0 if found is None or found.shape[1] < 2 else int(found.shape[1])
+
+
 def rows(
     model: AttentiveModel,
     documents: Encoded,
     seed: int = 0,
     device: torch.device | str = "cpu",
     at_once: Portion = Portion(),
+    head: int | None = None,
 ) -> pd.DataFrame:
-    """The exchanges of `exchanges.rows` with the words that each head shows, from head 0 on."""
-    first = next(
-        iter(readings(model, subset(documents, np.zeros(1, dtype=np.int64)), device, at_once))
-    )
-    count = 0 if first.heads is None else first.heads.shape[1]
-    if count < 2:
-        return pd.DataFrame({"instance": []})
-    found = [
-        rows_of_head(model, documents, seed, device, at_once, head).assign(head=head)
-        for head in range(count)
-    ]
-    return joined(found)
+    """The exchanges of `exchanges.rows` with the words that a head shows; or each, from 0 on."""
+    if head is not None:
+        return rows_of_head(model, documents, seed, device, at_once, head).assign(head=head)
+    every = range(heads(model, documents, device, at_once))
+    return joined([rows(model, documents, seed, device, at_once, one) for one in every])
 
 
 def summarise(rows: pd.DataFrame) -> Finding:
@@ -64,4 +70,5 @@ AUDIT = Audit(
     needs=("heads",),
     most=40,
     whole=rows,
+    parts=heads,
 )

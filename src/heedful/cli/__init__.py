@@ -17,6 +17,8 @@ from heedful.cli import (
     prepare,
     report,
     reproduce,
+    schema,
+    sheet,
     train,
     translator,
 )
@@ -33,6 +35,7 @@ app = typer.Typer(
 app.command()(audit.audit)
 app.command()(train.train)
 app.command()(report.report)
+app.command()(sheet.sheet)
 app.command()(explain.explain)
 app.command()(explore.explore)
 app.command()(lexicon.lexicon)
@@ -44,5 +47,6 @@ app.command()(prepare.prepare)
 app.command()(align.align)
 app.command()(translator.translator)
 app.command()(reproduce.reproduce)
+app.command()(schema.schema)
 
 __all__ = ["app"]

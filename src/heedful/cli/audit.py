@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import heedful
 from heedful.cli import options
-from heedful.cli.options import Options, parts, print_json, settings_named
+from heedful.cli.options import Options, parts, print_json, say, settings_named, typed
 from heedful.cli.subject import subject_of
-from heedful.errors import InputError
+from heedful.errors import InputError, VerdictWorse
 
 
 def audit(
+    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
@@ -44,7 +46,9 @@ def audit(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", help="These explanations alone, separated by commas; all if none."
+            "--methods",
+            help="These explanations alone, separated by commas; all if none. lime and kernel-shap "
+            "(extra surrogates) come beside the others.",
         ),
     ] = None,
     site: options.Site = "pooled",
@@ -57,11 +61,30 @@ def audit(
     vectors: options.Vectors = None,
     data_root: options.DataRoot = None,
     quick: options.Quick = False,
+    require: Annotated[
+        str | None,
+        typer.Option(
+            "--require", help="yes or partly: end with exit code 3 where the verdict is worse."
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline", help="An audited run: end with exit code 3 where its verdict was better."
+        ),
+    ] = None,
     json: options.AsJson = False,
 ) -> None:
-    """Audit a model's attention: verdict, numbers, pictures, one page."""
-    from heedful.jobs.decider import is_trained
+    """Audit a model's attention: verdict, numbers, pictures, one page.
 
+    Exit codes: 0 done, 1 stopped by an error that is not yours, 2 something given cannot be used,
+    3 the verdict is worse than --require or --baseline ask for.
+    """
+    from heedful.jobs.decider import is_trained
+    from heedful.jobs.gate import baseline_of, refuse_word
+
+    refuse_word(require)
+    before = None if baseline is None else baseline_of(baseline)
     if is_trained(model):
         for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):
             if given:
@@ -88,6 +111,7 @@ def audit(
         deterministic=deterministic,
         run=subject.run,
         source=subject.source,
+        command=typed(context),
         show=True,
     )
     if json:
@@ -99,3 +123,8 @@ def audit(
         said = in_words(result.quality)
         page = str(result.report)
         print_verdict(result.verdict.to_json(), result.documents, page, said, result.outside)
+    try:
+        result.require(require, before)
+    except VerdictWorse as worse:
+        say([f"heedful: {worse}"])
+        raise typer.Exit(3) from worse

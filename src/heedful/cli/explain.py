@@ -37,7 +37,8 @@ def explain(
         str | None, typer.Option("--text2", help="The second text, for models of pairs.")
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option("--method", help="Importance method; may be repeated.")
+        list[str] | None,
+        typer.Option("--method", help="Importance method; may be repeated."),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="By every method that the model offers.")
@@ -87,6 +88,6 @@ def explain(
     if not method:
         typer.echo(first.why)
     if not (method or every):
-        others = len(methods_of(opened, costly=True)) - len(usual)
+        others = len({*methods_of(opened, costly=True)} - {*usual})
         typer.echo(f"{others} more explanations of this model: --all, or by name: --method NAME")
     return None

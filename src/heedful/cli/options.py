@@ -146,12 +146,17 @@ class Options:
     @property
     def renamed(self) -> str | None:
         """Labels of the data that have other names in the model."""
-        return self.labels if self.prompt is None or "=" in (self.labels or "") else None
+        if self.prompt is None:
+            return self.labels
+        # A language model's labels say of a corpus's classes which words they are.
+        return self.labels if self.data is not None and "=" in (self.labels or "") else None
 
     def __post_init__(self) -> None:
-        is_for_file = self.labels is not None and self.prompt is None
-        if self.data is None and (is_for_file or self.threshold is not None):
-            raise InputError("--labels and --threshold are for files; name yours by --data.")
+        if self.data is None and self.threshold is not None:
+            raise InputError("--threshold is for files; name yours by --data.")
+        is_alone = self.data is None and self.corpus is None and self.prompt is None
+        if is_alone and self.labels is not None:
+            raise InputError("--labels is for the documents of --data or --corpus; name them.")
 
     def source(self) -> DocumentSource:
         """Where the documents come from; planted ones where none are named."""
@@ -196,6 +201,20 @@ def settings_named(config: Path | None, quick: bool, is_tuned: bool = False) -> 
 def parts(listed: str) -> tuple[str, ...]:
     """The parts of a list separated by commas."""
     return tuple(part.strip() for part in listed.split(",") if part.strip())
+
+
+def typed(context: typer.Context) -> str:
+    """The command that runs, with the options that were given."""
+    from shlex import join
+
+    said = ["heedful", str(context.info_name)]
+    for one in context.command.params:
+        value = context.params[str(one.name)]
+        if getattr(context.get_parameter_source(str(one.name)), "name", "") != "COMMANDLINE":
+            continue
+        flag = [] if one.param_type_name == "argument" else [one.opts[0]]
+        said += flag if value is True else [*flag, str(value)]
+    return join(said)
 
 
 def say(lines: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""The user's own documents, from a CSV, TSV, JSON Lines or Parquet file."""
+"""The user's own documents, from a CSV, TSV, JSON Lines or Parquet file, or held in memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.corpora.columns import (
@@ -18,9 +17,10 @@ from heedful.corpora.columns import (
     is_missing,
 )
 from heedful.corpora.documents import SPLITS, Corpus, Document
+from heedful.corpora.in_memory import Documents, table_of
 from heedful.corpora.labels import Labelling, is_rating, match_labels, read_labels, threshold_hint
 from heedful.corpora.splits import SHARES, keyed_split
-from heedful.corpora.tables import Table, read_table
+from heedful.corpora.tables import Table
 from heedful.corpora.texts import document_of, pair_of
 from heedful.errors import InputError
 
@@ -226,7 +226,7 @@ def count_oddities(documents: Sequence[Document], notes: Counter[str]) -> None:
 
 
 def read_file(
-    path: str | Path,
+    path: Documents,
     text: str | None = None,
     label: str | None = None,
     split: str | None = None,
@@ -238,7 +238,7 @@ def read_file(
     labels: str | Mapping[str, str] | None = None,
     threshold: float | None = None,
 ) -> FileReading:
-    """The labelled documents of a file, in train, dev and test.
+    """The labelled documents of a file, or held in memory, in train, dev and test.
 
     The format goes by the suffix: .csv, .tsv, .jsonl, .ndjson, .json (text may be followed by .gz)
     or .parquet. Columns that are not named are guessed and said. Without a split column each class
@@ -247,17 +247,16 @@ def read_file(
     number; ratings with decimals are cut in two at the `threshold`, and refused without one.
     `labels` gives labels other names: `neg=LABEL_0,pos=LABEL_1`, or a mapping.
     """
-    path = Path(path)
-    table = read_table(path)
-    columns = find_columns(table, str(path), text, label, split, id, second=second)
+    table, name = table_of(path)
+    columns = find_columns(table, name, text, label, split, id, second=second)
     return corpus_of_table(
-        table, str(path), columns, seed=seed, shares=shares, tokeniser=tokeniser,
+        table, name, columns, seed=seed, shares=shares, tokeniser=tokeniser,
         labelling=Labelling.of(labels, threshold),
     )  # fmt: skip
 
 
 def read_texts(
-    path: str | Path,
+    path: Documents,
     classes: Sequence[str],
     text: str | None = None,
     label: str | None = None,
@@ -268,7 +267,7 @@ def read_texts(
     labels: str | Mapping[str, str] | None = None,
     threshold: float | None = None,
 ) -> FileReading:
-    """The documents of a file as a test split, for a model that knows `classes` already.
+    """The documents of a file, or held in memory, as a test split, for a model with `classes`.
 
     Labels are optional; a missing one is counted and the document kept without. Labels are matched
     by `match_labels`, after `labels` and `threshold` as in `read_file`, and one that the model does
@@ -276,22 +275,21 @@ def read_texts(
     the column of the second text, for models of pairs. Where a split column marks rows as test,
     only these are read: the model may have been trained on the others.
     """
-    path = Path(path)
-    table = read_table(path)
+    table, name = table_of(path)
     names = (text, label, split, id)
-    columns = find_columns(table, str(path), *names, classes=classes, second=second)
+    columns = find_columns(table, name, *names, classes=classes, second=second)
     labelling = Labelling.of(labels, threshold)
     notes: Counter[str] = Counter()
-    table, kept = _test_rows(table, columns, str(path))
-    texts, ids = _texts_and_ids(table, columns, str(path), notes)
-    given, told = _given(table, columns, str(path), classes, labelling, notes)
+    table, kept = _test_rows(table, columns, name)
+    texts, ids = _texts_and_ids(table, columns, name, notes)
+    given, told = _given(table, columns, name, classes, labelling, notes)
     notes["without a label"] += given.count(-1)
     documents = [
         _document(ids[row], texts[row], given[row], tokeniser) for row in range(len(texts))
     ]
     count_oddities(documents, notes)
     splits = {"test": documents}
-    corpus = Corpus(str(path), tuple(classes), splits, notes=dict(+notes), tokeniser=tokeniser)
+    corpus = Corpus(name, tuple(classes), splits, notes=dict(+notes), tokeniser=tokeniser)
     said = (*columns.said(), *told, f"documents: {len(documents)}{kept}")
     return FileReading(corpus, columns, said)
 

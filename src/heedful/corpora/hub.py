@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from heedful.corpora.columns import SPLIT_VALUES, find_columns, is_missing
+from heedful.corpora.columns import find_columns, is_missing
 from heedful.corpora.documents import Corpus
 from heedful.corpora.files import corpus_of_table
+from heedful.corpora.in_memory import parts_of
 from heedful.corpora.tables import Table
 from heedful.errors import InputError
 
@@ -38,34 +38,15 @@ def read_hub(
     except Exception as error:  # the package raises many kinds: missing, offline, bad config
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(f"hf:{name} cannot be loaded: {reason}") from error
-    table: Table = {}
-    splits: dict[str, list[int]] = {}
-    features: dict[str, Any] = {}
-    count = 0
-    for part, rows in loaded.items():
-        split = SPLIT_VALUES.get(part)
-        if split is None:
-            continue  # unlabelled or extra parts ("unsupervised")
-        here = {column: list(rows[column]) for column in rows.column_names}
-        # A column that only some parts have is empty in the others, so that rows stay rows.
-        for column in {**table, **here}:
-            cells = table.setdefault(column, [None] * count)
-            cells.extend(here.get(column, [None] * len(rows)))
-        splits.setdefault(split, []).extend(range(count, count + len(rows)))
-        count += len(rows)
-        features = {**rows.features, **features}
+    table, splits, features = parts_of(loaded)
     if "train" not in splits:
         raise InputError(f"hf:{name} has no train split; it has {', '.join(loaded)}.")
-    columns = find_columns(table, f"hf:{name}", text, label)
-    columns = columns._replace(split=None)
+    columns = find_columns(table, f"hf:{name}", text, label)._replace(split=None)
     assert columns.label is not None
     classes = getattr(features[columns.label], "names", None)
     cells = table[columns.label]
-    if classes or all(cells[row] != -1 for row in splits["train"]):  # else -1 is a class
-        cells = [None if cell == -1 else cell for cell in cells]
-    if classes:
-        cells = [None if cell is None else classes[cell] for cell in cells]
-    table[columns.label] = cells
+    if all(cells[row] != -1 for row in splits["train"]):  # else -1 is a class
+        table[columns.label] = [None if cell == -1 else cell for cell in cells]
     table, splits, notes = _labelled(table, columns.label, splits)
     reading = corpus_of_table(
         table, f"hf:{name}", columns, splits, seed, tokeniser=tokeniser, classes=classes

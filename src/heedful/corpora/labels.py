@@ -186,7 +186,8 @@ def match_labels(classes: Sequence[str], labels: Sequence[str]) -> Matched:
 def _way_out(classes: Sequence[str], labels: Sequence[str]) -> str:
     """What to do about labels that a model does not know."""
     if pairs := suggested(classes, labels):
-        return f"If these go together, add: --labels {quote(pairs)}"
+        python = f"give labels={pairs!r} in Python"
+        return f"If these go together, {python}, or add: --labels {quote(pairs)}"
     told = "Say which is which by --labels OWN=CLASS,OWN=CLASS, or remove the rows of the others"
     if len(classes) == 2 and _numbers(labels):
         return f"If they are ratings, {threshold_hint(labels)}. {told}."

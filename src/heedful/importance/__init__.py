@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.errors import InputError, UnsupportedModel, unknown
-from heedful.importance import flow, inputs, layers, methods, traced, zeroing
+from heedful.importance import flow, inputs, layers, methods, surrogates, traced, zeroing
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
 
@@ -28,7 +28,8 @@ def _never(model: AttentiveModel) -> bool:
 class Method(NamedTuple):
     """A way to rank units, and what it claims in one sentence."""
 
-    function: Callable[[AttentiveModel, Reading], Float[Tensor, "batch unit"]]
+    function: Callable[..., Float[Tensor, "batch unit"]]
+    """Of (model, reading), and of `seed` where it draws something."""
     sentence: str
     suits: Callable[[AttentiveModel], bool] = _always
     """Whether the model offers what the method needs."""
@@ -38,11 +39,18 @@ class Method(NamedTuple):
     """Whether whole corpora go without it, unless it is asked for by name."""
     most: int = 0
     """Units of the longest text it is for; 0 where any will do."""
+    is_drawn: bool = False
+    """Whether it draws something at random, by the seed."""
+    is_extra: bool = False
+    """Whether it is a package's, and is asked for by name alone."""
 
 
 METHODS: dict[str, Method] = {
     "random": Method(
-        methods.random, "A random order: what no knowledge at all achieves.", is_signed=False
+        methods.random,
+        "A random order: what no knowledge at all achieves.",
+        is_signed=False,
+        is_drawn=True,
     ),
     "attention": Method(
         methods.attention, "The attention weight the model gave the unit.", is_signed=False
@@ -150,6 +158,18 @@ METHODS: dict[str, Method] = {
         traced.has_outputs,
         is_signed=False,
     ),
+    "lime": Method(
+        surrogates.lime,
+        "The unit's weight in a linear model that decides alike on texts near this one (LIME).",
+        is_drawn=True,
+        is_extra=True,
+    ),
+    "kernel-shap": Method(
+        surrogates.kernel_shap,
+        "The unit's Shapley value, its fair share of the decision, by samples (KernelSHAP).",
+        is_drawn=True,
+        is_extra=True,
+    ),
 }
 
 
@@ -157,12 +177,13 @@ def methods_of(model: AttentiveModel, costly: bool = False, units: int = 0) -> t
     """The names of the methods that the model offers, for texts of so many units.
 
     Those for single texts are among them only if asked for; of those that are the same for this
-    model one is.
+    model one is. Those of other packages are never among them.
     """
     return tuple(
         name
         for name, method in METHODS.items()
         if method.suits(model)
+        and not method.is_extra
         and name not in alike(model)
         and (costly or not method.is_costly(model))
         and (not method.most or units <= method.most)
@@ -198,20 +219,46 @@ def one_by_one(
 ) -> dict[str, Callable[[], Float[Tensor, "batch unit"]]]:
     """What gives the importance by each method when it is called; they share what they need."""
     names = methods_of(model) if names is None else names
-    for name in (names := [names] if isinstance(names, str) else names):
+    names = [names] if isinstance(names, str) else names
+    refuse(model, names)
+    units = int(reading.units.max())
+    for name in names:
+        most = METHODS[name].most
+        if most and units > most:
+            raise InputError(f"{name} is for texts of at most {most} units, this one has {units}.")
+    functions = {
+        name: partial(METHODS[name].function, **({"seed": seed} if METHODS[name].is_drawn else {}))
+        for name in names
+    }
+    together = replace(reading, memory={})
+    return {name: partial(function, model, together) for name, function in functions.items()}
+
+
+def asked_for(model: AttentiveModel, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The methods to judge where these were named: all usual ones where none were.
+
+    Those of other packages stand beside what they are to be compared with, a random order and
+    attention; named alone, beside all usual ones.
+    """
+    if names is None:
+        return methods_of(model)
+    refuse(model, names)
+    own = [name for name in names if not METHODS[name].is_extra]
+    if len(own) == len(names):
+        return tuple(names)
+    return tuple(dict.fromkeys(("random", "attention", *(own or methods_of(model)), *names)))
+
+
+def refuse(model: AttentiveModel, names: Sequence[str]) -> None:
+    """Raises for a method that is not known, not offered by the model, or lacks its package."""
+    for name in names:
         if name not in METHODS:
             raise unknown("importance method", name, METHODS)
+        if METHODS[name].is_extra:
+            surrogates.refuse_without_captum(name)
         if not METHODS[name].suits(model):
             offered = ", ".join(methods_of(model, costly=True))
             raise UnsupportedModel(f"This model does not offer {name}; it offers {offered}.")
-        most, units = METHODS[name].most, int(reading.units.max())
-        if most and units > most:
-            raise InputError(f"{name} is for texts of at most {most} units, this one has {units}.")
-    functions = {name: METHODS[name].function for name in names}
-    if "random" in functions:
-        functions["random"] = partial(methods.random, seed=seed)
-    together = replace(reading, memory={})
-    return {name: partial(function, model, together) for name, function in functions.items()}
 
 
 __all__ = [
@@ -219,8 +266,10 @@ __all__ = [
     "Importance",
     "Method",
     "alike",
+    "asked_for",
     "explain",
     "methods_of",
     "one_by_one",
+    "refuse",
     "sentence_of",
 ]

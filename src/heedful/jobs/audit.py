@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +15,39 @@ import pandas as pd
 import torch
 
 from heedful import __version__
-from heedful.audits import AUDITS, Finding, Verdict, judge, words
-from heedful.audits.concentration import FIRST, OUTSIDE, SOME, outside_in_words
+from heedful.audits import AUDITS, Finding, judge, words
 from heedful.audits.registry import RETIRED, titles
 from heedful.audits.verdict import AUDIT as EXCHANGE
-from heedful.corpora import Corpus, EncodedCorpus, load_corpus
+from heedful.corpora import Corpus, EncodedCorpus
+from heedful.corpora.in_memory import Documents
 from heedful.corpora.samples import sampled, subset
 from heedful.errors import InputError, unknown
-from heedful.importance import METHODS, methods_of
+from heedful.importance import METHODS, asked_for
 from heedful.jobs.advice import Situation, advice
-from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
+from heedful.jobs.audited import Audited
+from heedful.jobs.decider import (
+    Decider,
+    Model,
+    decider_of,
+    device_of,
+    encoded_of,
+    is_trained,
+    read_by,
+)
 from heedful.jobs.examination import Examination
 from heedful.jobs.priors import NOT_CALIBRATED, settle
 from heedful.jobs.settings import Settings, settings_for
-from heedful.jobs.sources import DocumentSource
+from heedful.jobs.sources import DocumentSource, documents_of
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier, looks_like_recipe
 from heedful.models.huggingface import RULE, PretrainedClassifier
+from heedful.models.huggingface.in_memory import is_in_memory
 from heedful.models.huggingface.label_choice import LabelChoice
 from heedful.models.huggingface.language_models import PREFIX as LANGUAGE_MODEL
 from heedful.models.huggingface.opening import PREFIX
 from heedful.models.saved import weights_digest
 from heedful.report import render
-from heedful.report.quality import Quality, quality_of
+from heedful.report.quality import quality_of
 from heedful.runs import RunFolder, fingerprint, held, plain, read_json, write_json, writing
 from heedful.runs.progress import duration, in_words
 from heedful.statistics.estimates import Estimate
@@ -47,51 +57,16 @@ MOST_DOCUMENTS = 2_000
 """More documents than this are sampled: intervals hardly shrink beyond it."""
 
 
-@dataclass(frozen=True)
-class Audited:
-    """What an audit leaves."""
-
-    verdict: Verdict
-    findings: dict[str, Finding]
-    folder: Path
-    report: Path
-    documents: int
-    quality: Quality = field(default_factory=dict)
-    """How well the model decides, by split."""
-
-    @property
-    def outside(self) -> str:
-        """What is said of attention that lies on no word; nothing where all of it does."""
-        found = self.findings.get("concentration")
-        share, first = (found.get(name) if found else None for name in (OUTSIDE, FIRST))
-        is_some = share is not None and share.value >= SOME
-        return outside_in_words(share, first) if share is not None and is_some else ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The audit as plain data, without the charts' data."""
-        return {
-            "verdict": self.verdict.to_json(),
-            "documents": self.documents,
-            "quality": {name: dict(number) for name, number in self.quality.items()},
-            "folder": str(self.folder),
-            "report": str(self.report),
-            "findings": {
-                name: {
-                    "question": finding.question,
-                    "answer": finding.answer,
-                    "measures": finding.table().to_dict("records"),
-                    "notes": list(finding.notes),
-                }
-                for name, finding in self.findings.items()
-            },
-        }
-
-
 def audit(
-    model: Decider | str | Path = "bilstm+additive",
-    corpus: str | Corpus | EncodedCorpus = "planted",
+    model: Model = "bilstm+additive",
+    corpus: Corpus | EncodedCorpus | Documents = "planted",
     out: str | Path = "runs/audit",
     *,
+    text: str | None = None,
+    text2: str | None = None,
+    label: str | None = None,
+    labels: str | Mapping[str, str] | None = None,
+    threshold: float | None = None,
     settings: Settings = Settings(),
     vectors: str | Path | None = None,
     split: str = "test",
@@ -103,6 +78,7 @@ def audit(
     deterministic: bool = False,
     run: Path | None = None,
     source: DocumentSource | None = None,
+    command: str = "",
     site: str = "pooled",
     long: str = "beginning",
     trust_remote_code: bool = False,
@@ -110,12 +86,16 @@ def audit(
 ) -> Audited:
     """Whether the model's attention may be shown as the reason for its decisions.
 
-    `model` is a trained model, a run or model folder (also one of `transformers`, or `hf:NAME`), or
-    a recipe, which is trained first; an existing path wins over a recipe. `run` is the run that a
-    trained model is from, if it is not named itself; `site`, `long` and `trust_remote_code` are
-    those of `load`, and `source` says where documents can be opened again. Findings and
-    `report.html` go to the run folder `out`; the same call again goes on where it was stopped, or
-    gives back what it found.
+    `model` is a trained model, a run or model folder (also one of `transformers`, or `hf:NAME`), a
+    pipeline or a pair (model, tokenizer) of `transformers`, or a recipe, which is trained first; an
+    existing path wins over a recipe. `corpus` is one, its name, or documents in memory: a
+    DataFrame, a `datasets.Dataset` or dict of them, a dict of columns, texts, or a pair (texts,
+    labels). A trained model is audited on all rows of these, or on those that a split column marks
+    as test; `text`, `text2` and `label` name the columns, `labels` and `threshold` are as in
+    `read_file`. `run` is the run that a trained model is from, if it is not named itself; `site`,
+    `long` and `trust_remote_code` are those of `load`, `source` says where documents can be opened
+    again, `command` what was typed. Findings and `report.html` go to the run folder `out`; the same
+    call again goes on where it was stopped, or gives back what it found.
 
     >>> import heedful, tempfile
     >>> from heedful.jobs.settings import settings_of
@@ -139,15 +119,18 @@ def audit(
         for name in names:
             if name not in known:
                 raise unknown(kind, name, known)
-    if isinstance(corpus, str):
-        corpus = load_corpus(corpus, seed=seed)
+    columns: dict[str, Any] = {
+        "text": text, "text2": text2, "label": label, "labels": labels, "threshold": threshold,
+    }  # fmt: skip
     target = device_of(device)
+    said: tuple[str, ...] = ()
     if isinstance(model, str | Path) and is_trained(model):
         run = Path(model)
     elif isinstance(model, str | Path):
         recipe = _recipe(model)
         settings = settings_for(recipe, settings)
-        corpus = encoded_of(corpus, settings.words)
+        corpus, said = documents_of(corpus, seed=seed, **columns)
+        corpus, columns = encoded_of(corpus, settings.words), {}
         model = train(
             recipe,
             corpus,
@@ -160,15 +143,23 @@ def audit(
             source=source,
             show=show,
         )
-    reading = {"site": site, "long": long, "trust_remote_code": trust_remote_code}
+    reading: dict[str, Any] = {"site": site, "long": long, "trust_remote_code": trust_remote_code}
+    if is_in_memory(model) and device == "auto":  # it stays where it is
+        model = decider_of(model, **reading)
+        assert isinstance(model, PretrainedClassifier)
+        target = model.device
     model = decider_of(model, str(target), **reading).to(target)
+    columns |= {"tokeniser": getattr(model, "tokeniser", "words"), "seed": seed}
+    corpus, read = documents_of(corpus, model.classes, **columns)
+    for line in (*said, *read) if show else ():
+        print(line, file=sys.stderr)
     encoded, accuracy = read_by(model, corpus, _only(model, corpus, split, documents, seed)), {}
     if isinstance(model, PretrainedClassifier) and model.asking and len(encoded.splits[split]):
         settled = settle(model, encoded, split, model.asking.prior, seed, documents)
         encoded, accuracy = settled.corpus, settled.accuracy
         for line in settled.lines() if show else ():
             print(line, file=sys.stderr)
-    methods = methods_of(model) if methods is None else methods
+    methods = asked_for(model, methods)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
     if show:
@@ -189,7 +180,7 @@ def audit(
         } | _reading_of(model)
         trained = _trained_in(folder.path, run)
         examined = Examination(model, encoded, split, chosen, audits, methods, seed, target)
-        return _Job(examined, folder, inputs, trained, source, accuracy).result(show)
+        return _Job(examined, folder, inputs, trained, source, accuracy, command).result(show)
 
 
 @dataclass(frozen=True)
@@ -205,6 +196,8 @@ class _Job:
     """Where the audited documents came from."""
     priors: dict[str, Estimate]
     """Accuracy of a language model under each correction for the prior."""
+    command: str
+    """What was typed; empty for a call in Python."""
 
     def result(self, show: bool) -> Audited:
         """The findings, from the folder when they are there already."""
@@ -287,6 +280,7 @@ class _Job:
                 "corpus": examined.corpus.name,
                 "notes": dict(examined.corpus.notes),
                 "titles": titles(),
+                "command": self.command or _called(len(examined.chosen), examined.seed),
             }
             | ({"priors": self.priors} if self.priors else {})
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
@@ -314,6 +308,10 @@ class _Job:
         read = subset(examined.documents, examined.chosen)
         table = words.table(model, examined.corpus, read)
         self._keep("words", table, words.summarise(table, model.classes))
+
+
+def _called(documents: int, seed: int) -> str:
+    return f"heedful.audit(model, corpus, documents={documents}, seed={seed}) in Python"
 
 
 def _only(

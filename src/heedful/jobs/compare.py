@@ -12,6 +12,7 @@ import pandas as pd
 
 from heedful.errors import InputError
 from heedful.report.compare_page import Column, numbers, render_comparison
+from heedful.report.html import shareable
 from heedful.runs import RunFolder, read_json, write_text
 from heedful.statistics import Estimate, paired
 
@@ -50,7 +51,8 @@ class Compared:
         """The comparison for the terminal: verdicts, then every number with n and interval."""
         width = max(len(one.run) for one in self.columns)
         found = [
-            f"{one.run:{width}}  {one.verdict['word']:11}  {one.model} on {one.corpus}"
+            f"{one.run:{width}}  {one.verdict['word']:11}  {shareable(one.model)} on "
+            f"{shareable(one.corpus)}"
             for one in self.columns
         ]
         for name, cells in numbers(self.columns):
@@ -104,7 +106,7 @@ def _gains(columns: Sequence[Column], runs: Sequence[RunFolder]) -> tuple[Estima
         return ()
     instances = [str(name) for name in shared.index]
     first, *others = shared.to_numpy().T
-    return tuple(paired(other, first, instances) for other in others)
+    return tuple(paired(other, first, instances, most=1) for other in others)
 
 
 def _told(first: Column, one: Column, gain: Estimate) -> str:
@@ -112,10 +114,11 @@ def _told(first: Column, one: Column, gain: Estimate) -> str:
     sign = 1 if gain.value >= 0 else -1
     ends = ", ".join(f"{100 * end:.1f}" for end in sorted((sign * gain.low, sign * gain.high)))
     points = f"{100 * abs(gain.value):.1f}" + (f" [{ends}]" if gain.low == gain.low else "")
-    return (
-        f"On the {gain.n:,} documents that all runs were audited on, {one.run} is right {points} "
-        f"points {'more' if sign > 0 else 'less'} often than {first.run}."
-    )
+    often = f"{points} points {'more' if sign > 0 else 'less'} often than {first.run}"
+    if gain.value == 0:
+        often = f"as often as {first.run}" + (f" [{ends} points]" if gain.low == gain.low else "")
+    shared = f"On the {gain.n:,} documents that all runs were audited on"
+    return f"{shared}, {one.run} is right {often}."
 
 
 def _column(run: RunFolder) -> Column:

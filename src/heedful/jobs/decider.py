@@ -16,6 +16,7 @@ from heedful.errors import InputError, UnsupportedModel
 from heedful.jobs.settings import WordSettings
 from heedful.models import Classifier, NarrativeTransformer, load_model
 from heedful.models.huggingface import PretrainedClassifier, is_transformer, open_classifier
+from heedful.models.huggingface.in_memory import is_in_memory, read_in_memory
 from heedful.models.huggingface.label_choice import LabelChoice
 from heedful.models.huggingface.language_models import (
     Asking,
@@ -28,6 +29,9 @@ from heedful.runs import RunFolder
 
 Decider: TypeAlias = Classifier | PretrainedClassifier
 """A model that decides: one of our own, or any other that is read through its attention."""
+Model: TypeAlias = "Decider | str | Path | Any"
+"""What a user may give for a trained model: one that was opened, the path or name of one, a
+pipeline of `transformers`, or a pair of its model and tokenizer."""
 
 
 def device_of(name: str = "auto") -> torch.device:
@@ -62,7 +66,7 @@ def repeatable(is_wanted: bool) -> Iterator[None]:
 
 
 def load(
-    path: str | Path,
+    path: str | Path | Any,
     device: str = "cpu",
     *,
     site: str = "pooled",
@@ -72,6 +76,9 @@ def load(
     asking: Asking | None = None,
 ) -> Decider | NarrativeTransformer:
     """The trained model of a run folder, of a folder that holds a model, or `hf:NAME` of the hub.
+
+    Also one that is in memory already, a text classification pipeline of `transformers` or a pair
+    (model, tokenizer): it is read where it is, and `device` is not looked at.
 
     A language model (`lm:FOLDER`) is asked as `asking` says, and chooses among labels. The folder
     of an audit stands for the model that was audited, as it was read there. `site` says which
@@ -88,6 +95,8 @@ def load(
     ('negative', 'positive')
     """
     reading: dict[str, Any] = {"site": site, "long": long, "max_pieces": max_pieces}
+    if is_in_memory(path):
+        return read_in_memory(path, **reading)
     opening: dict[str, Any] = {
         "device": device_of(device), "trust_remote_code": trust_remote_code,
     }  # fmt: skip
@@ -136,9 +145,12 @@ def load(
     return load_model(folder, device_of(device))
 
 
-def decider_of(model: Decider | str | Path, device: str = "cpu", **reading: Any) -> Decider:
-    """The model itself, or the one that a folder or `hf:NAME` names; `reading` is as in `load`."""
-    return deciding(load(model, device, **reading)) if isinstance(model, str | Path) else model
+def decider_of(model: Model, device: str = "cpu", **reading: Any) -> Decider:
+    """The model itself where it was opened already, else as `load` opens it, `reading` as there."""
+    if isinstance(model, str | Path) or is_in_memory(model):
+        return deciding(load(model, device, **reading))
+    found: Decider = model
+    return found
 
 
 def is_trained(name: str | Path) -> bool:

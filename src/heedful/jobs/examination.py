@@ -24,7 +24,7 @@ from heedful.jobs.decider import Decider
 from heedful.jobs.instances import choose, describe
 from heedful.models import AttentiveModel, Reading
 from heedful.models.huggingface import PretrainedClassifier
-from heedful.runs import TABLES, fingerprint, step
+from heedful.runs import TABLE, TABLES, fingerprint, step
 from heedful.runs.progress import Ticker, ticking
 from heedful.runs.randomness import key
 from heedful.runs.steps import is_done
@@ -110,21 +110,23 @@ class Examination:
     def whole_rows(
         self, name: str, work: Path, inputs: Mapping[str, Any], show: bool
     ) -> pd.DataFrame:
-        """The rows of an audit that sets texts against each other, as what the word needs does."""
-        ask, some = AUDITS[name].whole, subset(self.documents, self._looked_at(name))
-        assert ask is not None
-        if is_done(work, name, inputs=inputs, form=TABLES):
-            show = False
-        with ticking(AUDITS[name].title.lower(), len(some), show=show) as ticker:
-            tables: Mapping[str, pd.DataFrame] = step(
-                work,
-                name,
-                lambda: {name: ask(self.model, some, self.seed, self.device, self._portion)},
-                inputs=inputs,
-                form=TABLES,
-            )
-            ticker.advance(len(some))
-        return tables[name]
+        """The rows of an audit that sets texts against each other; finished parts are read."""
+        audit, some = AUDITS[name], subset(self.documents, self._looked_at(name))
+        assert audit.whole is not None
+        ask = partial(audit.whole, self.model, some, self.seed, self.device, self._portion)
+        asked, total, unit = {name: ask}, len(some), "documents"
+        if audit.parts:
+            total, unit = audit.parts(self.model, some, self.device, self._portion), "heads"
+            asked = {f"{name}-{part:03d}": partial(ask, part) for part in range(total)}
+        kept = [part for part in asked if is_done(work, part, inputs=inputs, form=TABLE)]
+        found, show = [], show and len(kept) < len(asked)
+        with ticking(audit.title.lower(), total, unit, show=show) as ticker:
+            ticker.skip(len(kept))
+            for part, compute in asked.items():
+                found.append(step(work, part, compute, inputs=inputs, form=TABLE))
+                if part not in kept:
+                    ticker.advance(total // len(asked))
+        return joined(found)
 
     def instances(self, rows: Mapping[str, pd.DataFrame], show: bool = False) -> dict[str, Any]:
         """What the page shows of single documents; `rows` are those of `rows`."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -14,16 +15,18 @@ from torch import Tensor
 from heedful.corpora.batches import Batch
 from heedful.corpora.vocabulary import UNKNOWN
 from heedful.errors import InputError, unknown
-from heedful.importance import alike, methods_of
+from heedful.importance import METHODS, alike, methods_of
 from heedful.importance import explain as importance_of
 from heedful.importance.inputs import missing, occluded
-from heedful.jobs.decider import Decider, decider_of
+from heedful.jobs.decider import Decider, Model, decider_of
 from heedful.models import Reading, read, without_each
 from heedful.models.huggingface import RULE, PretrainedClassifier, unit_spans
 from heedful.models.log_odds import log_odds
 from heedful.runs import plain, read_json
 from heedful.statistics import Estimate
 
+TOP = 5
+"""Words that the short form names."""
 SURE = 0.99
 """From this probability on what a word costs is told in log-odds: probabilities hardly move."""
 ROUNDED = 1e-9
@@ -39,9 +42,12 @@ SLOPES = (
 """Methods whose number is proportional to a slope of the probability."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """One text, its decision and what each method says mattered."""
+    """One text, its decision and what each method says mattered.
+
+    A notebook shows it coloured; `to_json` gives it as a dict, `to_frame` as a table.
+    """
 
     units: tuple[str, ...]
     """Words, or sentences in a hierarchical model."""
@@ -63,11 +69,31 @@ class Explanation:
     """How pieces of words became words, in a Transformer."""
     missing: float | None = None
     """How far integrated gradients are from adding up to the rise in probability."""
+    text: str = ""
+    """The text, or the pair of texts, that `spans` speak of."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as plain data."""
         told: dict[str, Any] = plain(asdict(self))
         return told
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each unit, one column for each method."""
+        return pd.DataFrame(self.importance, index=pd.Index(self.units, name="unit"))
+
+    def __repr__(self) -> str:
+        method, values = next(iter(self.importance.items()), ("", ()))
+        best = sorted(zip(self.units, values, strict=False), key=lambda one: -abs(one[1]))[:TOP]
+        named = ", ".join(f"{unit} {value:.3g}" for unit, value in best)
+        sure = self.probabilities[self.decision]
+        return f"Explanation({self.decision} {sure:.3f}; {method}: {named})"
+
+    def _repr_html_(self) -> str:
+        """The text coloured by each method, for a notebook."""
+        from heedful.report.notebook import explanation_card
+
+        sentences = {name: METHODS[name].sentence for name in self.importance}
+        return explanation_card(self.to_json(), sentences)
 
 
 class Recommended(NamedTuple):
@@ -78,7 +104,7 @@ class Recommended(NamedTuple):
 
 
 def explain(
-    model: Decider | str | Path,
+    model: Model,
     text: str,
     methods: str | Sequence[str] | None = None,
     *,
@@ -115,7 +141,9 @@ def explain(
         reading = replace(reading, explained=place)
     if methods is None:
         offered = methods_of(opened, costly=True, units=int(reading.units[0]))
-        methods = list(best_first(dict.fromkeys(offered), recommended(model, opened).method))
+        best = recommended(model, opened).method
+        extra = [best] if METHODS[best].is_extra else []  # which an audit was asked to judge
+        methods = list(best_first(dict.fromkeys([*offered, *extra]), best))
     found = importance_of(opened, reading, methods, seed)
     told = {name: _in_log_odds(name, v, opened, reading) for name, v in found.items()}
     probabilities = reading.logits[0].softmax(-1).tolist()
@@ -127,6 +155,7 @@ def explain(
         target=opened.classes[int(reading.target[0])],
         log_odds=tuple(name for name in told if told[name] is not found[name]),
         spans=tuple(unit_spans(reading.batch, reading.unit_of_token)[0]),
+        text=reading.batch.documents[0].text if reading.batch.documents else "",
         unknown=unknown_words(opened, reading),
         outside=None if reading.outside is None else float(reading.outside[0]),
         words=RULE if isinstance(opened, PretrainedClassifier) else "",
@@ -136,7 +165,7 @@ def explain(
     )
 
 
-def recommended(place: Decider | str | Path, model: Decider) -> Recommended:
+def recommended(place: Model, model: Decider) -> Recommended:
     """The best explanation by the audit in the run folder that was named, else the plainest one."""
     judged = Path(place) / "findings" / "verdict.json" if isinstance(place, str | Path) else None
     stored = read_json(judged)["ranking"] if judged is not None and judged.is_file() else None
@@ -152,7 +181,7 @@ def recommended(place: Decider | str | Path, model: Decider) -> Recommended:
     beyond = Estimate.from_json(best["beyond_random"] or best["faithfulness"])
     method, said = alike(model).get(best["method"], best["method"]), ranking["recommendation"]
     told = (
-        f"{method} is the best of {len(named)} explanations in the audit: {beyond} beyond a random "
+        f"{method} is the best of {len(named)} explanations in the audit: {beyond} above a random "
         f"order, {beyond.n:,} documents."
     )
     return Recommended(method, told if f"`{method}`" in said else f"{told} {said}")

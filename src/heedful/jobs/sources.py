@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, overload
 
-from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_prepared, read_file
-from heedful.errors import InputError
+from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_prepared, read_file, read_texts
+from heedful.corpora.in_memory import Documents
+from heedful.corpora.labels import Labelling
+from heedful.errors import InputError, unknown
 from heedful.runs import RunFolder
 
 
@@ -34,7 +36,7 @@ class DocumentSource:
     second: str | None = None
     """Column of the second text, in a file of pairs."""
     labels: str | None = None
-    """Other names of the file's labels, as `--labels` takes them."""
+    """Other names of the labels, as `--labels` takes them."""
     threshold: float | None = None
     """Where ratings of the file are cut in two."""
 
@@ -61,7 +63,8 @@ class DocumentSource:
             return load_prepared(name), ()
         columns = {"text": self.text, "label": self.label, "split": self.split, "sizes": self.sizes}
         options = {key: value for key, value in columns.items() if value is not None}
-        return load_corpus(name, self.data_root, self.seed, **options), ()
+        documents = load_corpus(name, self.data_root, self.seed, **options)
+        return renamed(documents, self.labels), ()
 
     def is_same_file(self, path: Path) -> bool:
         """Whether the source is that very file."""
@@ -95,3 +98,61 @@ def source_of(run: Path) -> DocumentSource | None:
         return None
     stored = RunFolder.open(run).record.get("source")
     return DocumentSource(**stored) if isinstance(stored, Mapping) else None
+
+
+def documents_of(
+    data: Corpus | EncodedCorpus | Documents,
+    classes: Sequence[str] | None = None,
+    *,
+    seed: int = 0,
+    tokeniser: str = "words",
+    text: str | None = None,
+    text2: str | None = None,
+    label: str | None = None,
+    labels: str | Mapping[str, str] | None = None,
+    threshold: float | None = None,
+) -> tuple[Corpus | EncodedCorpus, tuple[str, ...]]:
+    """What a user gave as documents, and what was guessed on the way, in lines.
+
+    A corpus, or its name; or what is held in memory: all of it for a trained model, which has
+    `classes`, and else split by the seed as a file is.
+    """
+    if isinstance(data, str):
+        columns = {"text": text, "label": label, "threshold": threshold, "second": text2}
+        given: dict[str, Any] = {
+            name: value for name, value in columns.items() if value is not None
+        }
+        data = load_corpus(data, None, seed, **given)
+    if isinstance(data, Corpus | EncodedCorpus):
+        return renamed(data, labels), ()
+    if classes is None:
+        found = read_file(
+            data, text, label, seed=seed, second=text2, labels=labels, threshold=threshold
+        )
+    else:
+        found = read_texts(
+            data, classes, text, label, tokeniser=tokeniser, second=text2, labels=labels,
+            threshold=threshold,
+        )  # fmt: skip
+    return found.corpus, found.said
+
+
+@overload
+def renamed(corpus: Corpus, labels: str | Mapping[str, str] | None) -> Corpus: ...
+@overload
+def renamed(
+    corpus: Corpus | EncodedCorpus, labels: str | Mapping[str, str] | None
+) -> Corpus | EncodedCorpus: ...
+def renamed(
+    corpus: Corpus | EncodedCorpus, labels: str | Mapping[str, str] | None
+) -> Corpus | EncodedCorpus:
+    """The corpus with other names of its classes, as `--labels` gives them.
+
+    >>> renamed(load_corpus("planted"), "negative=LABEL_0").classes
+    ('LABEL_0', 'positive')
+    """
+    names = Labelling.of(labels).names
+    for name in names:
+        if name not in corpus.classes:
+            raise unknown("label", name, corpus.classes)
+    return replace(corpus, classes=tuple(names.get(name, name) for name in corpus.classes))

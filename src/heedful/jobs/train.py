@@ -8,12 +8,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_vectors
+from heedful.corpora import Corpus, EncodedCorpus, load_vectors
+from heedful.corpora.in_memory import Documents
 from heedful.errors import InputError
 from heedful.jobs.decider import Decider, deciding, device_of, encoded_of, repeatable
 from heedful.jobs.fine_tuning import DEFAULT, fine_tune
 from heedful.jobs.settings import Settings, settings_for
-from heedful.jobs.sources import DocumentSource
+from heedful.jobs.sources import DocumentSource, documents_of
 from heedful.jobs.training_run import kept
 from heedful.models import (
     Classifier,
@@ -40,7 +41,7 @@ LONG = 500
 
 def train(
     recipe: str | Recipe | TransformerRecipe,
-    corpus: str | Corpus | EncodedCorpus = "planted",
+    corpus: Corpus | EncodedCorpus | Documents = "planted",
     out: str | Path | None = None,
     *,
     settings: Settings = Settings(),
@@ -57,6 +58,8 @@ def train(
 ) -> Decider:
     """The model of a recipe, trained on a corpus; with `out`, kept in a run folder.
 
+    `corpus` is one, its name, or documents in memory, which are split by the seed (see `audit`).
+
     `recipe` may be a preset such as `erasure/han-rnn`, which brings its own settings unless others
     are given, or `hf:NAME` or a folder of `transformers`, which is fine-tuned under `penalties`
     (see `fine_tune`; a recipe says its own) and brings code of its own only if that is allowed. A
@@ -72,8 +75,9 @@ def train(
     >>> model.classes
     ('negative', 'positive')
     """
-    if isinstance(corpus, str):
-        corpus = load_corpus(corpus, seed=seed)
+    corpus, said = documents_of(corpus, seed=seed)
+    for line in said if show else ():
+        print(line, file=sys.stderr)
     if isinstance(recipe, str) and is_transformer(recipe):
         if vectors is not None or watch:
             raise InputError(

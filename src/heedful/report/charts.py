@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -102,13 +103,26 @@ def _history(metrics: Path) -> list[dict[str, Any]]:
 
 
 def measures(finding: Finding) -> Figure:
-    """Every measure as a point with its interval; the first ones where there are many."""
-    kept = [m for m in finding.measures if math.isfinite(m.estimate.value)][:MOST_BARS]
-    figure, (axes,) = canvas(max(len(kept), 1) * ROW + 46)
+    """Every measure as a point with its interval; the first ones where there are many.
+
+    What is above 1 would press shares together on one axis, and is left to the table of numbers.
+    """
+    known = [m for m in finding.measures if math.isfinite(m.estimate.value)]
+    shares = [m for m in known if abs(m.estimate.value) <= 1]
+    kept = (shares if len(shares) > 1 else known)[:MOST_BARS]
+    is_one = len({m.name for m in kept}) == 1
+    named = [
+        f"{m.name}, {m.method}" if m.method and not is_one else m.method or m.name for m in kept
+    ]
+    names = [textwrap.fill(plain_text(name, 78), 26) for name in named]
+    row = ROW + 12 * max((name.count("\n") for name in names), default=0)
+    figure, (axes,) = canvas(max(len(kept), 1) * row + 46)
     if not kept:
         return _nothing(figure, axes)
-    names = [f"{m.name}, {m.method}" if m.method else m.name for m in kept]
     points(axes, names, [ends(m.estimate.to_json()) for m in kept])
+    axes.set_yticks(range(len(names)), names)
+    if len(shares) > 1 and all(m.estimate.value >= 0 for m in kept):
+        as_percent(axes.xaxis)
     return figure
 
 
@@ -349,7 +363,7 @@ def _cell(x: float, y: float, colour: str, alpha: float) -> Any:
 
 def _nothing(figure: Figure, axes: Axes) -> Figure:
     axes.set_axis_off()
-    axes.text(0, 0.5, "Nothing to draw: no number is defined.", color=SOFT)
+    axes.text(0.5, 0.5, "Nothing to draw: no number is defined.", color=SOFT, ha="center")
     return figure
 
 

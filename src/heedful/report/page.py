@@ -39,23 +39,23 @@ def render(run_folder: Path | str) -> Path:
     run = RunFolder.open(run_folder)
     record = run.record
     titles = _titles(record)
-    findings = _findings(run.findings, list(titles))
+    findings = findings_of(run)
     charts = {
         name: _both(partial(_chart, run.findings / f"{name}.json", f))
         for name, f in findings.items()
     }
     training = _both(partial(draw_training, run.metrics))
     watched = _both(partial(draw_watched, run.path / FILE))
-    verdict = _verdict(run.findings / "verdict.json")
+    verdict = told_of(run)
     shown = _instances(run.findings / "instances.json")
     shown |= _by_rank(shown["methods"], verdict["ranking"])
     facts = _facts(record, findings, shown)
     script = bundled(SCRIPTS)
     page = _template().render(
         verdict=verdict,
-        tests=[_test(test, findings) for test in verdict["tests"]],
+        tests=shown_tests(verdict, findings),
         facts=list(facts.items()),
-        policies=_policies(record),
+        policies=policies_of(record),
         ranking=_ranking(verdict),
         model=facts.get("Model", "a model"),
         findings=[_section(f, charts[name], titles) for name, f in findings.items()],
@@ -76,8 +76,8 @@ def render(run_folder: Path | str) -> Path:
     )
     for name, picture in (charts | {"training": training, "watched": watched}).items():
         if picture.wide:
-            write_text(run.figures / f"{name}.svg", _encodable(standalone(picture.wide)))
-    write_text(run.report, _encodable(page))
+            write_text(run.figures / f"{name}.svg", encodable(standalone(picture.wide)))
+    write_text(run.report, encodable(page))
     return run.report
 
 
@@ -90,6 +90,16 @@ def embedded(value: Any) -> str:
 def anchor(audit: str) -> str:
     """The id of a test's section."""
     return "test-" + re.sub(r"[^a-z0-9]+", "-", audit.lower()).strip("-")
+
+
+def findings_of(run: RunFolder) -> dict[str, Finding]:
+    """What a run's audits found, in the order a reader wants."""
+    return _findings(run.findings, list(_titles(run.record)))
+
+
+def facts_of(run: RunFolder, findings: Mapping[str, Finding]) -> dict[str, str]:
+    """What was audited, by name, without a path of somebody's machine."""
+    return _facts(run.record, findings, _instances(run.findings / "instances.json"))
 
 
 def _titles(record: Mapping[str, Any]) -> dict[str, str]:
@@ -148,7 +158,9 @@ def _chart(path: Path, finding: Finding, is_narrow: bool = False) -> str:
         ) from error
 
 
-def _verdict(path: Path) -> dict[str, Any]:
+def told_of(run: RunFolder) -> dict[str, Any]:
+    """A run's verdict, with all that a page asks for."""
+    path = run.findings / "verdict.json"
     stored = read_json(path) if path.is_file() else _NO_VERDICT
     if not isinstance(stored, dict) or stored.get("word") not in WORDS:
         raise InputError(f"{path} holds no verdict ({', '.join(WORDS)}); audit the run again.")
@@ -203,7 +215,7 @@ def _by_rank(
     return {"methods": sorted(methods, key=key), "recommended": recommended}
 
 
-def _policies(record: Mapping[str, Any]) -> list[str]:
+def policies_of(record: Mapping[str, Any]) -> list[str]:
     """What was done to documents on the way, with counts."""
     audited = record.get("audited", {})
     notes = audited.get("notes") or record.get("notes") or {}
@@ -215,6 +227,13 @@ def _policies(record: Mapping[str, Any]) -> list[str]:
     if audited.get("words"):
         lines.append(f"Importance is given per word, not per piece: {audited['words']}.")
     return lines
+
+
+def shown_tests(
+    verdict: Mapping[str, Any], findings: Mapping[str, Finding] | None = None
+) -> list[dict[str, Any]]:
+    """The tests behind a verdict, in its words and with its numbers as they are shown."""
+    return [_test(test, findings or {}) for test in verdict["tests"]]
 
 
 def _test(test: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
@@ -375,6 +394,6 @@ def _hash(script: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """The text with a mark in place of half surrogate pairs, which no UTF-8 file can hold."""
     return text.encode("utf-8", "replace").decode("utf-8")

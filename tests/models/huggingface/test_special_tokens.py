@@ -55,7 +55,7 @@ def test_the_audit_and_the_page_say_it_and_models_of_one_row_do_not() -> None:
     assert share is not None
     several = rows["units"] > 1
     assert share.value == pytest.approx(rows["outside"][several].mean())
-    assert "lies on special tokens and the words of a prompt" in finding.answer
+    assert "lies on what is no word of the text" in finding.answer
     entry = describe(model, reading, {})[0]
     assert entry["outside"] == pytest.approx(float(reading.outside[0]), rel=1e-3)
     told = explain(model, TEXTS[0], ["attention"])

@@ -112,7 +112,7 @@ def reader_of(
     _refuse_strange_ids(model, tokenizer, name)
     most = limit_of(model, tokenizer)
     return PretrainedClassifier(
-        model.eval(),
+        model,
         subwords,
         class_names(config),
         site=site,

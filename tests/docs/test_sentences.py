@@ -1,0 +1,35 @@
+"""The reader of sentences: what nobody knows, and what is wrong, does not slip through."""
+
+from __future__ import annotations
+
+from heedful.statistics import Estimate
+from tests.docs.sentences import Known, faults, is_told, page_sentences, sentences
+
+KNOWN: Known = [
+    (r"Of # texts # %(?: \[#, #\])? flip\.", lambda n, m: [n, Estimate(25.04, 10, 40.2, n, "none")])
+]
+
+
+def test_a_sentence_is_right_unknown_or_wrong() -> None:
+    assert faults("Of 8 texts 25 % [10, 40] flip.", KNOWN, 8) == []
+    assert faults("Of 8 texts 25 % [10, 40] flip again.", KNOWN, 8) == [
+        "0 rules know this sentence"
+    ]
+    assert faults("Of 8 texts 26 % [10, 40] flip.", KNOWN, 8) == ["26 for 25.04"]
+    assert faults("Of 8 texts 25 % flip.", KNOWN, 8) == ["4 numbers expected, 2 told"]
+
+
+def test_a_number_is_told_to_the_digits_that_it_has() -> None:
+    assert is_told("1,204", 1204)
+    assert is_told("−0.13", -0.1349)
+    assert not is_told("0.13", 0.1351)
+    assert is_told("3e-07", 3.1e-7)
+
+
+def test_sentences_with_numbers_are_found_and_commands_left_out() -> None:
+    said = (
+        " → Show it: 5 % lost. No number here. Then 7 of 9.\n`heedful audit x --documents 0` is it"
+    )
+    assert sentences(said) == ["Show it: 5 % lost.", "Then 7 of 9."]
+    page = "<p>All of it holds in <b>3 %</b> here.</p><table><td>4 of them all</td></table><p>9</p>"
+    assert page_sentences(page) == ["All of it holds in 3 % here."]
