@@ -47,6 +47,15 @@ def test_documents_are_found_by_decision_once_they_are_read() -> None:
     assert documents.page("", "", "", 0)["documents"][0]["probability"] > 0.5
 
 
+def test_documents_that_a_model_refuses_do_not_stop_the_others() -> None:
+    documents, explored = some(), linear()  # one of them is a pair
+    for step in documents.steps(explored):
+        step.compute()
+    found = documents.page("", "", "", 0)
+    assert found["known"] == found["total"] == 4
+    assert {line["decision"] for line in found["documents"]} == {""}
+
+
 def test_a_corpus_of_ids_without_texts_offers_nothing() -> None:
     corpus = Corpus("mine", ("a", "b"), {"train": [document_of("0", "good", 0)]})
     encoded = encode(corpus)

@@ -47,7 +47,7 @@ class OfferedDocuments:
     """How many the split has."""
     classes: tuple[str, ...] = ()
     decided: dict[int, tuple[str, float]] = field(default_factory=dict)
-    """Class and probability, by the number of the document."""
+    """Class and probability, by the number of the document; no class where it was refused."""
 
     def steps(self, explored: ExploredModel) -> deque[WorkStep]:
         """Reads all documents by the model, a few at a time."""
@@ -58,7 +58,11 @@ class OfferedDocuments:
 
     def _read(self, explored: ExploredModel, start: int) -> Event:
         some = self.documents[start : start + READ_TOGETHER]
-        batch = batch_of(explored.model, [one.asked for one in some])
+        try:
+            batch = batch_of(explored.model, [one.asked for one in some])
+        except InputError:  # pairs for a model of single texts, or `--long refuse`
+            self.decided.update({start + place: ("", 0.0) for place in range(len(some))})
+            return {}
         found = read(explored.model, batch).logits.softmax(-1).max(-1)
         for place, (share, best) in enumerate(zip(*(part.tolist() for part in found), strict=True)):
             self.decided[start + place] = (explored.model.classes[best], share)

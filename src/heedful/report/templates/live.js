@@ -44,7 +44,7 @@ const editsView = (entry, question) => {
       const { key, edit, show, failed } = wanted;
       wanted = null;
       try {
-        const answer = await ask("/api/decide", { ...question, ...edit }, question.signal ?? new AbortController().signal);
+        const answer = await ask("/api/decide", { ...question, ...edit }, new AbortController().signal);
         entry.asked.set(key, await answer.json());
         if (entry.asked.size > REMEMBERED) entry.asked.delete(entry.asked.keys().next().value);
         show();
