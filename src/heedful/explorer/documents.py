@@ -51,21 +51,23 @@ class OfferedDocuments:
 
     def steps(self, explored: ExploredModel) -> deque[WorkStep]:
         """Reads all documents by the model, a few at a time."""
-        parts = range(0, len(self.documents), READ_TOGETHER)
-        return deque(
-            WorkStep(explored.model, partial(self._read, explored, start)) for start in parts
-        )
+        numbers = range(len(self.documents))
+        parts = [numbers[start : start + READ_TOGETHER] for start in numbers[::READ_TOGETHER]]
+        return deque(WorkStep(explored.model, partial(self._read, explored, p)) for p in parts)
 
-    def _read(self, explored: ExploredModel, start: int) -> Event:
-        some = self.documents[start : start + READ_TOGETHER]
+    def _read(self, explored: ExploredModel, numbers: range) -> Event:
         try:
-            batch = batch_of(explored.model, [one.asked for one in some])
-        except InputError:  # pairs for a model of single texts, or `--long refuse`
-            self.decided.update({start + place: ("", 0.0) for place in range(len(some))})
+            batch = batch_of(explored.model, [self.documents[one].asked for one in numbers])
+        except InputError:  # a pair for a model of single texts, or `--long refuse`
+            if len(numbers) == 1:
+                self.decided[numbers[0]] = ("", 0.0)
+                return {}
+            for one in numbers:
+                self._read(explored, range(one, one + 1))
             return {}
         found = read(explored.model, batch).logits.softmax(-1).max(-1)
-        for place, (share, best) in enumerate(zip(*(part.tolist() for part in found), strict=True)):
-            self.decided[start + place] = (explored.model.classes[best], share)
+        for one, share, best in zip(numbers, *(part.tolist() for part in found), strict=True):
+            self.decided[one] = (explored.model.classes[best], share)
         return {}
 
     def page(self, label: str, decision: str, search: str, start: int) -> dict[str, Any]:
