@@ -6,7 +6,7 @@ JOBS ?= 2
 # Tables: other processors, and errors put into the core.
 ELSEWHERE := $(BIN)/python -m tests.elsewhere
 
-.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench site wheel clean help
+.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench explore-load site wheel clean help
 
 help:
 	@echo "make audit   train a small classifier, audit its attention, write the page"
@@ -18,6 +18,7 @@ help:
 	@echo "make lint    formatter, linter and strict type check"
 	@echo "make site    the guide, as pages that open from disk"
 	@echo "make bench   speed, measured side by side"
+	@echo "make explore-load       fifty clients at the live page for a minute"
 
 audit: .venv/installed
 	$(BIN)/heedful audit bilstm+additive --out runs/audit
@@ -54,6 +55,9 @@ format: .venv/developing
 
 bench: .venv/developing
 	$(BIN)/python -m benchmarks
+
+explore-load: .venv/developing
+	$(BIN)/python -m benchmarks.explorer_load
 
 site: .venv/developing
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

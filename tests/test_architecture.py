@@ -24,6 +24,7 @@ ROOMS = (
     "calibration",
     "reproduction",
     "studies",
+    "explorer",
     "cli",
     "__main__",
 )

@@ -11,6 +11,7 @@ from heedful.cli import (
     compare,
     corpora,
     explain,
+    explore,
     lexicon,
     narratives,
     prepare,
@@ -36,6 +37,7 @@ app.command()(train.train)
 app.command()(report.report)
 app.command()(sheet.sheet)
 app.command()(explain.explain)
+app.command()(explore.explore)
 app.command()(lexicon.lexicon)
 app.command()(narratives.narratives)
 app.command()(compare.compare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,11 @@ def template(name: str) -> Template:
 def asset(name: str) -> str:
     """The text of a template, a style or a script."""
     return files("heedful.report").joinpath("templates", name).read_text("utf-8")
+
+
+def bundled(scripts: Sequence[str]) -> str:
+    """All scripts as one, with names of their own."""
+    return '(() => {\n"use strict";\n' + "\n".join(map(asset, scripts)) + "})();\n"
 
 
 def shareable(name: Any) -> Any:

@@ -19,7 +19,7 @@ from heedful.audits.finding import Finding
 from heedful.errors import InputError
 from heedful.report.charts import draw, draw_training
 from heedful.report.drawing import standalone
-from heedful.report.html import asset, shareable
+from heedful.report.html import asset, bundled, shareable
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
 from heedful.report.watch_charts import TITLE, draw_watched
@@ -50,7 +50,7 @@ def render(run_folder: Path | str) -> Path:
     shown = _instances(run.findings / "instances.json")
     shown |= _by_rank(shown["methods"], verdict["ranking"])
     facts = _facts(record, findings, shown)
-    script = _script()
+    script = bundled(SCRIPTS)
     page = _template().render(
         verdict=verdict,
         tests=shown_tests(verdict, findings),
@@ -386,11 +386,6 @@ def _with_interval_below(text: str) -> Markup:
     value, _, interval = text.partition(" [")
     below = Markup("<small>[{}</small>").format(interval) if interval else ""
     return Markup("{}{}").format(value, below)
-
-
-def _script() -> str:
-    """All scripts as one, with names of their own."""
-    return '(() => {\n"use strict";\n' + "\n".join(map(asset, SCRIPTS)) + "})();\n"
 
 
 def _hash(script: str) -> str:
