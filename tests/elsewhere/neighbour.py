@@ -33,10 +33,13 @@ def main() -> None:
     torchs, ours = _pair(UNSHARED + START), _pair(START)
     one = _audit(START, OMP_NUM_THREADS="1")
     print("| | alone | beside it | ratio | processor time beside it |\n|---|---|---|---|---|")
-    for name, (alone, beside) in (("torch", torchs), ("heedful", ours)):
+    for name, (alone, beside) in (
+        ("torch starts by itself", torchs),
+        ("`heedful` starts it", ours),
+    ):
         ratio = beside.clock / alone.clock
         print(
-            f"| as {name} starts by itself | {alone.clock:.1f} s | {beside.clock:.1f} s "
+            f"| as {name} | {alone.clock:.1f} s | {beside.clock:.1f} s "
             f"| {ratio:.2f} | {beside.processor:.1f} s |"
         )
     print(f"| one thread, alone: what one core can do | {one.clock:.1f} s | | | |")
