@@ -35,7 +35,7 @@ from heedful.runs import (
 from heedful.runs.progress import ticking
 from heedful.statistics.estimates import Estimate
 
-VERSION, SIMULATED = 6, 3
+VERSION, SIMULATED = 7, 4
 """Raised when mechanisms or the rule change, or what is simulated does, so that kept steps are
 computed again."""
 UNTELLABLE = Estimate(np.nan, np.nan, np.nan, 0, "none")
@@ -228,6 +228,7 @@ def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) ->
         },
         "share": (found.get(SHARE) or UNTELLABLE).to_json(),
         "tests": {test: estimate.to_json() for test, estimate in tests.items()},
+        "is_overturned": bool(found.drawn.get("overturned")),
         "accuracy": right.accuracy,
         "passes": None if np.isnan(cost.value) else cost.value,
     }

@@ -31,7 +31,7 @@ TEXTS = 100
 WAYS = 1000
 """Up to so many ways to replace words are all tried."""
 ORDERS, MIXTURES = 24, 48
-"""With more: orders in which words are restored, and random mixtures of substitutes."""
+"""With more: orders in which words are replaced, and random mixtures of substitutes."""
 REDRAWN = 4
 """Texts in which neutral words are drawn anew."""
 TOGETHER = 2048
@@ -40,6 +40,9 @@ HALF = 0.5
 """Of the mass, of the largest weight, of an effect: see docs/right-answers.md."""
 YES, NO = 0.75, 0.25
 """Shares of texts from which on the right word is yes, and up to which it is no."""
+
+
+WORSE = {"yes": 0, "partly": 1, "no": 2}
 
 
 class _Found(NamedTuple):
@@ -52,8 +55,16 @@ class _Found(NamedTuple):
     """Whether what is kept is."""
 
 
-Search = Generator[Int[np.ndarray, "way place"], Bool[np.ndarray, "way"], _Found]
-"""Asks whether decisions flip when each word is its option of that number; 0 is the word itself."""
+class _Heard(NamedTuple):
+    """What the model says of some ways to replace words."""
+
+    flips: Bool[np.ndarray, "way"]
+    margin: Float[np.ndarray, "way"]
+    """By how much the old decision is ahead of the best other class."""
+
+
+Search = Generator[Int[np.ndarray, "way place"], _Heard, _Found]
+"""Asks what is decided when each word is its option of that number; 0 is the word itself."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,8 @@ class Truth:
 
     texts: tuple[TextTruth, ...]
     accuracy: float
+    there: tuple[TextTruth, ...] = ()
+    """The same with substitutes that stand in some text alone; empty where all do."""
 
     @property
     def pointing(self) -> Estimate:
@@ -115,10 +128,12 @@ class Truth:
         return _share([text.points and text.mediates for text in self.texts])
 
     @property
-    def word(self) -> Literal["yes", "partly", "no"]:
-        """The right word."""
-        share = self.both.value
-        return "yes" if share >= YES else "no" if share <= NO else "partly"
+    def word(self) -> Literal["yes", "partly", "no", "cannot tell"]:
+        """The right word; cannot tell where it would be better but for words of no text."""
+        word = _word(self.texts)
+        if self.there and WORSE[_word(self.there)] < WORSE[word]:
+            return "cannot tell"
+        return word
 
     @property
     def is_near(self) -> bool:
@@ -142,6 +157,11 @@ class Truth:
         return float(np.nanmean(found)) if not all(map(math.isnan, found)) else math.nan
 
 
+def _word(texts: Sequence[TextTruth]) -> Literal["yes", "partly", "no"]:
+    share = np.mean([text.points and text.mediates for text in texts])
+    return "yes" if share >= YES else "no" if share <= NO else "partly"
+
+
 def _share(holds: Sequence[bool]) -> Estimate:
     return proportion(sum(holds), len(holds))
 
@@ -150,6 +170,22 @@ def truth_of(built: Built, seed: int = 0, texts: int = TEXTS) -> Truth:
     """The right answer of a mechanism on a keyed sample of its test texts."""
     test = built.corpus.splits["test"]
     rows = np.sort(numpy_generator(seed, "truth").permutation(len(test))[:texts])
+    found, right = _of_rows(built, rows, seed)
+    standing = {built.corpus.vocabulary.words[number] for number in np.unique(test.ids)}
+    there = {
+        word: tuple(other for other in others if other in standing)
+        for word, others in built.substitutes.items()
+    }
+    is_all = all(there[w] == built.substitutes[w] for w in standing & built.substitutes.keys())
+    only_there = () if is_all else _of_rows(built._replace(substitutes=there), rows, seed)[0]
+    return Truth(tuple(found), float(np.mean(right)), tuple(only_there))
+
+
+def _of_rows(
+    built: Built, rows: Int[np.ndarray, "text"], seed: int
+) -> tuple[list[TextTruth], list[bool]]:
+    """The right answers of some texts, and whether these are decided as they are labelled."""
+    test = built.corpus.splits["test"]
     # Texts of one length are asked about together, which changes no decision.
     lengths = test.lengths[rows]
     found: list[TextTruth] = []
@@ -158,7 +194,7 @@ def truth_of(built: Built, seed: int = 0, texts: int = TEXTS) -> Truth:
         batch = collate(test, rows[lengths == length])
         found += _truths(built, batch, seed)
         right += (read(built.model, batch).decision == batch.labels).tolist()
-    return Truth(tuple(found), float(np.mean(right)))
+    return found, right
 
 
 class _Options:
@@ -177,7 +213,7 @@ class _Options:
         """What is asked to know which words matter, and whether the kept ones are sufficient."""
         if math.prod(self.counts.tolist()) <= WAYS:
             return _exhaustively(self.counts, kept)
-        return _by_samples(self.counts, kept, rng)
+        return _by_strength(self.counts, kept, rng)
 
     def written(self, ways: Int[np.ndarray, "way place"]) -> Int[np.ndarray, "way token"]:
         """The texts in which each place has its option of that number; 0 is the word itself."""
@@ -208,9 +244,17 @@ def _truths(built: Built, batch: Batch, seed: int) -> list[TextTruth]:
         options,
         [o.search(is_seen[row][units[row, o.places]], draws[row]) for row, o in enumerate(options)],
     )
-    stable = _decisions(
-        model, batch, [o.redrawn(rng) for o, rng in zip(options, draws, strict=True)]
-    )
+    stable = [
+        logits.argmax(1)
+        for logits in _logits(
+            model, batch, [o.redrawn(rng) for o, rng in zip(options, draws, strict=True)]
+        )
+    ]
+    # A neutral word says nothing: what flips the decision there is the word that is put in.
+    found = [
+        ways._replace(relevant=ways.relevant & ~np.isin(o.ids[o.places], o.neutral))
+        for o, ways in zip(options, found, strict=True)
+    ]
     is_relevant = np.zeros(attention.shape, dtype=bool)
     for row, (o, ways) in enumerate(zip(options, found, strict=True)):
         is_relevant[row, units[row, o.places[ways.relevant]]] = True
@@ -265,20 +309,26 @@ def _as_texts(
     )
 
 
-def _decisions(
+def _logits(
     model: AttentiveModel, batch: Batch, texts: Sequence[Int[np.ndarray, "way token"]]
-) -> list[Int[np.ndarray, "way"]]:
-    """The decisions on some texts in place of each text of the batch."""
+) -> list[Float[np.ndarray, "way class"]]:
+    """The logits of some texts in place of each text of the batch."""
     counts = [len(rows) for rows in texts]
     row, every = np.repeat(np.arange(len(batch)), counts), np.concatenate(list(texts))
     found = [
         read(
             model, _as_texts(batch, row[start : start + TOGETHER], every[start : start + TOGETHER])
-        ).decision.numpy()
+        ).logits.numpy()
         for start in range(0, len(every), TOGETHER)
     ]
-    decisions = np.concatenate(found) if found else np.zeros(0, dtype=int)
-    return np.split(decisions, np.cumsum(counts)[:-1])
+    logits = np.concatenate(found) if found else np.zeros((0, len(model.classes)))
+    return np.split(logits, np.cumsum(counts)[:-1])
+
+
+def _margin(logits: Float[np.ndarray, "way class"], decided: int) -> Float[np.ndarray, "way"]:
+    """By how much a class is ahead of the best other one."""
+    others = np.delete(logits, decided, 1)
+    return np.asarray(logits[:, decided] - others.max(1))
 
 
 class _Effects(NamedTuple):
@@ -331,33 +381,94 @@ def _exhaustively(counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "plac
     """All ways to replace words, tried."""
     every = list(product(*map(range, counts)))
     ways = np.array(every, dtype=int).reshape(len(every), len(counts))
-    flipping = ways[(yield ways)]
+    flipping = ways[(yield ways).flips]
     changed = flipping > 0
     smallest = flipping[changed.sum(1).argmin()] if len(flipping) else None
     return _Found(_in_minimal(changed), smallest, bool((changed & kept).any(1).all()))
 
 
-def _by_samples(
+def _by_strength(
     counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"], rng: np.random.Generator
 ) -> Search:
-    """Some ways to replace words: from all replaced, words are restored in random order."""
-    # By the first substitute each, by the last each, and mixtures.
-    ways = np.stack([np.ones_like(counts), counts - 1] * (ORDERS // 3))
-    mixed = rng.integers(1, counts, (ORDERS - len(ways), len(counts)))
-    ways = np.concatenate([ways, mixed])
-    ways = ways[(yield ways)]
-    order = np.array([rng.permutation(len(counts)) for _ in ways], dtype=int)
-    for step in range(len(counts) if len(ways) else 0):
-        tried = ways.copy()
-        tried[np.arange(len(ways)), order[:, step]] = 0
-        still = yield tried
-        ways[still] = tried[still]
+    """Some ways to replace words.
+
+    Each word by the substitute that alone takes most from the decision, one after the other, until
+    it flips; just before, every word that is left is tried. From these ways, and from all words
+    replaced, words are restored as long as the decision stays flipped: what is left cannot be
+    spared. Sufficiency is tried on the strongest substitutes of all other words, and on mixtures.
+    """
+    n = len(counts)
+    single = [(place, way) for place in range(n) for way in range(1, counts[place])]
+    ways = np.zeros((len(single) + 1, n), dtype=int)
+    for row, (place, way) in enumerate(single):
+        ways[row + 1, place] = way
+    margin = (yield ways).margin
+    taken = margin[0] - margin[1:]
+    strongest, strength = np.zeros(n, dtype=int), np.full(n, -np.inf)
+    for (place, way), much in zip(single, taken, strict=True):
+        if much > strength[place]:
+            strongest[place], strength[place] = way, much
+    helping = np.flatnonzero(strength > 0)
+    ways = np.stack([np.ones_like(counts), counts - 1, strongest] * (ORDERS // 6))
+    ways = np.concatenate([ways, rng.integers(1, counts, (ORDERS - len(ways), n))])
+    ways = ways[(yield ways).flips]
+    order = np.array([rng.permutation(n) for _ in ways], dtype=int).reshape(len(ways), n)
+    witnesses = yield from _witnesses(helping, strongest, strength, rng)
+    # A word whose witness this is comes last, so that it stays if any of them must.
+    drawn = [rng.permutation(n) for _ in witnesses]
+    last = [np.append(o[o != place], place) for place, o in zip(witnesses, drawn, strict=True)]
+    ways = np.concatenate([ways, *(way[None] for way in witnesses.values())])
+    order = np.concatenate([order, *(one[None] for one in last)])
+    for step in range(n if len(ways) else 0):
+        restored = ways.copy()
+        restored[np.arange(len(ways)), order[:, step]] = 0
+        still = (yield restored).flips
+        ways[still] = restored[still]
     smallest = ways[(ways > 0).sum(1).argmin()] if len(ways) else None
-    others = rng.integers(0, counts, (MIXTURES, len(counts)))
-    others = np.concatenate([np.ones_like(others[:1]), counts[None] - 1, others])
+    others = rng.integers(0, counts, (MIXTURES, n))
+    strong = np.where(strength > 0, strongest, 0)
+    others = np.concatenate([np.ones_like(others[:1]), counts[None] - 1, strong[None], others])
     others[:, kept] = 0
-    flips = yield others
+    flips = (yield others).flips
     return _Found(_in_minimal(ways > 0), smallest, not flips.any())
+
+
+def _witnesses(
+    helping: Int[np.ndarray, "some"],
+    strongest: Int[np.ndarray, "place"],
+    strength: Float[np.ndarray, "place"],
+    rng: np.random.Generator,
+) -> Generator[Int[np.ndarray, "way place"], _Heard, dict[int, Int[np.ndarray, "place"]]]:
+    """Words without which a way would not flip the decision, each with such a way."""
+    n, found = len(strongest), dict[int, Int[np.ndarray, "place"]]()
+    noise = rng.random((ORDERS, len(helping)))
+    falling = 0.2 * noise - strength[helping] / strength[helping].max(initial=1e-12)
+    by_noise = np.arange(ORDERS)[:, None] % 2 == 1
+    orders = helping[np.argsort(np.where(by_noise, noise, falling))]
+
+    def replaced(places: Int[np.ndarray, "some"]) -> Int[np.ndarray, "place"]:
+        way = np.zeros(n, dtype=int)
+        way[places] = strongest[places]
+        return way
+
+    if not (yield replaced(helping)[None]).flips[0]:
+        return found
+    low, high = np.zeros(ORDERS, dtype=int), np.full(ORDERS, len(helping))
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        ways = [replaced(one[:count]) for one, count in zip(orders, middle, strict=True)]
+        flips = (yield np.stack(ways)).flips
+        low, high = np.where(flips, low, middle), np.where(flips, middle, high)
+    tried = [
+        (int(place), replaced(np.append(one[:count], place)))
+        for one, count in zip(orders, low, strict=True)
+        for place in one[count:]
+    ]
+    flips = (yield np.stack([way for _, way in tried])).flips
+    for (place, way), does in zip(tried, flips, strict=True):
+        if does:
+            found.setdefault(place, way)
+    return found
 
 
 def _together(
@@ -372,11 +483,13 @@ def _together(
             o.written(ways[:0] if row in found else ways)
             for row, (o, ways) in enumerate(zip(options, asked, strict=True))
         ]
-        for row, decisions in enumerate(_decisions(model, batch, texts)):
+        for row, logits in enumerate(_logits(model, batch, texts)):
             if row in found:
                 continue
+            old = int(decided[row])
+            heard = _Heard(logits.argmax(1) != old, _margin(logits, old))
             try:
-                asked[row] = searches[row].send(decisions != decided[row])
+                asked[row] = searches[row].send(heard)
             except StopIteration as stop:
                 found[row] = stop.value
     return [found[row] for row in range(len(searches))]
