@@ -17,7 +17,7 @@ from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, decide
 
 
-class Said(NamedTuple):
+class Answers(NamedTuple):
     """What the model says of hybrids."""
 
     logits: Float64[np.ndarray, "hybrid class"]
@@ -60,7 +60,7 @@ class Asked:
 
     def __call__(
         self, hybrids: Sequence[Hybrid], of: Sequence[int], forbidding: bool = False
-    ) -> Said:
+    ) -> Answers:
         """What the model says of hybrids, each read for the text of that number."""
         found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         documents = encoded_hybrids(hybrids, self.unknown) if hybrids else None
@@ -80,7 +80,7 @@ class Asked:
         logits, blocked = (
             np.stack([one[column] for one in every]) if every else empty for column in (0, 1)
         )
-        return Said(logits, blocked, [one[2] for one in every])
+        return Answers(logits, blocked, [one[2] for one in every])
 
     def _shown(self, reading: Reading) -> list[Float64[np.ndarray, "unit"]]:
         """The audited attention, or that of one head, as a person is shown it."""

@@ -71,9 +71,7 @@ def outcomes(rows: pd.DataFrame) -> Outcomes:
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows; texts without a partner or of one unit have none."""
     if not len(rows):
-        return AUDIT.finding(
-            "Nothing could be exchanged: all texts are decided alike, or have a single unit."
-        )
+        return AUDIT.finding("There is no text whose words could be put into others.")
     names = [str(name) for name in rows["instance"]]
     found = outcomes(rows)
     estimated = [share_of_texts(rows), *_each(found)]
@@ -105,9 +103,14 @@ def _notes(rows: pd.DataFrame, cost: float) -> tuple[str, ...]:
         f"{len(rows)} texts; each was read {cost:.1f} times, with others' words in it included."
     ]
     decided = rows["decided"].value_counts()
-    if len(decided) and int(decided.min()) < FEWEST:
+    if len(decided) == 1:
         notes.append(
-            f"Only {int(decided.min())} texts were decided as {decided.idxmin()}: few partners "
+            f"All texts were decided as {decided.idxmin()}: no text was decided otherwise, so the "
+            "words shown were put into texts decided alike and had to decide alone."
+        )
+    elif int(decided.min()) < FEWEST:
+        notes.append(
+            f"Only {int(decided.min())} texts were decided as {decided.idxmin()}: few contexts "
             "stand for that class."
         )
     return tuple(notes)

@@ -66,7 +66,7 @@ class _Brink:
     @property
     def pivot(self) -> int:
         """The unit with which the decision turns."""
-        return self.order[self.low]
+        return int(self.order[self.low])
 
 
 def needed_mass(
@@ -125,7 +125,7 @@ def _margins(
     ]
     said = asked(hybrids, [b.pair.text for b in brinks])
     label = np.array([b.text.decision for b in brinks], dtype=int)
-    return margin(said.logits, label) - np.array([b.pair.border for b in brinks])
+    return np.asarray(margin(said.logits, label) - np.array([b.pair.border for b in brinks]))
 
 
 def _approach(asked: Asked, brinks: Sequence[_Brink]) -> None:
