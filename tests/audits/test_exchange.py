@@ -13,6 +13,7 @@ from heedful.audits.examination import Portion
 from heedful.audits.exchange import GOES, MATTER, PASSES, SHARE, outcomes, share_of_texts
 from heedful.audits.exchanges import rows
 from heedful.audits.hybrids import contexts, mixed
+from heedful.audits.verdict import Verdict, judge
 from heedful.calibration.mechanisms import MECHANISMS
 from heedful.corpora.batches import collate
 from heedful.models.edits import erase
@@ -106,12 +107,29 @@ def test_batches_change_nothing() -> None:
     assert (first["contexts"] == second["contexts"]).all()
 
 
+def judged(name: str, **changes: object) -> Verdict:
+    built = MECHANISMS[name].build(0, 100)
+    found = rows(built.model, built.corpus.splits["test"]).assign(**changes)
+    return judge({"exchange": exchange.summarise(found)}, 100)
+
+
 def test_texts_that_are_all_decided_alike_are_put_into_each_other() -> None:
-    built = MECHANISMS["always the same class"].build(0, 20)
-    found = rows(built.model, built.corpus.splits["test"])
-    assert share_of_texts(found).value == 0
-    notes = exchange.summarise(found).notes
-    assert any("All texts were decided as" in note for note in notes)
+    verdict = judged("always the same class")
+    assert verdict.word == "no"
+    assert "All texts were decided as class" in verdict.sentence
+
+
+def test_a_model_at_chance_is_judged_and_said_to_be_at_chance() -> None:
+    verdict = judged("honest at chance")
+    assert verdict.word == "yes"
+    assert "where always saying class" in verdict.sentence
+    assert "where always saying" not in judged("honest verdict among voices").sentence
+
+
+def test_texts_without_labels_are_judged_and_it_is_said() -> None:
+    verdict = judged("honest verdict among voices", label="")
+    assert verdict.word == "yes"
+    assert "These texts have no labels" in verdict.sentence
 
 
 def test_nothing_is_said_of_no_texts() -> None:

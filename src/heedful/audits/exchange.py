@@ -92,8 +92,32 @@ def summarise(rows: pd.DataFrame) -> Finding:
             "around": histogram(around[~np.isnan(around)].clip(0, 1)),
             "group": None if group is None else group.to_json(),
             "overturned": sorted(set(rows["overturned"]) - {""}),
+            "conditions": list(_conditions(rows)),
         },
         notes=_notes(rows, cost.value),
+    )
+
+
+def _conditions(rows: pd.DataFrame) -> tuple[str, ...]:
+    """What a reader of the word should know of the decisions it is about."""
+    decided, labels = rows["decided"].value_counts(), rows["label"]
+    if len(decided) == 1:
+        return (
+            f"All texts were decided as {decided.idxmin()}, so that the words shown had to decide "
+            "alone, and in texts decided alike.",
+        )
+    if (labels == "").all():
+        return ("These texts have no labels: how often the decisions are right is not known.",)
+    known = rows[labels != ""]
+    right = proportion(int((known["decided"] == known["label"]).sum()), len(known))
+    common = known["label"].value_counts()
+    guessed = int(common.max()) / len(known)
+    if right.low > guessed:
+        return ()
+    return (
+        f"The model decides {percent(right)} of these texts rightly, where always saying "
+        f"{common.idxmax()} would be right in {100 * guessed:.0f} %: the word is about the reasons "
+        "of decisions that may be worth nothing.",
     )
 
 
@@ -103,12 +127,7 @@ def _notes(rows: pd.DataFrame, cost: float) -> tuple[str, ...]:
         f"{len(rows)} texts; each was read {cost:.1f} times, with others' words in it included."
     ]
     decided = rows["decided"].value_counts()
-    if len(decided) == 1:
-        notes.append(
-            f"All texts were decided as {decided.idxmin()}: no text was decided otherwise, so the "
-            "words shown were put into texts decided alike and had to decide alone."
-        )
-    elif int(decided.min()) < FEWEST:
+    if len(decided) > 1 and int(decided.min()) < FEWEST:
         notes.append(
             f"Only {int(decided.min())} texts were decided as {decided.idxmin()}: few contexts "
             "stand for that class."

@@ -110,6 +110,7 @@ def rows(
         {
             "instance": [text.name for text in texts],
             "decided": [model.classes[text.decision] for text in texts],
+            "label": [model.classes[one] if one >= 0 else "" for one in documents.labels],
             "units": [len(text.units) for text in texts],
             "seen": [float(text.seen.mean()) for text in texts],
             "largest": [float(text.weights.max()) for text in texts],

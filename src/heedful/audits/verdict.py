@@ -187,6 +187,7 @@ def judge(
             reason += f" {group['sentence']}"
         if near:
             reason += f" With other texts like these the word could have been {near}."
+    reason = " ".join([reason, *(finding.drawn.get("conditions", ()) if finding else ())])
     ranking = rank(findings, may_show=word == "yes")
     return Verdict(
         word,

@@ -41,6 +41,8 @@ class Measured:
     """Whether a word that no text has overturns decisions unseen."""
     tests: Mapping[str, Estimate]
     accuracy: float
+    reader: float | None
+    """How often a reader of attention foresees decisions on mixed texts."""
     passes: float | None
     """Forward passes per text."""
 

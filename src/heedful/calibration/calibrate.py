@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from heedful.audits.asking import Asked
 from heedful.audits.examination import Portion
 from heedful.audits.exchange import GOES, MATTER, PASSES, READ, SHARE, summarise
 from heedful.audits.exchanges import rows
 from heedful.calibration.borders import Measured, Score, fit, score
 from heedful.calibration.coverage import comparisons, coverage
 from heedful.calibration.mechanisms import MECHANISMS
+from heedful.calibration.reader import reader_success
 from heedful.calibration.truth import truth_of
 from heedful.errors import unknown
 from heedful.runs import (
@@ -209,7 +211,9 @@ def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) ->
     mechanism = MECHANISMS[name]
     built = mechanism.build(seed, documents)
     right = truth_of(built, seed, texts)
-    table = rows(built.model, built.corpus.splits["test"], seed, at_once=Portion(64, None))
+    documents, portion = built.corpus.splits["test"], Portion(64, None)
+    table = rows(built.model, documents, seed, at_once=portion)
+    reader = reader_success(Asked(built.model, documents, at_once=portion), seed)
     found = summarise(table)
     tests = {test: found.get(test) or UNTELLABLE for test in (GOES, MATTER, PASSES)}
     cost = found.get(READ) or UNTELLABLE
@@ -229,6 +233,7 @@ def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) ->
         "share": (found.get(SHARE) or UNTELLABLE).to_json(),
         "tests": {test: estimate.to_json() for test, estimate in tests.items()},
         "is_overturned": bool(found.drawn.get("overturned")),
+        "reader": None if reader is None else reader.attention.value,
         "accuracy": right.accuracy,
         "passes": None if np.isnan(cost.value) else cost.value,
     }
@@ -253,6 +258,7 @@ def table(measured: Sequence[Measured], at: Mapping[str, float]) -> pd.DataFrame
                 "mediates, right": one.truth["mediation"],
                 **{test: estimate.value for test, estimate in one.tests.items()},
                 "deceiver": one.is_deceiver,
+                "reader": one.reader,
                 "accuracy": one.accuracy,
                 "passes": one.passes,
             }
