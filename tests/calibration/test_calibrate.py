@@ -13,6 +13,7 @@ from heedful.audits.verdict import Word, borders, calibration
 from heedful.calibration.borders import Measured, fit, observations, score
 from heedful.calibration.calibrate import SCALES, Calibrated, calibrate
 from heedful.calibration.coverage import comparisons, coverage
+from heedful.calibration.mechanisms import MECHANISMS
 from heedful.errors import InputError
 from heedful.statistics.estimates import Estimate
 
@@ -31,7 +32,7 @@ def test_the_frozen_rule_is_right_on_a_few_mechanisms(quick: Calibrated) -> None
     part = quick.scores["open"]
     assert part.right.value >= 0.8, part.wrong
     assert part.deceivers_called_yes == ()
-    assert set(quick.scores) == {"open", "blind"}
+    assert set(quick.scores) == {one.part for one in MECHANISMS.values()}
     stored = calibration()
     assert stored is not None
     assert {s: b["value"] for s, b in quick.borders.items()} == borders(stored)

@@ -35,6 +35,7 @@ from heedful.runs import (
     writing,
 )
 from heedful.runs.progress import ticking
+from heedful.statistics.association import spearman
 from heedful.statistics.estimates import Estimate
 
 VERSION, SIMULATED = 7, 4
@@ -74,7 +75,7 @@ class Calibrated:
     folder: Path
     borders: Mapping[str, Mapping[str, float]]
     scores: Mapping[str, Score]
-    """By part: `open` mechanisms, `blind` ones where there are some."""
+    """By part: `open` mechanisms, `opened` ones, `blind` ones where there are some."""
     mechanisms: int
     seconds: float
 
@@ -115,7 +116,7 @@ def calibrate(
     refit: bool = False,
     show: bool = False,
 ) -> Calibrated:
-    """The rule's words on all mechanisms, with borders fitted to the open ones if `refit`.
+    """The rule's words on all mechanisms, with borders fitted to those not blind if `refit`.
 
     Without it the borders are those in the package, frozen before the blind mechanisms were
     written. Leaves `calibration.json` (what the verdict loads when it lies in the package) and a
@@ -128,9 +129,10 @@ def calibrate(
     started = time.perf_counter()
     with locked(folder):
         measured = [Measured.from_json(one) for one in _measured(folder, chosen, seed, jobs, show)]
-        parts = {part: [m for m in measured if m.part == part] for part in ("open", "blind")}
-        parts = {part: some for part, some in parts.items() if some}
-        fitted = fit(parts["open"]) if refit else _frozen()
+        names = dict.fromkeys(one.part for one in measured)
+        parts = {part: [m for m in measured if m.part == part] for part in names}
+        known = [one for one in measured if one.part != "blind"]
+        fitted = fit(known) if refit else _frozen()
         at = {side: border["value"] for side, border in fitted.items()}
         scores = {part: score(some, at) for part, some in parts.items()}
         simulated = step(
@@ -152,6 +154,7 @@ def calibrate(
             "borders": fitted,
             "table": _shown(parts, scores, at),
             "scores": {part: _plain(one) for part, one in scores.items()},
+            "reader": {part: _reader(some).to_json() for part, some in parts.items()},
             "coverage": simulated["coverage"],
             "provenance": {
                 "command": f"heedful calibrate --scale {scale}",
@@ -164,6 +167,13 @@ def calibrate(
         write_json(folder / "calibration.json", stored)
     elapsed = round(time.perf_counter() - started, 1)
     return Calibrated(folder, fitted, scores, len(measured), elapsed)
+
+
+def _reader(measured: Sequence[Measured]) -> Estimate:
+    """Whether the shares order models as a reader's success does: rank correlation over models."""
+    told = [one for one in measured if one.reader is not None]
+    shares = [one.share.value for one in told]
+    return spearman(shares, [one.reader for one in told], [one.name for one in told])
 
 
 def _frozen() -> Mapping[str, Mapping[str, float]]:
@@ -203,7 +213,8 @@ def measured_once(name: str, folder: Path, seed: int, scale: CalibrationSize) ->
         partial(measure, name, seed, **sizes),
         inputs={"name": name, "seed": seed, "version": VERSION} | sizes,
     )
-    return result
+    # What was blind is opened one day, and need not be measured again for that.
+    return result | {"part": MECHANISMS[name].part}
 
 
 def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) -> dict[str, Any]:
