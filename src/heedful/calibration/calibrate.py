@@ -171,9 +171,9 @@ def calibrate(
 
 def _reader(measured: Sequence[Measured]) -> Estimate:
     """Whether the shares order models as a reader's success does: rank correlation over models."""
-    told = [one for one in measured if one.reader is not None]
-    shares = [one.share.value for one in told]
-    return spearman(shares, [one.reader for one in told], [one.name for one in told])
+    told = [(one, one.reader) for one in measured if one.reader is not None]
+    shares, success = [one.share.value for one, _ in told], [reader for _, reader in told]
+    return spearman(shares, success, [one.name for one, _ in told])
 
 
 def _frozen() -> Mapping[str, Mapping[str, float]]:
@@ -222,9 +222,9 @@ def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) ->
     mechanism = MECHANISMS[name]
     built = mechanism.build(seed, documents)
     right = truth_of(built, seed, texts)
-    documents, portion = built.corpus.splits["test"], Portion(64, None)
-    table = rows(built.model, documents, seed, at_once=portion)
-    reader = reader_success(Asked(built.model, documents, at_once=portion), seed)
+    test, portion = built.corpus.splits["test"], Portion(64, None)
+    table = rows(built.model, test, seed, at_once=portion)
+    reader = reader_success(Asked(built.model, test, at_once=portion), seed)
     found = summarise(table)
     tests = {test: found.get(test) or UNTELLABLE for test in (GOES, MATTER, PASSES)}
     cost = found.get(READ) or UNTELLABLE
