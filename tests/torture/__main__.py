@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from tests.torture import kills
+from tests.torture import faults, kills
 
-PARTS: dict[str, Callable[[Sequence[str]], int]] = {"kills": kills.main}
+PARTS: dict[str, Callable[[Sequence[str]], int]] = {
+    "kills": kills.main,
+    "faults": faults.main,
+}
 """What can be run: each prints a table and gives the number of failures."""
 
 

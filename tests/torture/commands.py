@@ -42,7 +42,9 @@ class Killable:
 
 
 TRAIN = "train {} --data ../texts.csv --config ../tiny.toml --out {}"
-AUDIT = "audit run --audits exchange,erasure,concentration --methods attention,random --documents {}"
+AUDIT = (
+    "audit run --audits exchange,erasure,concentration --methods attention,random --documents {}"
+)
 KILLABLE = {
     "train": Killable(TRAIN.format("gru+additive", "run")),
     "train --from": Killable(

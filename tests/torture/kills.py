@@ -15,6 +15,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,8 +92,8 @@ class Trial:
         for path in notes(self.scratch).values():
             path.unlink(missing_ok=True)
 
-    def wrong(self, kills: int) -> Iterator[str]:
-        """Runs the command to its end; what is then not as it should be."""
+    def wrong(self, kills: int | None) -> Iterator[str]:
+        """Runs the command to its end; what is then not as it should be, after so many kills."""
         ended = run(self.one.words, self.scratch)
         if ended.code != 0:
             yield f"ends with code {ended.code}: {ended.said[-600:]}"
@@ -105,6 +106,8 @@ class Trial:
                 yield f"{name} is missing"
             elif found[name] != self.files[name]:
                 yield f"{name} differs"
+        if kills is None:
+            return
         more = worked(self.scratch) - self.work
         updates = more.pop("update", 0)
         if updates > kills * self.one.updates:
@@ -116,20 +119,18 @@ class Trial:
 def contents(folder: Path) -> dict[str, Any]:
     """All files and folders inside, with what they hold apart from times and the folder's name."""
     found: dict[str, Any] = {}
+    data: Any
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_dir():
-            found[name] = None
-            continue
-        data = path.read_bytes()
-        if path.suffix == ".json":
-            found[name] = _timeless(json.loads(data))
-        elif path.name == "journal.jsonl":  # a killed step has a line and is done again
-            found[name] = sorted({json.loads(line)["step"] for line in data.splitlines()})
-        elif path.suffix in (".html", ".svg"):
-            found[name] = _CLOCKS.sub("", data.decode())
-        else:
-            found[name] = data
+        data = b"" if path.is_dir() else path.read_bytes()
+        with suppress(ValueError):  # a torn file is what it is
+            if path.suffix == ".json":
+                data = _timeless(json.loads(data))
+            elif path.name == "journal.jsonl":  # a killed step has a line and is done again
+                data = sorted({json.loads(line)["step"] for line in data.splitlines()})
+            elif path.suffix in (".html", ".svg"):
+                data = _CLOCKS.sub("", data.decode())
+        found[name] = data
     return found
 
 

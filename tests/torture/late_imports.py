@@ -10,7 +10,8 @@ for module in (
     "heedful.report.console", "heedful.reproduction.reproduce", "heedful.reproduction.index_page",
     "heedful.studies.quicklook", "heedful.runs.threads", "matplotlib.backends.backend_svg",
     "pandas.io.parquet", "pyarrow.parquet", "sklearn.linear_model", "concurrent.futures.process",
-    "rich.progress", "rich.console",
+    "rich.progress", "rich.console", "encodings.utf_8_sig", "encodings.unicode_escape",
+    "encodings.ascii", "encodings.idna", "pydantic", "PIL.features", "PIL.ImageOps",
 ):  # fmt: skip
     importlib.import_module(module)
 tiny_transformers.reader("bert")

@@ -27,6 +27,7 @@ from heedful.runs import (
     commit,
     locked,
     now,
+    remove_leftovers,
     step,
     versions,
     write_json,
@@ -38,6 +39,8 @@ from heedful.statistics.estimates import Estimate
 VERSION, SIMULATED = 6, 3
 """Raised when mechanisms or the rule change, or what is simulated does, so that kept steps are
 computed again."""
+WORK = "work"
+"""The folder of finished steps."""
 UNTELLABLE = Estimate(np.nan, np.nan, np.nan, 0, "none")
 
 
@@ -122,9 +125,10 @@ def calibrate(
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     chosen, folder = SCALES[scale], Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     with locked(folder):
+        if (folder / WORK).is_dir():
+            remove_leftovers(folder)
         measured = [Measured.from_json(one) for one in _measured(folder, chosen, seed, jobs, show)]
         parts = {part: [m for m in measured if m.part == part] for part in ("open", "blind")}
         parts = {part: some for part, some in parts.items() if some}
@@ -132,7 +136,7 @@ def calibrate(
         at = {side: border["value"] for side, border in fitted.items()}
         scores = {part: score(some, at) for part, some in parts.items()}
         simulated = step(
-            folder / "work",
+            folder / WORK,
             "statistics",
             lambda: {
                 "coverage": coverage(chosen.simulations),
@@ -196,7 +200,7 @@ def measured_once(name: str, folder: Path, seed: int, scale: CalibrationSize) ->
     """One mechanism, measured once: a finished step is read again."""
     sizes = {"documents": scale.documents, "texts": scale.texts}
     result: dict[str, Any] = step(
-        folder / "work",
+        folder / WORK,
         f"{name.replace(' ', '-').replace('%', '')}-{seed}-{scale.documents}",
         partial(measure, name, seed, **sizes),
         inputs={"name": name, "seed": seed, "version": VERSION} | sizes,
