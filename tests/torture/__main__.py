@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from tests.torture import faults, kills
+from tests.forked import CONTEXT, PRELOADED
+from tests.torture import faults, kills, pairs
 
 PARTS: dict[str, Callable[[Sequence[str]], int]] = {
     "kills": kills.main,
     "faults": faults.main,
+    "pairs": pairs.main,
 }
 """What can be run: each prints a table and gives the number of failures."""
 
@@ -19,6 +21,7 @@ def main() -> None:
     name, *words = sys.argv[1:] or [""]
     if name not in PARTS:
         sys.exit(f"usage: python -m tests.torture {'|'.join(PARTS)} [--help]")
+    CONTEXT.set_forkserver_preload([*PRELOADED, "tests.torture.late_imports"])
     sys.exit(PARTS[name](words) > 0)
 
 

@@ -9,12 +9,10 @@ import traceback
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.forked import CONTEXT, PRELOADED, started
+from tests.forked import started
 from tests.torture.file_operations import Watched, note_work
-
-CONTEXT.set_forkserver_preload([*PRELOADED, "tests.torture.late_imports"])
 
 SIZES = """
 [model]
@@ -103,47 +101,66 @@ class Ended:
     """What it wrote to stderr."""
 
 
+class Notes(NamedTuple):
+    """Where a process tells what it did, outside of the folder that it works in."""
+
+    work: Path
+    moments: Path
+    said: Path
+
+
+def notes(scratch: Path, apart: str = "") -> Notes:
+    """The places of a folder's notes."""
+    return Notes(*(scratch.with_name(f"{scratch.name}.{name}{apart}") for name in Notes._fields))
+
+
+class Running:
+    """A command in a process of its own in `scratch`, which may kill itself at a moment.
+
+    Processes side by side keep their notes `apart`.
+    """
+
+    def __init__(
+        self, words: str, scratch: Path, kill_at: int | None = None, limits: Any = None,
+        apart: str = "",
+    ) -> None:  # fmt: skip
+        self.words, self.notes = words, notes(scratch, apart)
+        self.begun = time.monotonic()
+        given = (words.split(), str(scratch), self.notes, kill_at, limits)
+        self.process = started(_command, given)
+
+    def ended(self, after: float | None = None) -> Ended:
+        """How it ends, by itself or killed after some seconds."""
+        self.process.join(after)
+        if after is not None and self.process.is_alive():
+            self.process.kill()
+        self.process.join(600)
+        assert self.process.exitcode is not None, f"{self.words} hangs"
+        seconds = time.monotonic() - self.begun
+        told = [path.read_text(errors="replace") if path.exists() else "" for path in self.notes]
+        return Ended(self.process.exitcode, seconds, int(told[1] or 0), told[2])
+
+
 def run(
     words: str, scratch: Path, *, kill_at: int | None = None, after: float | None = None,
     limits: Any = None,
 ) -> Ended:  # fmt: skip
-    """A command in a process of its own in `scratch`, killed at a moment or after some seconds.
-
-    What it did is added to `work` beside the folder.
-    """
-    begun = time.monotonic()
-    process = started(_command, (words.split(), str(scratch), kill_at, limits))
-    process.join(after)
-    if after is not None and process.is_alive():
-        process.kill()
-    process.join(600)
-    assert process.exitcode is not None, f"{words} hangs"
-    seconds = time.monotonic() - begun
-    beside = notes(scratch)
-    moments = beside["moments"].read_text() if beside["moments"].exists() else ""
-    said = beside["said"].read_text(errors="replace") if beside["said"].exists() else ""
-    return Ended(process.exitcode, seconds, int(moments or 0), said)
-
-
-def notes(scratch: Path) -> dict[str, Path]:
-    """Where a process leaves what it did and said, outside of the folder it works in."""
-    names = ("work", "moments", "said")
-    return {name: scratch.with_name(f"{scratch.name}.{name}") for name in names}
+    """How a command ends that is killed at a moment, or after some seconds, or left alone."""
+    return Running(words, scratch, kill_at, limits).ended(after)
 
 
 def worked(scratch: Path) -> Counter[str]:
     """How often each piece of work was done in all processes in a folder."""
-    path = notes(scratch)["work"]
+    path = notes(scratch).work
     return Counter(path.read_text().splitlines() if path.exists() else ())
 
 
 def _command(given: Any, environment: dict[str, str]) -> None:
-    words, scratch, kill_at, limits = given
+    words, scratch, beside, kill_at, limits = given
     os.environ.update(environment)
-    beside = notes(Path(scratch))
     os.chdir(scratch)
-    watched = Watched(kill_at, beside["work"], beside["moments"])
-    for handle, name in ((1, os.devnull), (2, str(beside["said"]))):
+    watched = Watched(kill_at, beside.work, beside.moments)
+    for handle, name in ((1, os.devnull), (2, str(beside.said))):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), handle)
     _make_cheap()
     note_work(watched)

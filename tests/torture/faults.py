@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tests.torture.commands import KILLABLE, TRAIN, Ended, furnish, run
 from tests.torture.kills import Outcome, Trial, contents, spread

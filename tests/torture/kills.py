@@ -89,7 +89,7 @@ class Trial:
         """Puts the folder back."""
         shutil.rmtree(self.scratch)
         shutil.copytree(self.start, self.scratch)
-        for path in notes(self.scratch).values():
+        for path in notes(self.scratch):
             path.unlink(missing_ok=True)
 
     def wrong(self, kills: int | None) -> Iterator[str]:

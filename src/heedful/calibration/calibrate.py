@@ -33,6 +33,7 @@ from heedful.runs import (
     write_json,
     writing,
 )
+from heedful.runs.orphans import end_with_pool
 from heedful.runs.progress import ticking
 from heedful.statistics.estimates import Estimate
 
@@ -190,7 +191,7 @@ def _measured(
                 ticker.advance()
             return
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=end_with_pool) as pool:
             for one in pool.map(ask, names):
                 yield one
                 ticker.advance()
