@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ TIMES = ("at", "seconds", "created", "made", "time")
 """Keys of JSON files that tell of clocks."""
 _CLOCKS = re.compile(r"20\d\d-\d\d-\d\d[T ][\d:]+(\+00:00)?|\d+ s in \d+ steps, \d+ s")
 RESTARTS = 3
-"""Kills at random moments before a command is left alone."""
+"""Kills on its way before a command is left alone."""
 
 
 class Outcome(NamedTuple):
@@ -37,14 +37,20 @@ class Outcome(NamedTuple):
     """A sentence for each thing that is not as it should be."""
 
 
-def kills_at(trial: Trial, moments: Iterable[int]) -> list[Outcome]:
-    """Kills the command at these moments of its file operations, each time from the beginning."""
+def kills_at(trial: Trial, moments: Sequence[int], times: int = 1) -> list[Outcome]:
+    """Kills the command at these moments of its file operations, so many times on its way.
+
+    What goes on has fewer operations left: it is killed within the first third of all moments.
+    """
     found = []
-    for moment in moments:
+    early = trial.ended.moments // 3
+    for group in (moments[start : start + times] for start in range(0, len(moments), times)):
         trial.restore()
-        ended = run(trial.one.words, trial.scratch, kill_at=moment)
-        kills = int(ended.code == -signal.SIGKILL)
-        found.append(Outcome(f"moment {moment}", kills, list(trial.wrong(kills))))
+        killed = []
+        for moment in (group[0], *(1 + later % early for later in group[1:])):
+            if run(trial.one.words, trial.scratch, kill_at=moment).code == -signal.SIGKILL:
+                killed.append(moment)
+        found.append(Outcome(f"moments {killed}", len(killed), list(trial.wrong(len(killed)))))
     return found
 
 
@@ -157,7 +163,9 @@ def main(words: Sequence[str]) -> int:
             trial = Trial(KILLABLE[command], Path(place))
             found = kills_after(trial, share // 5 or 20, given.seed)
             count = share - share // 5 if share else trial.ended.moments
-            found += kills_at(trial, spread(trial.ended.moments, count))
+            moments = spread(trial.ended.moments, count)
+            random.Random(given.seed).shuffle(moments)
+            found += kills_at(trial, moments, RESTARTS)
         bad = [one for one in found if one.wrong]
         wrong += len(bad)
         kills, survived = (sum(one.kills for one in some) for some in (found, bad))

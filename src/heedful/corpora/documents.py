@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -13,6 +14,16 @@ from jaxtyping import Bool, Int
 from heedful.errors import InputError
 
 SPLITS = ("train", "dev", "test")
+
+
+class Located(NamedTuple):
+    """Where the tokens of a text stand."""
+
+    spans: Int[np.ndarray, "token 2"]
+    sentence: Int[np.ndarray, "token"]
+
+
+Locate = Callable[[str], Located]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +55,25 @@ class Document:
             values = getattr(self, name)
             if values is not None and len(values) != n:
                 raise ValueError(f"document {self.id}: {n} tokens but {len(values)} {name}")
+
+    @classmethod
+    def located_later(
+        cls, id: str, text: str, tokens: tuple[str, ...], label: int, locate: Locate
+    ) -> Document:
+        """A document whose `spans` and `sentence` are computed whenever they are asked for.
+
+        For files so large that these, more than half of a document, would fill the memory.
+        """
+        document = object.__new__(cls)
+        known = {"id": id, "text": text, "tokens": tokens, "label": label, "_locate": locate}
+        for name, value in known.items():
+            object.__setattr__(document, name, value)
+        return document
+
+    def __getattr__(self, name: str) -> Any:  # called for what is not there
+        if name not in ("spans", "sentence"):
+            raise AttributeError(f"a document has no {name}")
+        return getattr(self._locate(self.text), name)
 
     def cut(self, tokens: int) -> Document:
         """The document's first `tokens` tokens; the text is kept whole."""
