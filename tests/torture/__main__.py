@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tests.forked import CONTEXT, PRELOADED
-from tests.torture import faults, kills, pairs
+from tests.torture import faults, kills, load, pairs
 
 PARTS: dict[str, Callable[[Sequence[str]], int]] = {
     "kills": kills.main,
     "faults": faults.main,
     "pairs": pairs.main,
+    "load": load.main,
 }
 """What can be run: each prints a table and gives the number of failures."""
 

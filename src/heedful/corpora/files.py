@@ -101,13 +101,13 @@ def _documents(
     tokeniser: str,
     where: str,
 ) -> list[Document]:
-    """The texts as documents; many tell how far they are, and each is kept small."""
+    """The texts as documents; of many it is said how far they are, and each is packed."""
     is_large = len(texts) >= LARGE
     documents = []
     with ticking(f"cutting {where} into words", len(texts), show=is_large) as ticker:
         for id, text, label in zip(ids, texts, labels, strict=True):
             documents.append(
-                document_of(id, text, label, tokeniser, is_small=is_large)
+                document_of(id, text, label, tokeniser, is_packed=is_large)
                 if isinstance(text, str)
                 else pair_of(id, *text, label, tokeniser)
             )

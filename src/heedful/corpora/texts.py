@@ -13,15 +13,12 @@ from heedful.errors import InputError
 
 
 def document_of(
-    id: str, text: str, label: int = -1, tokeniser: str = "words", *, is_small: bool = False
+    id: str, text: str, label: int = -1, tokeniser: str = "words", *, is_packed: bool = False
 ) -> Document:
-    """The text as a document, cut by a named token rule and into sentences.
-
-    One that should be small in memory computes where its tokens stand whenever that is asked for.
-    """
-    if is_small:
+    """The text as a document, cut by a named token rule and into sentences."""
+    if is_packed:
         tokens = tokenise(text, tokeniser).tokens
-        return Document.located_later(id, text, tokens, label, _LOCATE[tokeniser])
+        return Document.packed(id, text, tokens, label, _LOCATE[tokeniser])
     tokens, spans = tokenise(text, tokeniser)
     return Document(
         id=id,

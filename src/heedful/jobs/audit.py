@@ -240,15 +240,13 @@ class _Job:
                 print(f"{speed}, {duration(seconds)} for all tests", file=sys.stderr)
         # Only now, so that a kill before costs no shard; those of another audit stay.
         shutil.rmtree(self._work, ignore_errors=True)
-        with suppress(OSError):
-            self._work.parent.rmdir()
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
 
     @property
     def _work(self) -> Path:
         """Where the shards of this very audit lie until it is finished."""
-        return self.run.path / "work" / fingerprint(self.inputs)
+        return self.run.path / f"work-{fingerprint(self.inputs)}"
 
     def _situation(self) -> Situation:
         """What advice depends on."""
