@@ -69,11 +69,9 @@ KILLABLE = {
 """`heedful explore` and `heedful sweep` are a line each, once they exist."""
 
 
-def furnish(place: Path) -> None:
-    """Texts, settings and a small Transformer, which all commands share."""
+def furnish(place: Path, words: str = "") -> None:
+    """Texts and settings, which all commands share, and a small Transformer for words with one."""
     import pandas as pd
-
-    from tests import tiny_transformers
 
     place.mkdir(parents=True, exist_ok=True)
     words = ("good", "bad", "food", "service", "slow", "friend", "staff", "very", "the", "was")
@@ -85,7 +83,10 @@ def furnish(place: Path) -> None:
     pd.DataFrame(rows, columns=["text", "label"]).to_csv(place / "texts.csv", index=False)
     (place / "tiny.toml").write_text(SIZES + TRAINING)
     (place / "tuning.toml").write_text(TRAINING)
-    tiny_transformers.save(place / "bert", "bert", ("neg", "pos"))
+    if "bert" in words:
+        from tests import tiny_transformers
+
+        tiny_transformers.save(place / "bert", "bert", ("neg", "pos"))
 
 
 @dataclass(frozen=True)

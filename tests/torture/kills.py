@@ -80,7 +80,7 @@ class Trial:
     def __init__(self, one: Killable, folder: Path) -> None:
         self.one, self.scratch = one, folder / "scratch"
         self.start = folder / "start"
-        furnish(folder)
+        furnish(folder, one.words)
         self.scratch.mkdir()
         for words in one.before:
             ended = run(words, self.scratch)

@@ -38,16 +38,16 @@ PAIRS = {
 
 def pairs(one: Killable, other: Killable, count: int, place: Path, seed: int = 0) -> list[Outcome]:
     """So many pairs, the second started some time after the first."""
-    alone = []
-    for number, command in enumerate((one, other)):
-        trial = Trial(command, place / str(number))
-        alone.append((trial.files, trial.ended.seconds))
-        trial.restore()
+    trial = Trial(one, place)
+    alone = [trial.files]
+    trial.restore()
+    Running(other.words, trial.scratch).ended()
+    alone.append(contents(trial.scratch))
     drawn = random.Random(seed)
     found = []
     for _ in range(count):
         trial.restore()
-        apart = drawn.choice((0.0, drawn.uniform(0, alone[0][1])))
+        apart = drawn.choice((0.0, drawn.uniform(0, trial.ended.seconds)))
         first = Running(one.words, trial.scratch, apart="-first")
         time.sleep(apart)
         second = Running(other.words, trial.scratch, apart="-second")
@@ -60,7 +60,7 @@ def pairs(one: Killable, other: Killable, count: int, place: Path, seed: int = 0
                     wrong.append(f"is refused for another reason: {end.said[-300:]}")
         if 0 not in codes:
             wrong.append("both are refused")
-        elif contents(trial.scratch) not in [alone[n][0] for n in (0, 1) if codes[n] == 0]:
+        elif contents(trial.scratch) not in [alone[n] for n in (0, 1) if codes[n] == 0]:
             wrong.append(f"the folder is not as the one that ended well leaves it ({codes})")
         found.append(Outcome(f"{apart:.2f} s apart", int(2 in codes), wrong))
     return found
