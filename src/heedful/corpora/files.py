@@ -96,7 +96,7 @@ def _texts_and_ids(
 
 def _documents(
     ids: Sequence[str],
-    texts: Sequence[str] | Sequence[tuple[str, str]],
+    texts: Sequence[str | tuple[str, str]],
     labels: Sequence[int],
     tokeniser: str,
     where: str,
