@@ -5,8 +5,10 @@ JOBS ?= 2
 
 # Tables: other processors, and errors put into the core.
 ELSEWHERE := $(BIN)/python -m tests.elsewhere
+# Parts of `make torture`, each a table.
+TORTURE ?= kills faults pairs load
 
-.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench explore-load site wheel clean help
+.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations torture lint format bench explore-load site sbom wheel clean help
 
 help:
 	@echo "make audit   train a small classifier, audit its attention, write the page"
@@ -15,6 +17,7 @@ help:
 	@echo "make test-elsewhere     the suite as it would run on other processors: a table"
 	@echo "make numbers-elsewhere  which numbers of an audit move between processors: a table"
 	@echo "make mutations          errors put into the core one at a time, and who catches them"
+	@echo "make torture            kills, full disks, two processes on one folder, large files: tables"
 	@echo "make lint    formatter, linter and strict type check"
 	@echo "make site    the guide, as pages that open from disk"
 	@echo "make bench   speed, measured side by side"
@@ -43,6 +46,9 @@ numbers-elsewhere: .venv/developing
 
 mutations: .venv/developing
 	$(ELSEWHERE).mutations $(JOBS)
+
+torture: .venv/developing
+	for part in $(TORTURE); do $(BIN)/python -m tests.torture $$part || exit 1; done
 
 lint: .venv/developing
 	$(BIN)/ruff format --check src tests benchmarks docs

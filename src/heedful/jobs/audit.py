@@ -227,13 +227,19 @@ class _Job:
                 render(self.run.path)
         if not is_kept:
             seconds = time.perf_counter() - started
-            shutil.rmtree(self.run.path / "work", ignore_errors=True)
             self.run.finish("audit", seconds, fingerprint=mark)
             if show:
                 speed = in_words(count / max(seconds, 1e-9), "texts")
                 print(f"{speed}, {duration(seconds)} for all tests", file=sys.stderr)
+        # Only now, so that a kill before costs no shard; those of another audit stay.
+        shutil.rmtree(self._work, ignore_errors=True)
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
+
+    @property
+    def _work(self) -> Path:
+        """Where the shards of this very audit lie until it is finished."""
+        return self.run.path / f"work-{fingerprint(self.inputs)}"
 
     def _situation(self) -> Situation:
         """What advice depends on."""
@@ -261,7 +267,7 @@ class _Job:
                 (self.run.findings / f"{name}{suffix}").unlink(missing_ok=True)
 
     def _compute(self, show: bool) -> None:
-        examined, work = self.examined, self.run.path / "work"
+        examined, work = self.examined, self._work
         if show and EXCHANGE in examined.applicable():
             self._tell_word(examined.whole_rows(EXCHANGE, work, self.inputs, show))
         rows = examined.rows(work, self.inputs, show)

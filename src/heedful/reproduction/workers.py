@@ -19,7 +19,6 @@ import time
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from heedful.errors import InputError
@@ -34,6 +33,7 @@ from heedful.runs import (
     remove_leftovers,
     write_json,
 )
+from heedful.runs.orphans import end_with_parent
 
 WORKING = ".working"
 """Folder of the steps' locks and of the reasons for skipping, inside the steps."""
@@ -102,17 +102,6 @@ def _run(task: str, jobs: int) -> None:
         raise
     if any(codes):
         raise RuntimeError(f"a worker ended with code {next(filter(None, codes))}; see above")
-
-
-def end_with_parent() -> None:
-    """Ends this process as soon as the one that started it is gone, whatever it is doing."""
-
-    def wait() -> None:
-        while os.read(0, 1024):
-            pass
-        os._exit(1)
-
-    Thread(target=wait, daemon=True).start()
 
 
 def work(task: dict[str, Any]) -> None:

@@ -24,20 +24,22 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @contextmanager
 def writing(path: Path | str) -> Iterator[Path]:
-    """A temporary path beside `path` that becomes `path` when the block ends well.
+    """A temporary path near `path` that becomes `path` when the block ends well.
 
     The file is flushed to the disk before it is renamed; after an error it is removed and what was
-    at `path` before is untouched. The suffix is kept, since writers choose their format by it.
+    at `path` before is untouched. The suffix is kept, since writers choose their format by it. It
+    lies in a folder of its own, which takes in what libraries write beside (safetensors does).
     Missing parent folders are made.
     """
     path = Path(path)
-    temporary = _temporary(path)
-    with _explained(path):
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.touch(exist_ok=False)
+    folder = _temporary(path)
+    temporary = folder / path.name
     try:
+        with _explained(path):
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            folder.mkdir(parents=True)
+            temporary.touch(exist_ok=False)
         with _explained(path, only=_DISK_FULL):
             yield temporary
         with _explained(path):
@@ -45,7 +47,7 @@ def writing(path: Path | str) -> Iterator[Path]:
             temporary.replace(path)
             _sync(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

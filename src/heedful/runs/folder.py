@@ -168,6 +168,8 @@ def held(path: Path | str) -> Iterator[None]:
                         f"{entry} is a link, and heedful follows none inside a run; put the file "
                         "or folder itself there."
                     )
+        # A folder with nothing visible is new, or its maker was killed before run.json stood.
+        if run.file.is_file() or not _visible(run.path):
             remove_leftovers(run.path)
         yield
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import sys
 
-SAID = ("out of memory", "alloc_failed", "can't allocate memory")
+SAID = (
+    "out of memory",
+    "alloc_failed",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "failed to map segment",  # of a library that is loaded late
+    "can't start new thread",
+    "failed to launch worker thread",
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: PyTorch, its libraries and the driver each say it in other words."""
+    """Whether memory ran out: PyTorch, its libraries and the system each say it in other words."""
     said = str(error).lower()
-    return isinstance(error, RuntimeError) and any(words in said for words in SAID)
+    return any(words in said for words in SAID)
 
 
 def give_back_memory() -> None:
