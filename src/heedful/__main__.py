@@ -17,7 +17,7 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except InputError as error:
-        print(f"heedful: {one_line(str(error))}", file=sys.stderr)
+        print(f"heedful: {error}", file=sys.stderr)
         code = 2
     except BrokenPipeError:  # the reader of our output has gone, e.g. `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -111,7 +111,7 @@ def read_json(path: Path | str) -> Any:
         raise InputError(f"{path} does not exist; check the path.") from None
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}; check the path.") from None
-    except ValueError as error:  # both bad JSON and bytes that are not text
+    except (ValueError, RecursionError) as error:  # bad JSON, bytes that are no text, deep nesting
         raise InputError(
             f"{path} is not valid JSON ({error}); it is damaged or not ours: "
             "delete it and run the command again."

@@ -1,0 +1,2 @@
+from tests.torture.readers import Family
+OPENED: dict[str, Family] = {}
