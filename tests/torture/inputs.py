@@ -53,8 +53,8 @@ class Outcome(NamedTuple):
     """Seconds of the slowest input."""
 
 
-class TooSlow(Exception):
-    """An input took longer than it may."""
+class TooSlow(BaseException):
+    """An input took longer than it may; not to be caught by who is slow."""
 
 
 def input_of(name: str, reader: Reader, case: int, seed: int = 0) -> bytes:
@@ -87,7 +87,7 @@ def _ring(number: int, frame: FrameType | None) -> None:
 
 def _work(
     name: str,
-    reader: Reader,
+    folder: Path,
     cases: range,
     seed: int,
     at: Synchronized[int],
@@ -95,11 +95,12 @@ def _work(
     pipe: multiprocessing.connection.Connection,
 ) -> None:
     """Tries inputs in a process of its own; what it finds goes through the pipe."""
-    signal.signal(signal.SIGALRM, _ring)
-    limited()
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
+    reader = ALL[name].make(Path(tempfile.mkdtemp(dir=folder)))  # here: threads survive no fork
+    signal.signal(signal.SIGALRM, _ring)
+    limited()
     for case in cases:
         at.value = case
         data = input_of(name, reader, case, seed)
@@ -118,7 +119,7 @@ def _work(
 
 
 def tried(
-    name: str, reader: Reader, count: int, seed: int = 0, say: Callable[[str], None] = print
+    name: str, folder: Path, count: int, seed: int = 0, say: Callable[[str], None] = print
 ) -> Outcome:
     """Tries so many inputs; a process that one of them ends is started again behind it."""
     context = multiprocessing.get_context("fork")
@@ -134,7 +135,7 @@ def tried(
     while start < count:
         here, there = context.Pipe(duplex=False)
         worker = context.Process(
-            target=_work, args=(name, reader, range(start, count), seed, at, told, there)
+            target=_work, args=(name, folder, range(start, count), seed, at, told, there)
         )
         worker.start()
         there.close()
@@ -154,7 +155,7 @@ def tried(
                 failed(*found)
             if at.value != last:
                 last, since = at.value, time.monotonic()
-            elif time.monotonic() - since > 10 * SECONDS:
+            elif time.monotonic() - since > 20 * SECONDS:  # also what it takes to begin
                 worker.kill()
                 failed(last, "hung outside of Python")
                 start = last + 1
@@ -176,14 +177,14 @@ def main(words: Sequence[str]) -> int:
     print("| reader | inputs | refused | failed | slowest, s |\n|---|---|---|---|---|", flush=True)
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            reader = ALL[name].make(Path(folder))
             if given.case is not None:
+                reader = ALL[name].make(Path(folder))
                 data = input_of(name, reader, given.case, given.seed)
                 print(data[:2_000], attempt(reader, data), sep="\n")
                 continue
             count = max(1, round(given.share * ALL[name].inputs))
             found = tried(
-                name, reader, count, given.seed, lambda said: print(said, file=sys.stderr)
+                name, Path(folder), count, given.seed, lambda said: print(said, file=sys.stderr)
             )
         failed, total = failed + len(found.failures), total + count
         row = f"{count:,} | {found.refused:,} | {len(found.failures)} | {found.slowest:.2f}"

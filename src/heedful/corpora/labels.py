@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from heedful.corpora.columns import class_name, in_class_order, is_missing
 from heedful.errors import InputError
 
-_WHOLE = re.compile(r"[+-]?\d+\.0*")
+_WHOLE = re.compile(r"[+-]?\d{1,300}\.0*")
 _LOW = frozenset(("0", "neg", "negative", "bad", "false", "no", "label0"))
 _HIGH = frozenset(("1", "pos", "positive", "good", "true", "yes", "label1"))
 """Usual names of the two classes of a decision between bad and good."""
@@ -127,7 +127,7 @@ def _cut(
 
 def _whole_number(name: str) -> str:
     """The name, without the decimals of a whole number: `1.0` and `1` are the same class."""
-    return str(int(float(name))) if _WHOLE.fullmatch(name) else name
+    return str(int(name.partition(".")[0])) if _WHOLE.fullmatch(name) else name
 
 
 def _numbers(names: Any) -> list[float]:
