@@ -4,7 +4,7 @@
     python -m tests.torture inputs --only CSV --case 17    one input again, with its traceback
 
 An input fails if anything but an `InputError` of one visible line comes of it, if it takes longer
-than five seconds or more than a gigabyte, or if it ends the process.
+than five seconds of the processor or more than a gigabyte, or if it ends the process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.torture.readers import FAMILIES, Family, Reader, is_sentence
 
 ALL: dict[str, Family] = FAMILIES | OPENED
 SECONDS = 5
-"""That one input may take."""
+"""Of the processor that one input may take."""
 MEMORY = 1 << 30
 """Bytes that one input may take."""
 
@@ -99,13 +99,13 @@ def _work(
     os.dup2(silent, 1)
     os.dup2(silent, 2)
     reader = ALL[name].make(Path(tempfile.mkdtemp(dir=folder)))  # here: threads survive no fork
-    signal.signal(signal.SIGALRM, _ring)
+    signal.signal(signal.SIGPROF, _ring)
     limited()
     for case in cases:
         at.value = case
         data = input_of(name, reader, case, seed)
-        started = time.perf_counter()
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        started = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             told[0] += attempt(reader, data) is not None
         except BaseException as error:
@@ -113,8 +113,8 @@ def _work(
             place = f"{Path(last.filename).name}:{last.lineno}"
             pipe.send(Failure(case, f"{type(error).__name__} at {place}: {str(error)[:160]!r}"))
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        told[1] = max(told[1], time.perf_counter() - started)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        told[1] = max(told[1], time.process_time() - started)
     pipe.send(None)
 
 

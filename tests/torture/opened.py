@@ -240,12 +240,12 @@ def prompts(folder: Path) -> Reader:
 
 
 OPENED: dict[str, Family] = {
-    "prompt": Family(prompts, 20_000),
-    "own model folder": Family(own_model, 30_000),
-    "checkpoint": Family(checkpoint, 10_000),
-    "translator folder": Family(translator, 10_000),
-    "run folder": Family(run_folder, 5_000),
-    "findings": Family(findings, 2_000),
-    "transformers folder": Family(transformers_folder, 8_000),
+    "prompt": Family(prompts, 5_000),
+    "own model folder": Family(own_model, 5_000),
+    "checkpoint": Family(checkpoint, 2_000),
+    "translator folder": Family(translator, 1_000),
+    "run folder": Family(run_folder, 1_000),
+    "findings": Family(findings, 500),
+    "transformers folder": Family(transformers_folder, 1_000),
 }
 """Slower than files: fewer inputs each."""
