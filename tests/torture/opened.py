@@ -28,7 +28,7 @@ from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.training import TrainConfig, fit
 from heedful.training.checkpoints import CHECKPOINT
 from tests.demo_run import demo
-from tests.tiny_transformers import save, tokenizer, transformer
+from tests.tiny_transformers import save, tokenizer
 from tests.torture.mutation import damaged, tampered
 from tests.torture.readers import CLASSES, Damage, Family, Reader
 
@@ -36,9 +36,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads do not survive a f
 SMALL = {"train": 16, "dev": 6, "test": 4}
 
 
-def of_folder(
-    folder: Path, files: Mapping[str, Damage], opened: Callable[[], object]
-) -> Reader:
+def of_folder(folder: Path, files: Mapping[str, Damage], opened: Callable[[], object]) -> Reader:
     """A reader of a valid folder in which one file at a time is another."""
     whole = {name: (folder / name).read_bytes() for name in files}
 
@@ -111,7 +109,7 @@ def run_folder(folder: Path) -> Reader:
 
     def opened() -> None:
         refused = None
-        with mock.patch("heedful.report.page.draw", lambda *given: ""):
+        with mock.patch("heedful.report.page.draw", return_value=""):
             for words in commands:
                 try:
                     command(*words)

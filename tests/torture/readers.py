@@ -177,10 +177,9 @@ KINDS: Sequence[Callable[[Random, int], pa.Array]] = (
     lambda r, n: pa.array([r.randint(0, 10**14) for _ in range(n)], pa.duration("s")),
     lambda r, n: pa.array([Decimal(r.randint(-99, 99)) for _ in range(n)], pa.decimal128(38, 30)),
     lambda r, n: pa.array([r.randbytes(4) for _ in range(n)], pa.binary()),
-    lambda r, n: pa.Array.from_buffers(
-        pa.string(), n,
-        [None, pa.py_buffer(np.arange(0, 3 * n + 1, 3, np.int32)), pa.py_buffer(r.randbytes(3 * n))],
-    ),
+    lambda r, n: pa.Array.from_buffers(pa.string(), n, [None, *map(
+        pa.py_buffer, (np.arange(0, 3 * n + 1, 3, np.int32), r.randbytes(3 * n))
+    )]),
     lambda r, n: pa.array([r.choice((None, [], [1, None], [2])) for _ in range(n)]),
     lambda r, n: pa.array([{"a": r.random(), "b": None} for _ in range(n)]),
     lambda r, n: pa.array([[("k", 1)], None] * (n // 2) + [None] * (n % 2),
@@ -297,7 +296,10 @@ def lexicon(folder: Path) -> Reader:
         path.write_bytes(data)
         read_ratings(path)
 
-    seeds = [b"word,valence\ngood,7.5\nbad,2\nAIDS,1\naids,2\n", b"good\t1.5\t0.3\t[1, 2]\n:(\t-2\n"]
+    seeds = [
+        b"word,valence\ngood,7.5\nbad,2\nAIDS,1\naids,2\n",
+        b"good\t1.5\t0.3\t[1, 2]\n:(\t-2\n",
+    ]
     return Reader(seeds, read)
 
 
@@ -357,7 +359,7 @@ def corpus_names(folder: Path) -> Reader:
 
     def read(data: bytes) -> None:
         text = data.decode("utf-8", "surrogateescape")
-        entry, task, _ = parse_name(text)
+        entry = parse_name(text)[0]
         if entry.name not in ("planted", "synthetic"):
             load_corpus(text, folder)
 
@@ -469,7 +471,9 @@ def prepared(folder: Path) -> Reader:
         with suppress(ValueError, AttributeError, TypeError, KeyError, RecursionError):
             known = json.loads(said)
             if _TOKENS in known["sha256"]:
-                known["sha256"][_TOKENS] = hashlib.sha256((place / _TOKENS).read_bytes()).hexdigest()
+                known["sha256"][_TOKENS] = hashlib.sha256(
+                    (place / _TOKENS).read_bytes()
+                ).hexdigest()
             said = json.dumps(known).encode() if is_tokens else said
         (place / _HEADER).write_bytes(said)
         load_prepared(place)

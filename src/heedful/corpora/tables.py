@@ -27,7 +27,7 @@ _CELLS = 100_000_000
 
 
 def bytes_of(path: Path) -> bytes:
-    """The file's bytes, unpacked where its name ends in `.gz`; what unpacks beyond reason is refused."""
+    """The file's bytes, unpacked where its name ends in `.gz`; a trap is refused."""
     try:
         if path.suffix != ".gz":
             return path.read_bytes()
