@@ -30,7 +30,7 @@ from heedful.training.checkpoints import CHECKPOINT
 from tests.demo_run import demo
 from tests.tiny_transformers import save, tokenizer
 from tests.torture.mutation import damaged, tampered
-from tests.torture.readers import CLASSES, Damage, Family, Reader
+from tests.torture.readers import CLASSES, Damage, Family, Reader, sentence
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads do not survive a fork
 SMALL = {"train": 16, "dev": 6, "test": 4}
@@ -114,6 +114,7 @@ def run_folder(folder: Path) -> Reader:
                 try:
                     command(*words)
                 except InputError as error:
+                    sentence(error)
                     refused = error
         if refused is not None:
             raise refused

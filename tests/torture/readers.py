@@ -45,17 +45,20 @@ from heedful.models.recipe import looks_like_recipe, parse
 from tests.corpus_files import TREES
 from tests.torture.mutation import damaged, tampered
 
-_DIRECTIONS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
+_DIRECTIONS = frozenset(["LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"])
 
 
-def is_sentence(said: str) -> bool:
-    """Whether a message is one line of bounded length that a terminal shows and does not obey."""
-    return 10 < len(said) < LONGEST + 10 and not any(
+def sentence(error: InputError) -> str:
+    """What an error says, if it is one line of bounded length that a terminal shows, not obeys."""
+    said = str(error)
+    if not 10 < len(said) < LONGEST + 10 or any(
         unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
         or unicodedata.bidirectional(letter) in _DIRECTIONS
         or letter in "\u061c\u200e\u200f"
         for letter in said
-    )
+    ):
+        raise AssertionError(f"no sentence: {said[:300]!r}")
+    return said
 
 
 Damage = Callable[[Sequence[bytes], Random], bytes]
@@ -92,7 +95,7 @@ def _each(*attempts: Callable[[], object]) -> None:
         try:
             attempt()
         except InputError as error:
-            assert is_sentence(str(error)), f"no sentence: {str(error)[:300]!r}"
+            sentence(error)
             refused += [] if number else [error]
     if refused:
         raise refused[0]
@@ -169,7 +172,7 @@ KINDS: Sequence[Callable[[Random, int], pa.Array]] = (
     lambda r, n: pa.array([r.choice(("a b", "", "é", None)) for _ in range(n)], pa.string()),
     lambda r, n: pa.array([r.randint(-(2**63), 2**63 - 1) for _ in range(n)], pa.timestamp("us")),
     lambda r, n: pa.array([r.randint(-(2**63), 2**63 - 1) for _ in range(n)]).cast(
-        pa.timestamp(r.choice("ns us ms".split()), tz=r.choice((None, "UTC", "+23:59")))
+        pa.timestamp(r.choice(["ns", "us", "ms"]), tz=r.choice((None, "UTC", "+23:59")))
     ),
     lambda r, n: pa.array([r.randint(-(2**31), 2**31 - 1) for _ in range(n)], pa.int32()).cast(
         pa.date32()
@@ -233,9 +236,9 @@ def trees(folder: Path) -> Reader:
     return Reader([text.encode() for text in TREES.values()], read)
 
 
-def _archive(files: dict[str, bytes], mode: str) -> bytes:
+def _archive(files: dict[str, bytes]) -> bytes:
     held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode=mode) as archive:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=held, mode="w") as archive:
         for name, data in files.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
@@ -255,24 +258,25 @@ def rationales(folder: Path) -> Reader:
     records = [_rationales(label, f"r{n}.txt") for n, label in enumerate(("POS", "NEG", "POS"))]
     docs = {f"movies/docs/r{n}.txt": b"some good food .\nfine !" for n in range(3)}
 
-    def packed(lines: bytes, mode: str = "w") -> bytes:
-        parts = {f"movies/{part}.jsonl": lines for part in ("train", "val", "test")}
-        return _archive(docs | parts, mode)
+    def packed(lines: bytes) -> bytes:
+        return _archive(docs | {f"movies/{n}.jsonl": lines for n in ("train", "val", "test")})
 
-    lines = b"\n".join(json.dumps(record).encode() for record in records)
+    whole = packed(b"\n".join(json.dumps(record).encode() for record in records))
     inner = [json.dumps(record).encode() for record in records]
 
     def damage(seeds: Sequence[bytes], random: Random) -> bytes:
-        if random.random() < 0.4:
+        how = random.random()
+        if how < 0.2:
             return damaged(seeds, random)
-        return packed(tampered(inner, random).replace(b"\n", b" "))
+        inside = packed(tampered(inner, random).replace(b"\n", b" "))
+        return gzip.compress(damaged([whole], random) if how < 0.5 else inside, 1, mtime=0)
 
     def read(data: bytes) -> None:
         path.write_bytes(data)
         with mock.patch.object(eraser, "expect"):
             load_corpus("eraser_movies", folder)
 
-    return Reader([packed(lines), packed(lines, "w:gz")], read, damage)
+    return Reader([gzip.compress(whole, mtime=0)], read, damage)
 
 
 def vectors(folder: Path) -> Reader:
@@ -355,7 +359,13 @@ def recipes(folder: Path) -> Reader:
 
 def corpus_names(folder: Path) -> Reader:
     """Names of corpora, tasks and their recipes as typed."""
-    seeds = (b"planted:2:short", b"sst:2/polarity", b"20newsgroups:hockey,baseball", b"imdb:stars")
+    seeds = (
+        b"planted:2:short",
+        b"synthetic:data1",
+        b"sst:2/polarity",
+        b"20newsgroups:hockey,baseball",
+        b"imdb:stars",
+    )
 
     def read(data: bytes) -> None:
         text = data.decode("utf-8", "surrogateescape")

@@ -55,7 +55,8 @@ def _document(record: dict[str, object], text: str, label: int, path: Path) -> D
     sentence = np.cumsum(np.diff(passed, prepend=passed[:1]) > 0, dtype=np.int32)
     evidence = np.zeros(len(tokens), dtype=bool)
     groups = record["evidences"]
-    assert isinstance(groups, list)
+    if not isinstance(groups, list):
+        raise TypeError("evidences are a list")
     for group in groups:
         for span in group:
             start, end = span["start_token"], span["end_token"]

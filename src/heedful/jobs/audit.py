@@ -21,7 +21,7 @@ from heedful.audits.registry import RETIRED, titles
 from heedful.audits.verdict import AUDIT as EXCHANGE
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus
 from heedful.corpora.samples import sampled, subset
-from heedful.errors import InputError, unknown
+from heedful.errors import InputError, unknown, visible
 from heedful.importance import METHODS, methods_of
 from heedful.jobs.advice import Situation, advice
 from heedful.jobs.decider import Decider, decider_of, device_of, encoded_of, is_trained, read_by
@@ -167,7 +167,7 @@ def audit(
         settled = settle(model, encoded, split, model.asking.prior, seed, documents)
         encoded, accuracy = settled.corpus, settled.accuracy
         for line in settled.lines() if show else ():
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
     methods = methods_of(model) if methods is None else methods
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")

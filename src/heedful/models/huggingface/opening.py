@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from heedful.corpora.encoded import MAX_TOKENS
+from heedful.corpora.labels import MOST_LETTERS
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.huggingface.classifier import PretrainedClassifier
 from heedful.models.huggingface.pieces import FastTokeniser
@@ -138,6 +139,12 @@ def reader_of(
 def class_names(config: Any) -> tuple[str, ...]:
     """The labels that a model was made for, in their order; each needs a name of its own."""
     names = tuple(str(config.id2label[place]) for place in range(config.num_labels))
+    long = max(names, key=len, default="")
+    if len(long) > MOST_LETTERS:
+        raise InputError(
+            f"A class in id2label of the model's config.json has a name of {len(long):,} letters; "
+            f"give it one of {MOST_LETTERS} at most."
+        )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(
