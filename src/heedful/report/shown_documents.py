@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import InputError, visible
+from heedful.errors import InputError, one_line, visible
 from heedful.runs.atomic import read_json
 
 MOST_BYTES = 5_000_000
@@ -29,13 +29,16 @@ def read_documents(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} holds no instances that can be shown; audit the run again.")
     found = empty | stored
     found["classes"] = [_short(name) for name in found["classes"]]
+    found["methods"] = [
+        {name: one_line(str(said)) for name, said in method.items()} for method in found["methods"]
+    ]
     return found | {"instances": [_harmless(entry) for entry in entries]}
 
 
 def _harmless(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A document whose words are visible and of bounded length, whatever they are."""
     changed = dict(entry)
-    for name in ("units", "gaps"):
+    for name in ("units", "gaps", "tags"):
         if name in entry:
             changed[name] = [_short(word) for word in entry[name]]
     if entry.get("flow"):
