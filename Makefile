@@ -6,7 +6,7 @@ JOBS ?= 2
 # Tables: other processors, and errors put into the core.
 ELSEWHERE := $(BIN)/python -m tests.elsewhere
 
-.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations lint format bench wheel clean help
+.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations torture sbom vulnerabilities lint format bench wheel clean help
 
 help:
 	@echo "make audit   train a small classifier, audit its attention, write the page"
@@ -15,6 +15,9 @@ help:
 	@echo "make test-elsewhere     the suite as it would run on other processors: a table"
 	@echo "make numbers-elsewhere  which numbers of an audit move between processors: a table"
 	@echo "make mutations          errors put into the core one at a time, and who catches them"
+	@echo "make torture            a million damaged inputs, and what became of them: a table"
+	@echo "make sbom               a bill of materials of what is installed: build/sbom.json"
+	@echo "make vulnerabilities    known ones in the pinned versions (needs a network)"
 	@echo "make lint    formatter, linter and strict type check"
 	@echo "make bench   speed, measured side by side"
 
@@ -41,6 +44,22 @@ numbers-elsewhere: .venv/developing
 
 mutations: .venv/developing
 	$(ELSEWHERE).mutations $(JOBS)
+
+torture: .venv/developing
+	$(BIN)/python -m tests.torture inputs
+
+# Tools of their own environment: what they bring is no part of what they list.
+.venv/supply/installed: constraints.txt
+	$(PYTHON) -m venv .venv/supply
+	.venv/supply/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0 pip-audit==2.10.1
+	@touch $@
+
+sbom: .venv/developing .venv/supply/installed
+	@mkdir -p build
+	.venv/supply/bin/cyclonedx-py environment --output-reproducible -o build/sbom.json $(BIN)/python
+
+vulnerabilities: .venv/supply/installed
+	.venv/supply/bin/pip-audit -r constraints.txt --no-deps --disable-pip
 
 lint: .venv/developing
 	$(BIN)/ruff format --check src tests benchmarks docs
