@@ -30,6 +30,7 @@ from tests.torture.opened import OPENED
 from tests.torture.readers import FAMILIES, Family, Reader, sentence
 
 ALL: dict[str, Family] = FAMILIES | OPENED
+SHARED = Path("/dev/shm")
 SECONDS = 5
 """Of the processor that one input may take."""
 MEMORY = 1 << 30
@@ -174,7 +175,8 @@ def main(words: Sequence[str]) -> int:
     failed = total = 0
     print("| reader | inputs | refused | failed | slowest, s |\n|---|---|---|---|---|", flush=True)
     for name in names:
-        with tempfile.TemporaryDirectory() as folder:
+        # In memory where that can be: a million files on a disk wait for it.
+        with tempfile.TemporaryDirectory(dir=SHARED if SHARED.is_dir() else None) as folder:
             if given.case is not None:
                 reader = ALL[name].make(Path(folder))
                 data = input_of(name, reader, given.case, given.seed)
