@@ -6,9 +6,9 @@ JOBS ?= 2
 # Tables: other processors, and errors put into the core.
 ELSEWHERE := $(BIN)/python -m tests.elsewhere
 # Parts of `make torture`, each a table.
-TORTURE ?= kills faults pairs load
+TORTURE ?= kills faults pairs load inputs
 
-.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations torture lint format bench explore-load site sbom wheel clean help
+.PHONY: audit test quick-test test-elsewhere numbers-elsewhere mutations torture sbom vulnerabilities lint format bench explore-load site wheel clean help
 
 help:
 	@echo "make audit   train a small classifier, audit its attention, write the page"
@@ -17,7 +17,9 @@ help:
 	@echo "make test-elsewhere     the suite as it would run on other processors: a table"
 	@echo "make numbers-elsewhere  which numbers of an audit move between processors: a table"
 	@echo "make mutations          errors put into the core one at a time, and who catches them"
-	@echo "make torture            kills, full disks, two processes on one folder, large files: tables"
+	@echo "make torture            kills, full disks, two processes on one folder, large files, a million damaged inputs: tables"
+	@echo "make sbom               a bill of materials of what is installed: build/sbom.json"
+	@echo "make vulnerabilities    known ones in the pinned versions (needs a network)"
 	@echo "make lint    formatter, linter and strict type check"
 	@echo "make site    the guide, as pages that open from disk"
 	@echo "make bench   speed, measured side by side"
@@ -49,6 +51,19 @@ mutations: .venv/developing
 
 torture: .venv/developing
 	for part in $(TORTURE); do $(BIN)/python -m tests.torture $$part || exit 1; done
+
+# Tools of their own environment: what they bring is no part of what they list.
+.venv/supply/installed: constraints.txt
+	$(PYTHON) -m venv .venv/supply
+	.venv/supply/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0 pip-audit==2.10.1
+	@touch $@
+
+sbom: .venv/developing .venv/supply/installed
+	@mkdir -p build
+	.venv/supply/bin/cyclonedx-py environment --output-reproducible -o build/sbom.json $(BIN)/python
+
+vulnerabilities: .venv/supply/installed
+	.venv/supply/bin/pip-audit -r constraints.txt --no-deps --disable-pip
 
 lint: .venv/developing
 	$(BIN)/ruff format --check src tests benchmarks docs

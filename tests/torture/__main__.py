@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tests.forked import CONTEXT, PRELOADED
-from tests.torture import faults, kills, load, pairs
+from tests.torture import faults, inputs, kills, load, pairs
 
 PARTS: dict[str, Callable[[Sequence[str]], int]] = {
     "kills": kills.main,
     "faults": faults.main,
     "pairs": pairs.main,
     "load": load.main,
+    "inputs": inputs.main,
 }
 """What can be run: each prints a table and gives the number of failures."""
 

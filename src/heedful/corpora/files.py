@@ -18,7 +18,14 @@ from heedful.corpora.columns import (
 )
 from heedful.corpora.documents import SPLITS, Corpus, Document
 from heedful.corpora.in_memory import Documents, table_of
-from heedful.corpora.labels import Labelling, is_rating, match_labels, read_labels, threshold_hint
+from heedful.corpora.labels import (
+    MOST_LETTERS,
+    Labelling,
+    is_rating,
+    match_labels,
+    read_labels,
+    threshold_hint,
+)
 from heedful.corpora.splits import SHARES, keyed_split
 from heedful.corpora.tables import Table
 from heedful.corpora.texts import document_of, pair_of
@@ -69,6 +76,12 @@ def _ids(cells: Sequence[Any] | None, texts: Sequence[str], where: str) -> list[
     """Stable names: the id column, or a hash of the text with a number for repeats."""
     if cells is not None:
         ids = [_whole(class_name(cell)) for cell in cells]
+        long = max(ids, key=len, default="")
+        if len(long) > MOST_LETTERS:
+            raise InputError(
+                f"{where}: an id has {len(long):,} letters, {MOST_LETTERS} are the most; rename "
+                "that column, so that ids are made of the texts."
+            )
         repeated = [id for id, count in Counter(ids).items() if count > 1]
         if repeated:
             raise InputError(f"{where}: the id {repeated[0]!r} occurs more than once.")

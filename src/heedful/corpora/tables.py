@@ -32,8 +32,8 @@ _CELLS = 100_000_000
 """A packed table with more would fill the memory."""
 
 
-def _bytes_of(path: Path) -> bytes:
-    """The file's bytes, uncompressed."""
+def bytes_of(path: Path) -> bytes:
+    """The file's bytes, unpacked where its name ends in `.gz`; a trap is refused."""
     try:
         if path.suffix != ".gz":
             return path.read_bytes()
@@ -169,15 +169,16 @@ def _parquet(path: Path) -> Table:
 
     try:
         told = pyarrow.parquet.read_metadata(path)
-        if told.num_rows * told.num_columns > _CELLS:
-            raise InputError(
-                f"{path} has {told.num_rows:,} rows of {told.num_columns:,} columns; more than "
-                f"{_CELLS:,} cells are not read at once. Take a sample."
-            )
-        table = pyarrow.parquet.read_table(path)
-    except (pyarrow.ArrowException, OSError) as error:
+        is_small = told.num_rows * told.num_columns <= _CELLS
+        table = pyarrow.parquet.read_table(path) if is_small else pyarrow.table({})
+    except (pyarrow.ArrowException, OSError, ValueError) as error:  # also names that are no UTF-8
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(f"{path} is not a readable Parquet file: {reason}.") from error
+    if not is_small:
+        raise InputError(
+            f"{path} has {told.num_rows:,} rows of {told.num_columns:,} columns; more than "
+            f"{_CELLS:,} cells are not read at once. Take a sample."
+        )
     _refuse_repeats(table.column_names, path)
     return {name: _cells(table.column(name), name, path) for name in table.column_names}
 
@@ -225,7 +226,7 @@ def read_table(path: Path) -> Table:
     if suffix == ".parquet" and path.suffix != ".gz":
         table = _parquet(path)
     elif suffix in _PARSERS:
-        text = decode(_bytes_of(path), path)
+        text = decode(bytes_of(path), path)
         if not text.strip():
             raise InputError(f"{path} is empty; expected one document per row or line.")
         table = _PARSERS[suffix](text, path)

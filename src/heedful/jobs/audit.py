@@ -21,7 +21,7 @@ from heedful.audits.verdict import AUDIT as EXCHANGE
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.corpora.in_memory import Documents
 from heedful.corpora.samples import sampled, subset
-from heedful.errors import InputError, unknown
+from heedful.errors import InputError, unknown, visible
 from heedful.importance import METHODS, asked_for
 from heedful.jobs.advice import Situation, advice
 from heedful.jobs.audited import Audited
@@ -158,7 +158,7 @@ def audit(
         settled = settle(model, encoded, split, model.asking.prior, seed, documents)
         encoded, accuracy = settled.corpus, settled.accuracy
         for line in settled.lines() if show else ():
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
     methods = asked_for(model, methods)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from heedful.corpora.batches import Batch
 from heedful.corpora.vocabulary import UNKNOWN
-from heedful.errors import InputError, unknown
+from heedful.errors import InputError, intact, unknown
 from heedful.importance import METHODS, alike, methods_of
 from heedful.importance import explain as importance_of
 from heedful.importance.inputs import missing, occluded
@@ -167,8 +167,14 @@ def explain(
 
 def recommended(place: Model, model: Decider) -> Recommended:
     """The best explanation by the audit in the run folder that was named, else the plainest one."""
-    judged = Path(place) / "findings" / "verdict.json" if isinstance(place, str | Path) else None
-    stored = read_json(judged)["ranking"] if judged is not None and judged.is_file() else None
+    if isinstance(place, str | Path) and (Path(place) / "findings" / "verdict.json").is_file():
+        with intact(place):
+            return _recommended(read_json(Path(place) / "findings" / "verdict.json"), model)
+    return _recommended({}, model)
+
+
+def _recommended(verdict: Mapping[str, Any], model: Decider) -> Recommended:
+    stored = verdict.get("ranking")
     ranking: Mapping[str, Any] = stored or {"places": []}
     named = [one for one in ranking["places"] if one["place"]]
     if not named:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any
+
+from heedful.errors import one_line
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
-def template(name: str) -> Template:
-    """A page to fill in: all text is escaped, and a value that is missing is an error."""
+def template(
+    name: str, filters: Mapping[str, Callable[..., Any]] | None = None, lstrip: bool = True
+) -> Template:
+    """A page to fill in: all text is escaped, visible and of bounded length; no value may lack."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=lstrip,
+        finalize=lambda value: one_line(value) if type(value) is str else value,
     )
+    environment.filters |= filters or {}
     return environment.from_string(asset(name))
 
 
