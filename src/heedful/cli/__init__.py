@@ -16,6 +16,7 @@ from heedful.cli import (
     prepare,
     report,
     reproduce,
+    sweep,
     train,
     translator,
 )
@@ -42,5 +43,6 @@ app.command()(prepare.prepare)
 app.command()(align.align)
 app.command()(translator.translator)
 app.command()(reproduce.reproduce)
+app.command()(sweep.sweep)
 
 __all__ = ["app"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +13,9 @@ from heedful.cli import options
 from heedful.cli.options import Options, parts, print_json, settings_named
 from heedful.cli.subject import subject_of
 from heedful.errors import InputError
+
+if TYPE_CHECKING:
+    from heedful.jobs.audit import Audited
 
 
 def audit(
@@ -23,7 +28,7 @@ def audit(
         ),
     ] = "bilstm+additive",
     corpus: options.CorpusName = None,
-    data: options.DataFile = None,
+    data: options.DataFiles = None,
     text: options.TextColumn = None,
     text2: options.SecondColumn = None,
     label: options.LabelColumn = None,
@@ -57,22 +62,37 @@ def audit(
     vectors: options.Vectors = None,
     data_root: options.DataRoot = None,
     quick: options.Quick = False,
+    on: options.On = None,
     json: options.AsJson = False,
 ) -> None:
     """Audit a model's attention: verdict, numbers, pictures, one page."""
+    from heedful.corpora.shards import are_shards
     from heedful.jobs.decider import is_trained
 
     if is_trained(model):
         for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):
             if given:
                 raise InputError(f"{model} is trained already; {name} is for training.")
+    file = None if data is None or are_shards(data) else Path(data)
     asked = Options(
-        corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
+        corpus=corpus, data=file, text=text, text2=text2, label=label, split=split,
         labels=labels, threshold=threshold,
         data_root=data_root, seed=seed, out=out, quick=quick, device=device, site=site, long=long,
         trust_remote_code=trust_remote_code, prompt=prompt, chat=chat,
         prior=prior,
     )  # fmt: skip
+    named = {
+        "audits": None if audits is None else parts(audits),
+        "methods": None if methods is None else parts(methods),
+        "documents": documents,
+        "seed": seed,
+        "device": device,
+    }
+    if data is not None and (on or file is None):
+        tell_audited(_of_shards(model, data, asked, labels, threshold, on, named), json)
+        return
+    if on:
+        raise InputError("--on is for an audit of files; name them by --data.")
     subject = subject_of(model, asked)
     result = heedful.audit(
         subject.model,
@@ -80,16 +100,17 @@ def audit(
         subject.place,
         settings=settings_named(config, quick),
         vectors=vectors,
-        audits=None if audits is None else parts(audits),
-        methods=None if methods is None else parts(methods),
-        documents=documents,
-        seed=seed,
-        device=device,
         deterministic=deterministic,
         run=subject.run,
         source=subject.source,
         show=True,
+        **named,
     )
+    tell_audited(result, json)
+
+
+def tell_audited(result: Audited, json: bool) -> None:
+    """Prints what an audit found."""
     if json:
         print_json(result.to_json())
     else:
@@ -99,3 +120,42 @@ def audit(
         said = in_words(result.quality)
         page = str(result.report)
         print_verdict(result.verdict.to_json(), result.documents, page, said, result.outside)
+
+
+def _of_shards(
+    model: str,
+    data: str,
+    asked: Options,
+    labels: str | None,
+    threshold: float | None,
+    on: str | None,
+    named: dict[str, Any],
+) -> Audited:
+    """The audit of files that are read one at a time."""
+    from heedful.cluster.shards import audit_shards
+    from heedful.jobs.decider import is_trained
+
+    if not is_trained(model):
+        raise InputError(
+            f"{model} has to be trained first, on documents that fit into memory: `heedful train "
+            f"{model} --data FILE`; then audit the run on all files."
+        )
+    if asked.prompt is not None:
+        raise InputError("A language model is asked about one file, not about a pattern of files.")
+    columns = {
+        "text": asked.text, "label": asked.label, "split": asked.split, "second": asked.text2,
+        "labels": labels, "threshold": threshold,
+    }  # fmt: skip
+    title = re.sub(r"[^\w.+-]+", "-", data).strip("-")
+    return audit_shards(
+        model,
+        data,
+        asked.out or Path("runs") / f"{Path(model).name}-on-{title}",
+        on=on,
+        columns={name: value for name, value in columns.items() if value is not None},
+        reading={
+            "site": asked.site, "long": asked.long, "trust_remote_code": asked.trust_remote_code,
+        },
+        show=True,
+        **named,
+    )  # fmt: skip

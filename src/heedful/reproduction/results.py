@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -161,11 +161,10 @@ class Results:
     def finish(self, wanted: Iterable[Step[Any]]) -> None:
         """Computes what is not there yet, in order, saying how far it is and how long it takes."""
         todo = self.planned(wanted)
-        clock = _Clock([kind(one) for one in todo], self._seconds())
+        clock = StepClock([one.name for one in todo], self.seconds())
         for number, one in enumerate(todo, 1):
             if self.show:
-                left = clock.left(number - 1)
-                print(f"step {number}/{len(todo)}, {left}: {one.name}", file=sys.stderr, flush=True)
+                print(clock.line(number, one.name), file=sys.stderr, flush=True)
             started = time.perf_counter()
             reason = next((self.skipped[n.name] for n in one.needs if n.name in self.skipped), None)
             try:
@@ -176,7 +175,7 @@ class Results:
                 self.skipped[one.name] = skipped.reason
                 if self.show:
                     print(f"  skipped: {skipped.reason}", file=sys.stderr, flush=True)
-            clock.took(kind(one), time.perf_counter() - started)
+            clock.took(one.name, time.perf_counter() - started)
 
     def planned(self, wanted: Iterable[Step[Any]]) -> list[Step[Any]]:
         """The steps still to be done, each after its needs; the needs of done steps are not."""
@@ -244,7 +243,8 @@ class Results:
         with (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
-    def _seconds(self) -> dict[str, list[float]]:
+    def seconds(self) -> dict[str, list[float]]:
+        """How long steps took, by their kind."""
         found: dict[str, list[float]] = {}
         for entry in self.journal():
             found.setdefault(_kind(entry["step"]), []).append(entry["seconds"])
@@ -260,26 +260,28 @@ def described(device: str) -> str:
     return device
 
 
-def kind(one: Step[Any]) -> str:
-    """What steps of about equal length have in common: the last part of their names."""
-    return _kind(one.name)
-
-
 def _kind(name: str) -> str:
+    """What steps of about equal length have in common: the last part of their names."""
     return name.rsplit("/", 1)[-1]
 
 
-class _Clock:
-    """How long the steps left will take, from how long others of their kind took."""
+class StepClock:
+    """How far the steps are, and how long those left will take, from others of their kind."""
 
-    def __init__(self, kinds: list[str], seconds: Mapping[str, list[float]]) -> None:
-        self.kinds = kinds
+    def __init__(self, names: Sequence[str], seconds: Mapping[str, Sequence[float]]) -> None:
+        self.kinds = [_kind(name) for name in names]
         self.seconds = {name: list(values) for name, values in seconds.items()}
 
-    def took(self, kind: str, seconds: float) -> None:
-        self.seconds.setdefault(kind, []).append(seconds)
+    def took(self, name: str, seconds: float) -> None:
+        """Notes how long a step took."""
+        self.seconds.setdefault(_kind(name), []).append(seconds)
 
-    def left(self, done: int) -> str:
+    def line(self, number: int, name: str, at_once: int = 1) -> str:
+        """What is said when a step begins, of which so many are done at once."""
+        return f"step {number}/{len(self.kinds)}, {self.left(number - 1, at_once)}: {name}"
+
+    def left(self, done: int, at_once: int = 1) -> str:
+        """The time that is left after so many steps, in words."""
         everything = [second for values in self.seconds.values() for second in values]
         if not everything:
             return "time left unknown"
@@ -288,4 +290,5 @@ class _Clock:
         for name in self.kinds[done:]:
             values = self.seconds.get(name)
             total += sum(values) / len(values) if values else typical
+        total /= at_once
         return f"~{total / 60:.0f} min left" if total >= 90 else f"~{total:.0f} s left"
