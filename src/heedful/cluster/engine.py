@@ -137,7 +137,8 @@ class _Driver:
     found: dict[str, Outcome] = field(default_factory=dict)
 
     def run(self) -> dict[str, Outcome]:
-        todo, running = list(self.pieces.names), {}
+        todo = list(self.pieces.names)
+        running: dict[Any, str] = {}
         total, clock = len(todo), StepClock(todo, self.pieces.seconds)
         while todo or running:
             for name in self._ready(todo, AHEAD * self.slots - len(running)):
@@ -235,14 +236,24 @@ def _require_nodes(ray: Any, folder: Path, cards: int) -> None:
         for node in (one for one in ray.nodes() if one["Alive"]):
             where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             told = ray.get(ask.options(scheduling_strategy=where).remote(str(token)))
-            if complaint := complaint_of(*told, folder):
+            if complaint := complaint_of(NodeFacts(*told), folder):
                 raise InputError(f"Node {node['NodeManagerAddress']} {complaint}")
     finally:
         token.unlink(missing_ok=True)
 
 
-def complaint_of(installed: Mapping[str, str], code: str, sees_folder: bool, folder: Path) -> str:
-    """Why a node with these packages cannot take part; empty where it can."""
+class NodeFacts(NamedTuple):
+    """What a node says of itself."""
+
+    installed: Mapping[str, str]
+    """Versions; none where heedful is not there."""
+    code: str
+    sees_folder: bool
+
+
+def complaint_of(node: NodeFacts, folder: Path) -> str:
+    """Why a node cannot take part; empty where it can."""
+    installed = node.installed
     if not installed:
         return "has no heedful; install the one that is used here."
     own = versions()
@@ -250,8 +261,8 @@ def complaint_of(installed: Mapping[str, str], code: str, sees_folder: bool, fol
         if installed.get(package) != version:
             there = installed.get(package)
             return f"has {package} {there}, here it is {version}; install the same on both."
-    if code != code_digest():
+    if node.code != code_digest():
         return f"has heedful {own['heedful']} with other code than here; install the same on both."
-    if not sees_folder:
+    if not node.sees_folder:
         return f"does not see {folder}; choose an --out on a file system that all nodes share."
     return ""

@@ -15,6 +15,7 @@ they are a proportion; otherwise an interval of width 0 is given from 30 values 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -127,7 +128,7 @@ def means(
     table = np.asarray(values, dtype=np.float64)
     _check_names(len(table), names)
     sums = _resampled(table, names, seed, replicates)
-    studentised = _studentised(sums)
+    centre, error, t = _studentised(sums)
     is_grouped = len(set(names)) < len(names)
     lows, highs = (np.broadcast_to(end, table.shape[1]).tolist() for end in (least, most))
     found = []
@@ -136,9 +137,9 @@ def means(
         undefined = len(here) - len(kept)
         part = Sums(sums[..., column], len(kept), undefined, few_of(kept))
         known = lows[column], highs[column], is_difference, is_grouped
-        estimate = _mean_of(part, tuple(each[..., column] for each in studentised), *known)
+        estimate = _mean_of(known, part, (centre[column], error[column], t[:, column]))
         if is_adding():
-            estimate = replace(estimate, additive=Additive(part, _mean_again(*known)))
+            estimate = replace(estimate, additive=Additive(part, partial(_mean_of, known)))
         found.append(estimate)
     return found
 
@@ -150,14 +151,11 @@ _Studentised: TypeAlias = tuple[
 
 
 def _mean_of(
-    sums: Sums,
-    studentised: _Studentised,
-    least: float,
-    most: float,
-    is_difference: bool,
-    is_grouped: bool,
+    known: tuple[float, float, bool, bool], sums: Sums, studentised: _Studentised | None = None
 ) -> Estimate:
-    """The mean of one column, from its sums alone."""
+    """The mean of one column, from its sums alone; they are studentised if that was not done."""
+    least, most, is_difference, is_grouped = known
+    studentised = studentised or _studentised(sums.totals)
     n, few, is_few = sums.n, sums.few, len(sums.few) <= FEW
     value, scale, t = float(studentised[0]), float(studentised[1]), studentised[2]
     if n < 2:
@@ -174,13 +172,6 @@ def _mean_of(
             low, high = min(low, estimate.low), max(high, estimate.high)
             estimate = Estimate(value, low, high, n, "bootstrap-t")
     return replace(estimate.cut(least, most), undefined=sums.undefined)
-
-
-def _mean_again(
-    least: float, most: float, is_difference: bool, is_grouped: bool
-) -> Callable[[Sums], Estimate]:
-    known = least, most, is_difference, is_grouped
-    return lambda sums: _mean_of(sums, _studentised(sums.totals), *known)
 
 
 def _resampled(
@@ -236,10 +227,11 @@ def bootstrap(
     """
     if not names:
         return Estimate(NAN, NAN, NAN, 0, "none")
-    single: Statistics = lambda weights: statistic(weights)[:, None]  # noqa: E731
     if isinstance(statistic, OfSums):
-        finish = statistic.finish
-        single = OfSums(statistic.values, lambda sums: finish(sums)[:, None])
+        values, finish = statistic
+        of_sums = OfSums(values, lambda sums: finish(sums)[:, None])
+        return bootstraps(of_sums, names, seed, replicates, method)[0]
+    single: Statistics = lambda weights: statistic(weights)[:, None]  # noqa: E731
     return bootstraps(single, names, seed, replicates, method)[0]
 
 

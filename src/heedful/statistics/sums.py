@@ -21,7 +21,6 @@ from jaxtyping import Float64
 
 if TYPE_CHECKING:
     from heedful.statistics.estimates import Estimate
-    from heedful.statistics.weighted import Weights
 
 FEW = 12
 """Values that take at most so many different numbers are kept as numbers with counts."""
@@ -60,9 +59,13 @@ class OfSums(NamedTuple):
     """A statistic of weighted sums: `finish(weights @ values)`."""
 
     values: Float64[np.ndarray, "instance column"]
-    finish: Callable[[Float64[np.ndarray, "replicate column"]], Float64[np.ndarray, "replicate *"]]
+    finish: Callable[
+        [Float64[np.ndarray, "replicate column"]], Float64[np.ndarray, "replicate ..."]
+    ]
 
-    def __call__(self, weights: Weights) -> Float64[np.ndarray, "replicate *"]:
+    def __call__(
+        self, weights: Float64[np.ndarray, "replicate instance"]
+    ) -> Float64[np.ndarray, "replicate ..."]:
         """The statistic under weights, as any other."""
         return self.finish(weights @ self.values)
 
