@@ -1,4 +1,4 @@
-"""Pieces for tests of the engine: each notes that it was done, one is skipped, one is a bug."""
+"""Workload for tests of the engine: each notes that it was done, one is skipped, one is a bug."""
 
 from pathlib import Path
 

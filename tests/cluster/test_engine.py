@@ -1,4 +1,4 @@
-"""Pieces on a real Ray cluster of two nodes; one of them is killed in the middle of the work."""
+"""Workload on a real Ray cluster of two nodes; one of them is killed in the middle of the work."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ import pytest
 
 from heedful.cluster import engine
 from heedful.cluster.calibration import measure_on
-from heedful.cluster.engine import NodeFacts, Pieces, complaint_of, connected, finish
+from heedful.cluster.engine import NodeFacts, Workload, complaint_of, connected, finish
 from heedful.cluster.shards import audit_shards
 from heedful.cluster.studies import compute_on
 from heedful.errors import InputError
@@ -101,7 +101,7 @@ def test_a_study_whose_node_is_killed_says_what_one_machine_says(cluster, tmp_pa
     with killing(cluster, second, steps / "journal.jsonl", 3):
         outcomes = compute_on("quicklook", "ray", out=tmp_path / "far", **options)
     far = reproduce("quicklook", out=tmp_path / "far", figures=False, compute=False, **options)
-    assert not far.skipped
+    assert not far.studies[0].skipped
     tables = [sorted((one.folder).glob("*.csv")) for one in plain.studies + far.studies]
     assert [path.name for path in tables[0]] == [path.name for path in tables[1]]
     assert [path.read_bytes() for path in tables[0]] == [path.read_bytes() for path in tables[1]]
@@ -113,7 +113,7 @@ def test_a_study_whose_node_is_killed_says_what_one_machine_says(cluster, tmp_pa
 @pytest.mark.slow
 def test_pieces_come_after_their_needs_and_skips_are_passed_on(cluster, tmp_path, capsys):
     needs = {"second": ["first"], "lost": ["absent"], "last": ["lost", "second"]}
-    pieces = Pieces(
+    pieces = Workload(
         "tests.cluster.pieces",
         {"folder": str(tmp_path)},
         ["absent", "first", "second", "lost", "last"],
@@ -131,14 +131,14 @@ def test_pieces_come_after_their_needs_and_skips_are_passed_on(cluster, tmp_path
 
 @pytest.mark.slow
 def test_a_bug_in_a_piece_ends_the_work_with_its_own_error(cluster, tmp_path):
-    pieces = Pieces("tests.cluster.pieces", {"folder": str(tmp_path)}, ["bug"])
+    pieces = Workload("tests.cluster.pieces", {"folder": str(tmp_path)}, ["bug"])
     with pytest.raises(ZeroDivisionError, match="a bug"):
         finish(pieces, "ray", tmp_path)
 
 
 @pytest.mark.slow
 def test_a_card_that_the_cluster_lacks_is_refused_before_anything_runs(cluster, tmp_path):
-    pieces = Pieces("tests.cluster.pieces", {"folder": str(tmp_path)}, ["first"])
+    pieces = Workload("tests.cluster.pieces", {"folder": str(tmp_path)}, ["first"])
     with pytest.raises(InputError, match="The cluster has no card"):
         finish(pieces, "ray", tmp_path, device="cuda")
     assert not (tmp_path / "order.txt").exists()
@@ -146,7 +146,7 @@ def test_a_card_that_the_cluster_lacks_is_refused_before_anything_runs(cluster, 
 
 @pytest.mark.slow
 def test_a_node_with_other_code_is_refused_before_anything_runs(cluster, tmp_path, monkeypatch):
-    pieces = Pieces("tests.cluster.pieces", {"folder": str(tmp_path)}, ["first"])
+    pieces = Workload("tests.cluster.pieces", {"folder": str(tmp_path)}, ["first"])
     monkeypatch.setattr(engine, "code_digest", lambda: "other code")
     with pytest.raises(InputError, match=r"Node .* has heedful .* with other code than here"):
         finish(pieces, "ray", tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.calibration.calibrate import SCALES, measured_once
-from heedful.cluster.engine import Doing, Outcome, Pieces, finish
+from heedful.cluster.engine import Doing, Outcome, Workload, finish
 from heedful.errors import unknown
 from heedful.runs import locked
 
@@ -21,7 +21,7 @@ def measure_on(
     folder = Path(out).resolve()
     task = {"out": str(folder), "scale": scale, "seed": seed}
     with locked(folder):
-        return finish(Pieces(__name__, task, SCALES[scale].names()), on, folder, show=show)
+        return finish(Workload(__name__, task, SCALES[scale].names()), on, folder, show=show)
 
 
 def doing(task: Mapping[str, Any]) -> Doing:

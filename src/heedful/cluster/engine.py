@@ -39,7 +39,7 @@ Doing = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Workload:
     """What is to be done, told so that any node can do it."""
 
     module: str
@@ -49,7 +49,7 @@ class Pieces:
     names: Sequence[str]
     """In the order in which one machine would do them."""
     needs: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Pieces that must be done before; others than those named are."""
+    """Workload that must be done before; others than those named are."""
     seconds: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """How long pieces of a kind took before."""
 
@@ -104,7 +104,7 @@ def _require_answer(on: str) -> None:
 
 
 def finish(
-    pieces: Pieces, on: str, folder: Path, device: str = "cpu", show: bool = False
+    pieces: Workload, on: str, folder: Path, device: str = "cpu", show: bool = False
 ) -> dict[str, Outcome]:
     """Does all pieces on Ray, each after its needs; what became of them, by name.
 
@@ -130,7 +130,7 @@ class _Driver:
 
     ray: Any
     remote: Any
-    pieces: Pieces
+    pieces: Workload
     given: Any
     slots: int
     show: bool
@@ -235,7 +235,13 @@ def _require_nodes(ray: Any, folder: Path, cards: int) -> None:
     try:
         for node in (one for one in ray.nodes() if one["Alive"]):
             where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            told = ray.get(ask.options(scheduling_strategy=where).remote(str(token)))
+            try:
+                told = ray.get(ask.options(scheduling_strategy=where).remote(str(token)))
+            except ray.exceptions.RayTaskError as error:
+                name, said = node["NodeManagerAddress"], str(error.cause).splitlines()[0]
+                raise InputError(f"Node {name} cannot run a task: {said}") from error
+            except ray.exceptions.RayError:  # lost before it could answer, so it takes no part
+                continue
             if complaint := complaint_of(NodeFacts(*told), folder):
                 raise InputError(f"Node {node['NodeManagerAddress']} {complaint}")
     finally:

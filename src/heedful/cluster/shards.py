@@ -21,7 +21,7 @@ import torch
 
 from heedful.audits import AUDITS, Finding
 from heedful.audits.examination import Portion, examine
-from heedful.cluster.engine import Doing, Pieces, finish
+from heedful.cluster.engine import Doing, Workload, finish
 from heedful.cluster.shard_files import SHARD, ShardFound, keys_of, sums_in
 from heedful.corpora import Corpus, Document, document_of
 from heedful.corpora.samples import drawn
@@ -154,7 +154,7 @@ def _finish(task: Mapping[str, Any], on: str | None, show: bool) -> dict[str, st
                 results.finish(steps)
                 return dict(results.skipped)
             todo = [one.name for one in results.planned(steps)]
-            pieces = Pieces(__name__, task, todo, seconds=results.seconds())
+            pieces = Workload(__name__, task, todo, seconds=results.seconds())
             found = finish(pieces, on, folder, task["device"], show)
     return {name: outcome.skipped for name, outcome in found.items() if outcome.skipped}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.cluster.engine import Doing, Outcome, Pieces, finish
+from heedful.cluster.engine import Doing, Outcome, Workload, finish
 from heedful.jobs.decider import device_of
 from heedful.reproduction.workers import wanted_steps
 from heedful.runs import locked, remove_leftovers
@@ -45,7 +45,7 @@ def compute_on(
             todo = results.planned(wanted)
             needs = {one.name: [need.name for need in one.needs] for one in todo}
             names = [one.name for one in todo]
-            pieces = Pieces(__name__, task, names, needs, results.seconds())
+            pieces = Workload(__name__, task, names, needs, results.seconds())
             found |= finish(pieces, on, folder, task["device"], show)
     return found
 

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from heedful.audits.exchange import SHARE
-from heedful.cluster.engine import Doing, Pieces, finish
+from heedful.cluster.engine import Doing, Workload, finish
 from heedful.corpora.tables import SUFFIXES, suffix_of
 from heedful.errors import InputError, unknown
 from heedful.jobs.audit import MOST_DOCUMENTS, Audited, audit
@@ -109,7 +109,7 @@ def sweep(
             results.finish(steps)
         else:
             todo = [one.name for one in results.planned(steps)]
-            pieces = Pieces(__name__, task, todo, seconds=results.seconds())
+            pieces = Workload(__name__, task, todo, seconds=results.seconds())
             for name, outcome in finish(pieces, on, folder, task["device"], show).items():
                 if outcome.skipped:
                     results.skipped[name] = outcome.skipped
