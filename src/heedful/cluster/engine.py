@@ -76,7 +76,7 @@ def connected(on: str) -> Iterator[Any]:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if on == "ray":
         cores = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
-        ray.init(num_cpus=cores, include_dashboard=False, **quiet)
+        ray.init("local", num_cpus=cores, include_dashboard=False, **quiet)
     else:
         _require_answer(on)
         try:
