@@ -81,7 +81,7 @@ def audit(
         trust_remote_code=trust_remote_code, prompt=prompt, chat=chat,
         prior=prior,
     )  # fmt: skip
-    named = {
+    named: dict[str, Any] = {
         "audits": None if audits is None else parts(audits),
         "methods": None if methods is None else parts(methods),
         "documents": documents,

@@ -228,8 +228,8 @@ def bootstrap(
     if not names:
         return Estimate(NAN, NAN, NAN, 0, "none")
     if isinstance(statistic, OfSums):
-        values, finish = statistic
-        of_sums = OfSums(values, lambda sums: finish(sums)[:, None])
+        finish = statistic.finish
+        of_sums = OfSums(statistic.values, lambda sums: finish(sums)[:, None])
         return bootstraps(of_sums, names, seed, replicates, method)[0]
     single: Statistics = lambda weights: statistic(weights)[:, None]  # noqa: E731
     return bootstraps(single, names, seed, replicates, method)[0]

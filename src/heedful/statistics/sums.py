@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,7 +56,8 @@ class Additive(NamedTuple):
     estimate: Callable[[Sums], Estimate]
 
 
-class OfSums(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class OfSums:
     """A statistic of weighted sums: `finish(weights @ values)`."""
 
     values: Float64[np.ndarray, "instance column"]
