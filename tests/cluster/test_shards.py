@@ -71,7 +71,7 @@ def test_the_page_has_the_documents_that_a_smaller_audit_draws(place, streamed):
 
 
 def test_rows_of_every_document_lie_beside_their_shard(place, streamed):
-    files = sorted((streamed.folder / "shards").glob("*/erasure.parquet"))
+    files = sorted((streamed.folder / "shards").glob("*/found/erasure.parquet"))
     rows = pd.concat([pd.read_parquet(file) for file in files])
     assert len(files) == 3
     assert rows["instance"].nunique() == 450
@@ -108,7 +108,7 @@ def test_fewer_documents_are_drawn_by_key_and_audited_alone(place):
     names = list(pd.read_parquet(place / "whole.parquet")["id"])
     rows = pd.read_parquet(done.folder / "findings" / "concentration.parquet")
     assert set(rows["instance"]) == {names[row] for row in sampled(names, 50, 0)}
-    assert not list((done.folder / "shards").glob("*/concentration.parquet"))
+    assert not list((done.folder / "shards").glob("*/found/concentration.parquet"))
 
 
 def test_an_unknown_audit_is_refused_by_name(place):

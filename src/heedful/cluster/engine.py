@@ -13,11 +13,12 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,23 +131,24 @@ class _Driver:
 
     ray: Any
     remote: Any
-    pieces: Workload
+    workload: Workload
     given: Any
     slots: int
     show: bool
     found: dict[str, Outcome] = field(default_factory=dict)
 
     def run(self) -> dict[str, Outcome]:
-        todo = list(self.pieces.names)
+        todo = dict.fromkeys(self.workload.names)
+        waiting, total = set(todo), len(todo)
         running: dict[Any, str] = {}
-        total, clock = len(todo), StepClock(todo, self.pieces.seconds)
+        clock = StepClock(self.workload.names, self.workload.seconds)
         while todo or running:
-            for name in self._ready(todo, AHEAD * self.slots - len(running)):
-                todo.remove(name)
+            for name in self._ready(todo, waiting, AHEAD * self.slots - len(running)):
+                del todo[name]
                 if self.show:
-                    number = total - len(todo)
-                    print(clock.line(number, name, self.slots), file=sys.stderr, flush=True)
-                running[self.remote.remote(self.pieces.module, self.given, name)] = name
+                    line = clock.line(total - len(todo), name, self.slots)
+                    print(line, file=sys.stderr, flush=True)
+                running[self.remote.remote(self.workload.module, self.given, name)] = name
             done, _ = self.ray.wait(list(running), num_returns=1)
             for reference in done:
                 name = running.pop(reference)
@@ -154,18 +156,13 @@ class _Driver:
                 clock.took(name, outcome.seconds)
                 if outcome.skipped:
                     self._skip(name, outcome, todo)
+                waiting -= {name} | (self.found.keys() - todo.keys() if outcome.skipped else set())
         return self.found
 
-    def _ready(self, todo: Sequence[str], most: int) -> list[str]:
+    def _ready(self, todo: Iterable[str], waiting: Set[str], most: int) -> list[str]:
         """The next pieces whose needs are done; those that are not in this job are."""
-        waiting = set(self.pieces.names) - set(self.found)
-        ready: list[str] = []
-        for name in todo:
-            if len(ready) >= most:
-                break
-            if not waiting.intersection(self.pieces.needs.get(name, ())):
-                ready.append(name)
-        return ready
+        needs = self.workload.needs
+        return list(islice((one for one in todo if waiting.isdisjoint(needs.get(one, ()))), most))
 
     def _outcome(self, reference: Any, name: str) -> Outcome:
         from ray.exceptions import RayTaskError
@@ -177,13 +174,13 @@ class _Driver:
         except Exception as error:
             raise RuntimeError(f"{name} was lost {RETRIES + 1} times: {error}") from error
 
-    def _skip(self, name: str, outcome: Outcome, todo: list[str]) -> None:
+    def _skip(self, name: str, outcome: Outcome, todo: dict[str, None]) -> None:
         """Skips what needs a skipped piece, and says so."""
         if self.show:
             print(f"  {name} skipped: {outcome.skipped}", file=sys.stderr, flush=True)
         for later in list(todo):
-            if name in self.pieces.needs.get(later, ()):
-                todo.remove(later)
+            if later in todo and name in self.workload.needs.get(later, ()):
+                del todo[later]
                 self.found[later] = outcome._replace(seconds=0.0)
                 self._skip(later, outcome, todo)
 

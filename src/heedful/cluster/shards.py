@@ -187,7 +187,8 @@ def _steps(task: Mapping[str, Any], model: Decider | None) -> list[Step[Path]]:
             assert model is not None
             return _examined(task, model, facts["file"])
 
-        name = named(f"{number:06d}-{Path(facts['file']).name.partition('.')[0]}")
+        stem = Path(facts["file"]).name.partition(".")[0]
+        name = named(f"{number:06d}-{stem}", "found")
         return Step(name, compute, shared | {"shard": facts}, SHARD)
 
     return [step(number, facts) for number, facts in enumerate(task["files"])]

@@ -17,11 +17,11 @@ from heedful.corpora.tables import SUFFIXES, suffix_of
 from heedful.errors import InputError, unknown
 from heedful.jobs.audit import MOST_DOCUMENTS, Audited, audit
 from heedful.jobs.compare import compare
-from heedful.jobs.decider import device_of, is_trained
+from heedful.jobs.decider import device_of
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import DocumentSource
 from heedful.reproduction.results import Results, Step, named
-from heedful.runs import digest, locked, remove_leftovers, writing
+from heedful.runs import digest, fingerprint, locked, remove_leftovers, writing
 
 KEYS = ("models", "corpora", "seeds", "settings", "audits", "methods", "documents")
 """What a grid may say; `settings` has a table for each name."""
@@ -157,7 +157,8 @@ def _step(task: Mapping[str, Any], cell: tuple[str, str, int, str]) -> Step[Any]
     model, corpus, seed, named_so = cell
     grid = task["grid"]
     settings = grid.get("settings", {}).get(named_so, {})
-    name = named("-".join([Path(model).name, Path(corpus).name, str(seed), named_so]))
+    told = fingerprint({"model": model, "corpus": corpus})[:6]  # two folders may have one name
+    name = named("-".join([Path(model).name, Path(corpus).name, str(seed), named_so, told]))
     place, file = task["models"].get(model), task["files"].get(corpus)
     options = {
         "audits": grid.get("audits"),
@@ -166,8 +167,6 @@ def _step(task: Mapping[str, Any], cell: tuple[str, str, int, str]) -> Step[Any]
     }
 
     def compute(results: Results) -> dict[str, Any]:
-        if not (place or is_trained(model)) and settings:
-            settings_of(settings)
         root = task["data_root"]
         source = DocumentSource(None if file else corpus, file, seed=seed, data_root=root)
         documents, _ = source.open()

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -269,26 +269,27 @@ class StepClock:
     """How far the steps are, and how long those left will take, from others of their kind."""
 
     def __init__(self, names: Sequence[str], seconds: Mapping[str, Sequence[float]]) -> None:
-        self.kinds = [_kind(name) for name in names]
-        self.seconds = {name: list(values) for name, values in seconds.items()}
+        self.total, self.waiting = len(names), Counter(map(_kind, names))
+        self.seconds = {kind: (sum(values), len(values)) for kind, values in seconds.items()}
 
     def took(self, name: str, seconds: float) -> None:
-        """Notes how long a step took."""
-        self.seconds.setdefault(_kind(name), []).append(seconds)
+        """Notes how long a step took, which is no longer waited for."""
+        spent, count = self.seconds.get(_kind(name), (0.0, 0))
+        self.seconds[_kind(name)] = spent + seconds, count + 1
+        self.waiting[_kind(name)] -= 1
 
     def line(self, number: int, name: str, at_once: int = 1) -> str:
         """What is said when a step begins, of which so many are done at once."""
-        return f"step {number}/{len(self.kinds)}, {self.left(number - 1, at_once)}: {name}"
+        return f"step {number}/{self.total}, {self._left(at_once)}: {name}"
 
-    def left(self, done: int, at_once: int = 1) -> str:
-        """The time that is left after so many steps, in words."""
-        everything = [second for values in self.seconds.values() for second in values]
-        if not everything:
+    def _left(self, at_once: int) -> str:
+        count = sum(count for _, count in self.seconds.values())
+        if not count:
             return "time left unknown"
-        typical = sum(everything) / len(everything)
+        typical = sum(spent for spent, _ in self.seconds.values()) / count
         total = 0.0
-        for name in self.kinds[done:]:
-            values = self.seconds.get(name)
-            total += sum(values) / len(values) if values else typical
+        for kind, waiting in self.waiting.items():
+            spent, done = self.seconds.get(kind, (typical, 1))
+            total += waiting * spent / done
         total /= at_once
         return f"~{total / 60:.0f} min left" if total >= 90 else f"~{total:.0f} s left"
