@@ -19,6 +19,7 @@ from heedful.cli import (
     reproduce,
     schema,
     sheet,
+    sweep,
     train,
     translator,
 )
@@ -48,5 +49,6 @@ app.command()(align.align)
 app.command()(translator.translator)
 app.command()(reproduce.reproduce)
 app.command()(schema.schema)
+app.command()(sweep.sweep)
 
 __all__ = ["app"]

@@ -15,6 +15,8 @@ from heedful.runs.locks import locked
 from heedful.runs.provenance import commit, now, versions
 
 FORMAT = 1
+SHARDS = "shards"
+"""Folder of what was found on single shards, which may be there before the run is."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +189,9 @@ def _is_object(value: Any) -> bool:
 
 
 def _visible(folder: Path) -> bool:
-    """Whether a folder holds anything but hidden files (our lock, a killed writer's rest)."""
-    return any(not entry.name.startswith(".") for entry in folder.iterdir())
+    """Whether a folder holds anything but shards and hidden files (our lock, a killed writer's)."""
+    names = {entry.name for entry in folder.iterdir()} - {SHARDS}
+    return any(not name.startswith(".") for name in names)
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
