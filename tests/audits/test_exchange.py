@@ -1,54 +1,43 @@
-"""Exchanged words: against readings by hand, in any batches; shares worked out by hand."""
+"""Words put into other texts: against readings by hand, in any batches; shares by hand."""
 
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from heedful.audits import exchange, single_heads
+from heedful.audits.asking import Asked
 from heedful.audits.examination import Portion
-from heedful.audits.exchange import GOES, MATTER, PASSES, SHARE, Outcomes, shares
-from heedful.audits.exchanges import _Asked, _Pairs, rows, texts_of
-from heedful.audits.hybrids import partners
+from heedful.audits.exchange import GOES, MATTER, PASSES, SHARE, outcomes, share_of_texts
+from heedful.audits.exchanges import rows
+from heedful.audits.hybrids import contexts, mixed
+from heedful.audits.verdict import Verdict, judge
 from heedful.calibration.mechanisms import MECHANISMS
 from heedful.corpora.batches import collate
 from heedful.models.edits import erase
 from heedful.models.verbs import decide, read
 
 
-def outcomes(stays: list[float], again: list[float], **more: list[float]) -> Outcomes:
-    n = len(stays)
-    first, second = np.array(stays), np.array(again)
-    return Outcomes(
-        first >= 0.75,
-        (first + second) / 2,
-        2 * (np.abs(first - second) - 0.5).clip(0),
-        np.array(more.get("few", [True] * n), dtype=bool),
-        np.array(more.get("mattering", [1.0] * n)),
-        np.array(more.get("passing", [True] * n), dtype=bool),
-    )
-
-
-def all_three(found: Outcomes) -> float:
-    return float(shares(found, np.ones((1, len(found.kept))))[0, 0])
+def table(**columns: list[float]) -> pd.DataFrame:
+    n = len(next(iter(columns.values())))
+    whole = {"comes": [1.0] * n, "mattering": [1.0] * n, "around": [0.0] * n, "is_few": [True] * n}
+    return pd.DataFrame(whole | columns)
 
 
 def test_shares_worked_out_by_hand() -> None:
-    assert all_three(outcomes([1, 1, 1, 1], [1, 1, 1, 1])) == 1
-    assert all_three(outcomes([0, 0, 0, 0], [0, 0, 0, 0])) == 0
-    assert all_three(outcomes([1, 1, 0, 0], [1, 1, 0, 0])) == 0.5
-    # Once with and once against the shown words is luck, and is taken off.
-    assert all_three(outcomes([1, 1, 0, 0], [1, 0, 1, 0])) == 0
-    # A tie is half, and no luck.
-    assert all_three(outcomes([1, 0.5], [1, 0.5])) == 0.75
-    half = outcomes([1, 1, 1, 1], [1, 1, 1, 1], mattering=[0.6, 0.6, 0.4, 0.4])
-    assert all_three(half) == 0.5
+    assert share_of_texts(table(comes=[1, 1, 0, 0])).value == 0.5
+    assert share_of_texts(table(comes=[1, 5 / 6, 4 / 6, 0])).value == 0.5
+    # All three must hold in the same text: no product of shares.
+    apart = table(comes=[1] * 4, mattering=[1, 1, 0, 0], around=[1, 1, 0, 0])
+    assert share_of_texts(apart).value == 0
+    assert share_of_texts(apart.assign(around=[0, 0, 1, 1])).value == 0.5
     # Of many shown words only some are drawn: such texts are judged by their mean.
-    drawn = outcomes([1] * 4, [1] * 4, mattering=[0.8, 0.8, 0.4, 0.4], few=[False] * 4)
-    assert all_three(drawn) == 1
-    around = outcomes([1] * 4, [1] * 4, passing=[True, False, False, False])
-    assert all_three(around) == 0.25
+    drawn = table(mattering=[0.8, 0.8, 0.4, 0.4], is_few=[False] * 4)
+    assert share_of_texts(drawn).value == 1
+    assert share_of_texts(drawn.assign(is_few=True)).value == 0.5
+    assert outcomes(table(around=[math.nan])).passes.tolist() == [False]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +45,14 @@ def test_shares_worked_out_by_hand() -> None:
     [
         ("honest word, silent context", (1, 1, 1)),
         ("decoy with 0.60 of the mass", (1, 0, 1)),
-        ("decoy with 0.90 of the mass", (0, math.nan, 1)),
+        ("decoy with 0.90 of the mass", (0, math.nan, math.nan)),
         ("honest evidence 3 times", (1, 1, 1)),
         ("even attention, one word decides", (1, 0, 1)),
+        ("texts of one word", (1, 1, 1)),
+        ("texts of one word, decided beside attention", (1, 1, 0)),
+        ("one class throughout, by a word in every text", (1, 1, 1)),
+        ("one class throughout, with a word in every text", (0, math.nan, math.nan)),
+        ("two shouts cancel, the whisper is unseen", (0, math.nan, math.nan)),
     ],
 )
 def test_each_test_sees_what_it_is_for(name: str, holds: tuple[float, float, float]) -> None:
@@ -74,42 +68,73 @@ def test_each_test_sees_what_it_is_for(name: str, holds: tuple[float, float, flo
     assert whole.value == pytest.approx(float(holds == (1, 1, 1)), abs=0.02)
 
 
-def test_odds_of_hybrids_are_those_of_the_same_texts_read_by_themselves() -> None:
+def test_a_rare_class_weighs_as_many_texts_as_it_has() -> None:
+    for name, share in (("right for the common one", 0.9), ("right for the rare ones", 0.1)):
+        built = MECHANISMS[f"three classes at 90 to 7 to 3, {name}"].build(0, 100)
+        found = share_of_texts(rows(built.model, built.corpus.splits["test"]))
+        assert found.value == pytest.approx(share, abs=0.02)
+
+
+def test_hybrids_are_read_as_the_same_texts_by_themselves() -> None:
     built = MECHANISMS["three of five vote"].build(0, 12)
     documents = built.corpus.splits["test"]
-    texts = texts_of(built.model, documents)
-    chosen = [(one, texts[p]) for one, p in zip(texts, partners(texts, 0), strict=True)]
-    pairs = _Pairs(built.model, chosen, documents.unknown, "cpu", Portion(5, None))
-    hybrids = [pairs.exchanged(row, x.seen, y.seen) for row, (x, y) in enumerate(chosen)]
-    said = pairs.ask([_Asked(row, one, one.is_new) for row, one in enumerate(hybrids)])
-    for (text, other), hybrid, found in zip(chosen, hybrids, said, strict=True):
+    asked = Asked(built.model, documents, at_once=Portion(5, None))
+    chosen = [(row, some[0]) for row, some in enumerate(contexts(asked.texts, 0, 1))]
+    texts = asked.texts
+    hybrids = [mixed(texts[b], texts[t], texts[t].seen, texts[b].only([])) for t, b in chosen]
+    said = asked(hybrids, [t for t, _ in chosen], forbidding=True)
+    for hybrid, logits, blocked, weights in zip(hybrids, *said, strict=True):
         batch = collate(documents, [0])
         ids = torch.from_numpy(np.concatenate(hybrid.units))[None].long()
         mask = torch.ones_like(ids, dtype=torch.bool)
         alone = type(batch)(ids, mask, batch.labels, torch.zeros_like(ids), ("hybrid",))
         reading = read(built.model, alone)
-        blocked = decide(built.model, reading, erase(torch.from_numpy(hybrid.is_new)[None]))[0, 0]
-        for logits, odds in ((reading.logits[0], found.odds), (blocked, found.blocked[0])):
-            expected = logits[other.decision] - logits[text.decision]
-            assert odds == pytest.approx(float(expected), abs=1e-9)
+        gone = erase(torch.tensor(hybrid.is_new)[None, None])
+        assert logits == pytest.approx(reading.logits[0].numpy(), abs=1e-9)
+        assert blocked == pytest.approx(decide(built.model, reading, gone)[0, 0].numpy(), abs=1e-9)
+        assert weights == pytest.approx(reading.attention[0].numpy(), abs=1e-9)
+    lengths = np.array([text.length for text in texts])
+    rests = [sum(len(u) for u, s in zip(t.units, t.seen, strict=True) if not s) for t in texts]
+    assert asked.tokens == pytest.approx(lengths + rests + [len(h.units) for h in hybrids])
 
 
 def test_batches_change_nothing() -> None:
     built = MECHANISMS["two heads, one on a decoy"].build(0, 30)
     documents = built.corpus.splits["test"]
     first, second = (rows(built.model, documents, at_once=Portion(n, None)) for n in (4, 30))
-    for column in ("goes", "stays", "mattering", "around", "passes"):
+    for column in ("comes", "mattering", "around", "passes"):
         assert np.allclose(first[column], second[column], atol=1e-5, equal_nan=True)
-    assert (first["partner"] == second["partner"]).all()
+    assert (first["contexts"] == second["contexts"]).all()
 
 
-def test_texts_that_are_all_decided_alike_have_no_partner() -> None:
-    built = MECHANISMS["always the same class"].build(0, 20)
-    table = rows(built.model, built.corpus.splits["test"])
-    assert not len(table)
-    found = exchange.summarise(table)
+def judged(name: str, **changes: object) -> Verdict:
+    built = MECHANISMS[name].build(0, 100)
+    found = rows(built.model, built.corpus.splits["test"]).assign(**changes)
+    return judge({"exchange": exchange.summarise(found)}, 100)
+
+
+def test_texts_that_are_all_decided_alike_are_put_into_each_other() -> None:
+    verdict = judged("always the same class")
+    assert verdict.word == "no"
+    assert "All texts were decided as class" in verdict.sentence
+
+
+def test_a_model_at_chance_is_judged_and_said_to_be_at_chance() -> None:
+    verdict = judged("honest at chance")
+    assert verdict.word == "yes"
+    assert "where always saying class" in verdict.sentence
+    assert "where always saying" not in judged("honest verdict among voices").sentence
+
+
+def test_texts_without_labels_are_judged_and_it_is_said() -> None:
+    verdict = judged("honest verdict among voices", label="")
+    assert verdict.word == "yes"
+    assert "These texts have no labels" in verdict.sentence
+
+
+def test_nothing_is_said_of_no_texts() -> None:
+    found = exchange.summarise(pd.DataFrame({"instance": []}))
     assert found.measures == ()
-    assert "decided alike" in found.answer
 
 
 def test_texts_that_can_be_told_apart_are_named() -> None:

@@ -3,30 +3,15 @@
 import numpy as np
 import pytest
 
-from heedful.audits.hybrids import (
-    ReadText,
-    encoded_hybrids,
-    exchanged,
-    groups_of,
-    partners,
-    seen,
-)
+from heedful.audits.hybrids import ReadText, contexts, encoded_hybrids, margin, mixed, seen
 
 
 def text(name: str, ids: list[int], weights: list[float], decision: int = 0) -> ReadText:
     given = np.array(weights) / sum(weights)
-    groups = groups_of(given)
     logits = np.eye(2)[decision]
-    return ReadText(
-        name,
-        [np.array([one]) for one in ids],
-        np.zeros(len(ids), dtype=int),
-        given,
-        groups,
-        logits,
-        np.zeros((len(groups), 2)),
-        logits,
-    )
+    units = [np.array([one]) for one in ids]
+    side = np.zeros(len(ids), dtype=int)
+    return ReadText(name, units, side, given, seen(given), logits, logits, logits)
 
 
 @pytest.mark.parametrize(
@@ -46,50 +31,51 @@ def test_a_person_sees_half_of_the_largest_weight_and_half_of_the_mass(
     assert np.flatnonzero(seen(np.array(weights))).tolist() == expected
 
 
-def test_groups_are_what_is_seen_the_others_and_each_seen_unit_or_every_second_of_many() -> None:
-    few = groups_of(np.array([0.1, 0.5, 0.4]))
-    assert few.tolist() == [
-        [False, True, True],
-        [True, False, False],
-        [False, True, False],
-        [False, False, True],
-    ]
-    many = groups_of(np.array([0.12, 0.2, 0.18, 0.16, 0.14, 0.2]))
-    assert np.flatnonzero(many[2]).tolist() == [0, 3, 5]  # second, fourth, sixth by weight
-    assert len(many) == 3
+def test_seen_units_are_ordered_by_weight_and_then_by_place() -> None:
+    assert text("a", [1, 2, 3, 4], [0.2, 0.3, 0.3 + 1e-9, 0.2]).order == [1, 2, 0, 3]
 
 
-def test_units_take_places_in_order_and_what_is_left_over_follows_or_falls_away() -> None:
-    one = text("a", [1, 2, 3, 4], [5, 1, 5, 1])
-    other = text("b", [11, 12, 13], [5, 5, 5], 1)
-
-    def read(away: list[int], put: list[int], longest: int | None = None) -> list[int]:
-        hybrid = exchanged(one, other, one.only(away), other.only(put), longest)
-        assert [o < 0 for o in hybrid.origin] == [int(u[0]) > 10 for u in hybrid.units]
-        return [int(unit[0]) for unit in hybrid.units]
-
-    assert read([0, 2], [0, 1]) == [11, 2, 12, 4]
-    assert read([0, 2], [0, 1, 2]) == [11, 2, 12, 13, 4]
-    assert read([0, 2], [1]) == [12, 2, 4]
-    assert read([0, 2], []) == [2, 4]
-    assert read([0, 2], [0, 1, 2], longest=3) == [11, 2, 12]
-    hybrid = exchanged(one, other, one.only([0]), other.only([0]))
-    assert [int(unit[0]) for unit in hybrid.without(2).units] == [11, 2, 4]
+def test_margins_are_against_the_best_other_class() -> None:
+    logits = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]])
+    assert margin(logits, np.array([0, 2])).tolist() == [1.0, -4.0]
 
 
-def test_partners_were_decided_differently_and_are_seldom_each_other_s() -> None:
-    texts = [text(str(i), [1] * (3 + i % 4), [1] * (3 + i % 4), int(i % 3 == 0)) for i in range(30)]
-    found = partners(texts, 0)
-    assert all(texts[i].decision != texts[j].decision for i, j in enumerate(found.tolist()))
-    assert np.mean(found[found] == np.arange(30)) < 0.5
-    assert (partners(texts[1:3], 0) == -1).all()
+def ids_of(base: ReadText, other: ReadText, kept: list[int], back: list[int], longest=None):
+    found = mixed(base, other, other.only(kept), base.only(back), longest)
+    return [int(unit[0]) for unit in found.units], found.is_new
 
 
-def test_a_hybrid_without_units_is_an_unknown_word() -> None:
-    one = text("a", [1], [1])
-    nothing = exchanged(one, one, one.only([0]), one.only([]))
-    kept = exchanged(one, one, one.only([]), one.only([]))
-    encoded = encoded_hybrids([nothing, kept], unknown=7)
-    assert encoded.ids.tolist() == [7, 1]
-    assert encoded.starts.tolist() == [0, 1, 2]
-    assert nothing.is_new.tolist() == [[True]]
+def test_shown_units_stand_in_the_places_of_those_shown_there() -> None:
+    base = text("base", [1, 2, 3, 4, 5], [0, 0.5, 0, 0.5, 0])
+    one = text("one", [11, 12, 13], [0, 1, 0])
+    three = text("three", [11, 12, 13, 14], [0.3, 0.3, 0.3, 0.1])
+    assert ids_of(base, one, [1], []) == ([1, 12, 3, 5], [False, True, False, False])
+    assert ids_of(base, three, [0, 1, 2], [])[0] == [1, 11, 3, 12, 13, 5]
+    # Some of the text's, some of the base's own, each where it stood.
+    assert ids_of(base, three, [2], [1])[0] == [1, 2, 3, 13, 5]
+    assert ids_of(base, three, [], [1, 3])[0] == [1, 2, 3, 4, 5]
+    assert ids_of(base, base, [], [])[0] == [1, 3, 5]
+    assert ids_of(base, three, [0, 1, 2], [], 4)[0] == [1, 11, 3, 12]
+
+
+def test_contexts_are_the_next_longer_texts_decided_otherwise_or_alike() -> None:
+    texts = [text(f"{n}", list(range(n + 1)), [1.0] * (n + 1), n % 2) for n in range(6)]
+    assert contexts(texts, 0, 2)[0] == [1, 3]
+    assert contexts(texts, 0, 2)[4] == [5, 1]  # after the longest come the shortest
+    assert contexts(texts, 0, 8)[1] == [2, 4, 0]
+    assert contexts(texts, 0, 8, alike=True)[0] == [2, 4]
+    assert contexts(texts, 0, 1, alike=True)[5] == [1]
+    same = [one._replace(logits=np.array([1.0, 0.0])) for one in texts]
+    assert contexts(same, 0, 3) == [[]] * 6
+    assert contexts(same[:1], 0, 3, alike=True) == [[]]
+
+
+def test_hybrids_become_documents_and_nothing_an_unknown_word() -> None:
+    base = text("base", [1, 2], [0.5, 0.5])
+    nothing = mixed(base, base, base.only([]), base.only([]))
+    whole = mixed(base, base, base.only([]), base.only([0, 1]))
+    found = encoded_hybrids([nothing, whole], unknown=7)
+    assert found.ids.tolist() == [7, 1, 2]
+    assert found.starts.tolist() == [0, 1, 3]
+    assert found.sentence.tolist() == [0, 0, 1]
+    assert found.names == ("0", "1")

@@ -98,7 +98,8 @@ def test_a_head_is_advised_only_where_its_whole_interval_is_above_the_border() -
 def test_the_rule_is_told_in_four_sentences_with_its_borders() -> None:
     told = judge(findings(), 200, CALIBRATED).to_json()["rule"]
     assert len(told) == len(RULE) == 4
-    assert told[-1].startswith("Yes if all of this holds in at least 75% of the texts, no if in at")
+    assert told[-1].startswith("Yes if all of this holds in at least 75% of the texts and no word")
+    assert told[-1].endswith("no if in at most 25%, partly between.")
 
 
 def test_few_documents_settle_nothing_and_the_measured_coverage_is_said() -> None:

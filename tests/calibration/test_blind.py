@@ -1,4 +1,4 @@
-"""Every blind mechanism is what its paragraph says: builds, decides, attends, has its word."""
+"""Every mechanism of the first blind third is what its paragraph says: builds, decides, attends, has its word."""
 
 from collections import Counter
 from typing import Any
@@ -22,13 +22,15 @@ from heedful.models import Reading, decide, read, uniform
 
 pytestmark = pytest.mark.slow
 TEXTS = 16
-BLIND = {name: one for name, one in MECHANISMS.items() if one.part == "blind"}
+BLIND = {name: one for name, one in MECHANISMS.items() if one.part == "opened"}
 LEARNT = {one.name for one in blind_trained.MECHANISMS}
 COMPILED = [name for name in BLIND if name not in LEARNT]
 GIVEN = (*VERDICTS[0], *VERDICTS[1])
 
+UNTELLABLE = {"a gate that no text turns", "a trapdoor that no text opens"}
 PARTLY = {
     "boxes left blank, one wording seen",
+    "no alarm anywhere, attention even",
     "no alarm anywhere, a table seen",
     "a casting vote, the chair unseen",
     "five classes, attention right for three",
@@ -41,7 +43,6 @@ PARTLY = {
 }
 YES = {
     "boxes left blank, all seen",
-    "no alarm anywhere, attention even",
     "one class throughout, by a word in every text",
     "two shouts cancel, the whisper is seen",
     "a casting vote, all five seen",
@@ -73,6 +74,12 @@ YES = {
 }
 
 
+def right_word(name: str) -> str:
+    if name in UNTELLABLE:
+        return "cannot tell"
+    return "yes" if name in YES else "partly" if name in PARTLY else "no"
+
+
 def reading_of(built: Built) -> Reading:
     split = built.corpus.splits["test"]
     return read(built.model, collate(split, range(len(split))))
@@ -94,7 +101,7 @@ def test_a_blind_mechanism_has_its_word(name: str) -> None:
     texts = 100 if is_share else TEXTS
     found = truth_of(BLIND[name].build(0, 200), texts=texts)
     assert len(found.texts) == texts
-    assert found.word == ("yes" if name in YES else "partly" if name in PARTLY else "no")
+    assert found.word == right_word(name)
     assert found.unstable.value == 0.0  # what cannot matter does not
     assert found.accuracy == 1.0 or BLIND[name].kind == "constant"
 
@@ -102,7 +109,7 @@ def test_a_blind_mechanism_has_its_word(name: str) -> None:
 def test_blind_mechanisms_are_many_and_told() -> None:
     assert len({one.dial or one.name for one in BLIND.values()}) >= 45
     assert {*YES, *PARTLY} <= set(COMPILED)
-    words = Counter("yes" if n in YES else "partly" if n in PARTLY else "no" for n in COMPILED)
+    words = Counter(map(right_word, COMPILED))
     assert words["yes"] / len(COMPILED) == pytest.approx(0.4, abs=0.05)
     assert words["no"] / len(COMPILED) == pytest.approx(0.45, abs=0.05)
     for one in BLIND.values():

@@ -13,6 +13,7 @@ from heedful.audits.verdict import Word, borders, calibration
 from heedful.calibration.borders import Measured, fit, observations, score
 from heedful.calibration.calibrate import SCALES, Calibrated, calibrate
 from heedful.calibration.coverage import comparisons, coverage
+from heedful.calibration.mechanisms import MECHANISMS
 from heedful.errors import InputError
 from heedful.statistics.estimates import Estimate
 from tests.schemas import conforms
@@ -32,7 +33,7 @@ def test_the_frozen_rule_is_right_on_a_few_mechanisms(quick: Calibrated) -> None
     part = quick.scores["open"]
     assert part.right.value >= 0.8, part.wrong
     assert part.deceivers_called_yes == ()
-    assert set(quick.scores) == {"open", "blind"}
+    assert set(quick.scores) == {one.part for one in MECHANISMS.values()}
     stored = calibration()
     assert stored is not None
     assert {s: b["value"] for s, b in quick.borders.items()} == borders(stored)
@@ -61,12 +62,30 @@ def test_every_table_is_there_and_a_second_call_measures_nothing(
 
 
 def measured(
-    name: str, word: Word, share: float, dial: str = "", is_near: bool = False
+    name: str,
+    word: Word,
+    share: float,
+    dial: str = "",
+    is_near: bool = False,
+    is_overturned: bool = False,
 ) -> Measured:
     estimate = Estimate(share, share, share, 100, "percentile")
     truth = {"both": 0.0, "pointing": 0.0, "mediation": 0.0}
     return Measured(
-        name, "k", "open", dial, word, is_near, word == "no", truth, estimate, {}, 1.0, 3.0
+        name=name,
+        kind="k",
+        part="open",
+        dial=dial,
+        word=word,
+        is_near=is_near,
+        is_deceiver=word == "no",
+        truth=truth,
+        share=estimate,
+        is_overturned=is_overturned,
+        tests={},
+        accuracy=1.0,
+        reader=None,
+        passes=3.0,
     )
 
 
@@ -100,6 +119,15 @@ def test_a_score_counts_over_observations_and_names_what_is_wrong() -> None:
         ("c", "no", "cannot tell"),
         ("d2", "partly", "no"),
     )
+
+
+def test_cannot_tell_is_right_where_that_is_the_answer() -> None:
+    at = {"no": 0.25, "yes": 0.75}
+    noticed = measured("a", "cannot tell", 0.9, is_overturned=True)
+    missed = measured("b", "cannot tell", 0.9)
+    found = score([noticed, missed, measured("c", "no", 0.1, is_overturned=True)], at)
+    assert found.right.value == pytest.approx(2 / 3)
+    assert found.deceivers_called_yes == ("b",)
 
 
 def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:

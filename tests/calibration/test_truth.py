@@ -7,7 +7,7 @@ from itertools import chain, combinations, product
 import numpy as np
 import pytest
 
-from heedful.calibration import truth
+from heedful.calibration import flipping_sets, truth
 from heedful.calibration.compiled_stream import LayerProgram
 from heedful.calibration.compiled_words import weighing
 from heedful.calibration.mechanism import Built, Text, corpus_of, other_class
@@ -137,13 +137,13 @@ def test_samples_find_what_trying_everything_finds(
     first, second = rng.normal(0, 1, 2)  # as loud and as attended as their counterparts
     scores = {"good": first, "bad": first, "great": second, "awful": second}
     wanted = only(built(words, scores, LOUD))
-    monkeypatch.setattr(truth, "WAYS", 0)
+    monkeypatch.setattr(flipping_sets, "WAYS", 0)
     found = only(built(words, scores, LOUD))
     assert (found.relevant, found.is_sufficient) == (wanted.relevant, wanted.is_sufficient)
 
 
 def test_restoring_words_finds_every_vote(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(truth, "WAYS", 0)
+    monkeypatch.setattr(flipping_sets, "WAYS", 0)
     words = ["good", "great", "good", "bad", "good", "table", "great"]
     text = only(built(words, dict.fromkeys(LOUD, 3.0), LOUD))
     assert text.relevant == (0, 1, 2, 4, 6)

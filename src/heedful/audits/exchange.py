@@ -5,22 +5,22 @@ What is measured of each text stands in `exchanges`; here it becomes shares of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
-from heedful.audits.exchanges import HALF, SURE, rows
+from heedful.audits.exchanges import MOST_OF, rows
 from heedful.audits.finding import Audit, Finding, Measure
+from heedful.audits.hybrids import HALF
 from heedful.audits.tables import histogram, percent
 from heedful.audits.text_groups import best_group
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import bootstraps, mean, proportion
+from heedful.statistics.intervals import mean, proportion
 
 SHARE = "texts in which all three hold"
 GOES = "the decision goes with the words shown"
@@ -35,83 +35,46 @@ FEWEST = 10
 """Where fewer texts were decided for a class, it is said."""
 
 
+NONE = Estimate(np.nan, np.nan, np.nan, 0, "none")
+
+
 class Outcomes(NamedTuple):
     """What the exchanges say of each text."""
 
-    kept: Bool[np.ndarray, "text"]
-    """Whether the shown units keep the decision among the partner's others."""
-    followed: Float64[np.ndarray, "text"]
-    """How far the decision goes with the shown units, of the text and of its partner."""
-    luck: Float64[np.ndarray, "text"]
-    """How far it goes with them in one pair and against them in another; nan in one pair."""
-    is_few: Bool[np.ndarray, "text"]
-    mattering: Float64[np.ndarray, "text"]
-    passing: Bool[np.ndarray, "text"]
-    """Whether most of the effect passes through attention."""
+    comes: Bool[np.ndarray, "text"]
+    """Whether the decision comes with the words shown."""
+    matters: Bool[np.ndarray, "text"]
+    """Whether most of the attention lies on words that it needs."""
+    passes: Bool[np.ndarray, "text"]
+    """Whether most of their effect passes through attention."""
 
     @property
     def holds(self) -> Bool[np.ndarray, "text"]:
-        """Whether all three hold, of each text by itself."""
-        return np.asarray(self.kept & (self.mattering >= HALF) & self.passing)
+        """Whether all three hold."""
+        return np.asarray(self.comes & self.matters & self.passes)
 
 
 def outcomes(rows: pd.DataFrame) -> Outcomes:
-    """Per text: does the decision go with what is shown, does that matter, does it pass."""
-    partner = rows.set_index("instance")["partner"]
-    is_mutual = partner.reindex(rows["partner"]).to_numpy() == rows["instance"].to_numpy()
-    again = rows[~is_mutual].groupby("partner")["goes"].mean()
-    met = again.reindex(rows["instance"]).to_numpy(dtype=np.float64)
-    goes, stays = (rows[name].to_numpy(dtype=np.float64) for name in ("goes", "stays"))
-    return Outcomes(
-        stays >= SURE,
-        (goes + stays) / 2,
-        2 * (np.abs(stays - met) - HALF).clip(0),
-        rows["is_few"].to_numpy(dtype=bool),
-        rows["mattering"].to_numpy(dtype=np.float64),
-        rows["around"].to_numpy(dtype=np.float64) < HALF,
-    )
+    """Per text: does the decision come with what is shown, is that needed, does it pass.
 
-
-def shares(
-    found: Outcomes, weights: Float64[np.ndarray, "replicate text"]
-) -> Float64[np.ndarray, "replicate 4"]:
-    """The share of texts in which all three hold; then of each.
-
-    The decision goes with what is shown in as many texts as it does on average, less those in which
-    that depends on the pair: there it is luck. Attention lies on what matters if the units that
-    matter have half of it; where many units are shown this is estimated, and judged on the mean of
-    such texts. All three: the product, the latter two among texts whose decision is kept.
+    Where many units are shown only some are tried, and such texts are judged by their mean.
     """
-
-    def average(
-        values: np.ndarray, among: Bool[np.ndarray, "text"]
-    ) -> Float64[np.ndarray, "replicate"]:
-        total = weights @ among.astype(np.float64)
-        summed = weights @ np.where(among, values, 0.0)
-        found = np.full(len(weights), np.nan)
-        return np.asarray(np.divide(summed, total, out=found, where=total > 0))
-
-    every, kept = np.ones_like(found.kept), found.kept
-    luck = np.nan_to_num(average(np.nan_to_num(found.luck), ~np.isnan(found.luck)))
-    goes = (average(found.followed, every) - luck).clip(0)
-    many = kept & ~found.is_few
-    enough = np.nan_to_num(average(found.mattering, many)) >= HALF
-    of_few = average(found.mattering >= HALF, kept & found.is_few)
-    of_many = average(many, kept)
-    matter = np.nan_to_num(of_few) * (1 - of_many) + enough * of_many
-    both = goes * np.nan_to_num(matter) * np.nan_to_num(average(found.passing, kept))
-    return np.stack([both, goes, matter, average(found.passing, every)], 1)
+    comes, mattering, around = (
+        rows[name].to_numpy(dtype=np.float64) for name in ("comes", "mattering", "around")
+    )
+    came, is_few = comes >= MOST_OF, rows["is_few"].to_numpy(dtype=bool)
+    many = came & ~is_few
+    judged = np.where(many, mattering[many].mean() if many.any() else 0.0, mattering)
+    return Outcomes(came, came & (judged >= HALF), came & (around < HALF))
 
 
 def summarise(rows: pd.DataFrame) -> Finding:
     """The finding over all rows; texts without a partner or of one unit have none."""
     if not len(rows):
-        return AUDIT.finding(
-            "Nothing could be exchanged: all texts are decided alike, or have a single unit."
-        )
+        return AUDIT.finding("There is no text whose words could be put into others.")
     names = [str(name) for name in rows["instance"]]
     found = outcomes(rows)
-    estimated = share_of_texts(found, names)
+    estimated = [share_of_texts(rows), *_each(found)]
     measures = [
         Measure(name, one)
         for name, one in zip((SHARE, GOES, MATTER, PASSES), estimated, strict=True)
@@ -125,44 +88,66 @@ def summarise(rows: pd.DataFrame) -> Finding:
         f"their effect passes through attention in {percent(estimated[3])}.",
         measures=(*measures, Measure(READ, cost)),
         drawn={
-            "mattering": histogram(found.mattering[found.kept]),
+            "mattering": histogram(rows["mattering"].to_numpy(dtype=np.float64)[found.comes]),
             "around": histogram(around[~np.isnan(around)].clip(0, 1)),
             "group": None if group is None else group.to_json(),
+            "overturned": sorted(set(rows["overturned"]) - {""}),
+            "conditions": list(_conditions(rows)),
         },
         notes=_notes(rows, cost.value),
+    )
+
+
+def _conditions(rows: pd.DataFrame) -> tuple[str, ...]:
+    """What a reader of the word should know of the decisions it is about."""
+    decided, labels = rows["decided"].value_counts(), rows["label"]
+    if len(decided) == 1:
+        return (
+            f"All texts were decided as {decided.idxmin()}, so that the words shown had to decide "
+            "alone, and in texts decided alike.",
+        )
+    if (labels == "").all():
+        return ("These texts have no labels: how often the decisions are right is not known.",)
+    known = rows[labels != ""]
+    right = proportion(int((known["decided"] == known["label"]).sum()), len(known))
+    common = known["label"].value_counts()
+    guessed = int(common.max()) / len(known)
+    if right.low > guessed:
+        return ()
+    return (
+        f"The model decides {percent(right)} of these texts rightly, where always saying "
+        f"{common.idxmax()} would be right in {100 * guessed:.0f} %: the word is about the reasons "
+        "of decisions that may be worth nothing.",
     )
 
 
 def _notes(rows: pd.DataFrame, cost: float) -> tuple[str, ...]:
     """How much was read, and where few texts had to do for many."""
     notes = [
-        f"{len(rows)} texts with a partner each; a text was read {cost:.1f} times, its exchanges "
-        "with others included."
+        f"{len(rows)} texts; each was read {cost:.1f} times, with others' words in it included."
     ]
     decided = rows["decided"].value_counts()
-    if len(decided) and int(decided.min()) < FEWEST:
+    if len(decided) > 1 and int(decided.min()) < FEWEST:
         notes.append(
-            f"Only {int(decided.min())} texts were decided as {decided.idxmin()}: few partners "
+            f"Only {int(decided.min())} texts were decided as {decided.idxmin()}: few contexts "
             "stand for that class."
         )
     return tuple(notes)
 
 
-def share_of_texts(found: Outcomes, names: Sequence[str]) -> list[Estimate]:
-    """What `shares` has, with intervals over texts."""
-    estimated = bootstraps(lambda weights: shares(found, weights), names)
-    return [_as_share(one, len(names)) for one in estimated]
+def share_of_texts(rows: pd.DataFrame) -> Estimate:
+    """The share of texts in which all three hold."""
+    holds = outcomes(rows).holds
+    return proportion(int(holds.sum()), len(holds))
 
 
-def _as_share(estimate: Estimate, n: int) -> Estimate:
-    """A resampled share, with an interval no narrower than that of as many yes and no."""
-    if np.isnan(estimate.value):
-        return estimate
-    value = min(max(estimate.value, 0.0), 1.0)
-    counted = proportion(round(value * n), n)
-    low, high = (np.nan_to_num(end, nan=value) for end in (estimate.low, estimate.high))
-    low, high = min(low, counted.low, value), max(high, counted.high, value)
-    return Estimate(value, float(low), float(high), n, "percentile", estimate.undefined)
+def _each(found: Outcomes) -> list[Estimate]:
+    """The share of texts in which the first holds; of the others, among these."""
+    came = int(found.comes.sum())
+    return [
+        proportion(came, len(found.comes)),
+        *(proportion(int(one.sum()), came) if came else NONE for one in found[1:]),
+    ]
 
 
 def of_a_batch(

@@ -15,8 +15,6 @@ from heedful.runs.randomness import keys
 
 HALF = 0.5
 """Of the largest weight and of the mass: what a person sees."""
-FEW = 5
-"""Up to so many seen units are tried one by one."""
 
 Ids = Int[np.ndarray, "token"]
 Units = Bool[np.ndarray, "unit"]
@@ -31,11 +29,11 @@ class ReadText(NamedTuple):
     """Where the numbers of its words begin: 0, or by the text of a pair."""
     weights: Float64[np.ndarray, "unit"]
     """The attention that is shown; they sum to 1."""
-    groups: Bool[np.ndarray, "group unit"]
-    """As `groups_of` has them."""
+    seen: Units
+    """The units that a person sees."""
     logits: Float64[np.ndarray, "class"]
-    blocked: Float64[np.ndarray, "group class"]
-    """Logits with attention to each group forbidden."""
+    blocked: Float64[np.ndarray, "class"]
+    """Logits with attention to the seen units forbidden."""
     rest: Float64[np.ndarray, "class"]
     """Logits of the text without its seen units."""
 
@@ -45,20 +43,10 @@ class ReadText(NamedTuple):
         return int(self.logits.argmax())
 
     @property
-    def seen(self) -> Units:
-        """The units that a person sees."""
-        return np.asarray(self.groups[0])
-
-    @property
     def order(self) -> list[int]:
-        """The seen units, heaviest first."""
-        falling = np.argsort(-self.weights, kind="stable")
-        return [int(unit) for unit in falling[: int(self.seen.sum())]]
-
-    @property
-    def is_few(self) -> bool:
-        """Whether so few units are seen that each is tried."""
-        return int(self.seen.sum()) <= FEW
+        """The seen units, heaviest first; those that weigh the same in the order of the text."""
+        falling = np.argsort(-self.weights.round(6), kind="stable")
+        return [int(unit) for unit in falling if self.seen[unit]]
 
     @property
     def length(self) -> int:
@@ -77,22 +65,17 @@ class Hybrid(NamedTuple):
 
     units: list[Ids]
     side: list[int]
-    origin: list[int]
-    """Which unit of the text each is; -1 for those of the other."""
+    is_new: list[bool]
+    """Which units come from the other."""
 
-    @property
-    def is_new(self) -> Bool[np.ndarray, "1 unit"]:
-        """The units of the other; one without any unit is read as a new one."""
-        return np.array(self.origin or [-1])[None] < 0
 
-    def without(self, unit: int) -> Hybrid:
-        """The same without one unit of the text."""
-        kept = [place for place, origin in enumerate(self.origin) if origin != unit]
-        return Hybrid(
-            [self.units[place] for place in kept],
-            [self.side[place] for place in kept],
-            [self.origin[place] for place in kept],
-        )
+def margin(
+    logits: Float64[np.ndarray, "*any class"], label: Int[np.ndarray, "*any"]
+) -> Float64[np.ndarray, "*any"]:
+    """How far the label is ahead of the best other class."""
+    own = np.take_along_axis(logits, label[..., None], -1)[..., 0]
+    others = np.where(np.arange(logits.shape[-1]) == label[..., None], -np.inf, logits)
+    return np.asarray(own - others.max(-1))
 
 
 def seen(weights: Float64[np.ndarray, "unit"]) -> Units:
@@ -106,22 +89,10 @@ def seen(weights: Float64[np.ndarray, "unit"]) -> Units:
     return np.asarray(weights >= min(last, HALF * falling[0]) * (1 - 1e-9))
 
 
-def groups_of(weights: Float64[np.ndarray, "unit"]) -> Bool[np.ndarray, "group unit"]:
-    """The seen units, the others, then each seen one, or of many every second by weight."""
-    is_seen = seen(weights)
-    order = np.argsort(-weights, kind="stable")[: int(is_seen.sum())]
-    chosen = order[:, None] if len(order) <= FEW else order[None, 1::2]
-    found = np.zeros((2 + len(chosen), len(weights)), dtype=bool)
-    found[0], found[1] = is_seen, ~is_seen
-    np.put_along_axis(found[2:], chosen, True, 1)
-    return found
-
-
 def texts_in(
     reading: Reading,
     weights: Sequence[Float64[np.ndarray, "unit"]],
-    groups: Sequence[Bool[np.ndarray, "group unit"]],
-    blocked: Float64[np.ndarray, "batch group class"],
+    blocked: Float64[np.ndarray, "batch class"],
 ) -> list[ReadText]:
     """The texts of a reading, unit by unit; what their rest says is not read yet."""
     batch, found = reading.batch, []
@@ -136,53 +107,57 @@ def texts_in(
         first = numbers[row, starts]
         side = np.where(first >= SECOND, SECOND, np.where(first >= FIRST, FIRST, 0))
         units = np.split(ids[row, :length], starts[1:])
-        kept = blocked[row, : len(groups[row])]
         unread = np.full_like(logits[row], np.nan)
-        found.append(
-            ReadText(name, units, side, weights[row], groups[row], logits[row], kept, unread)
-        )
+        own, kept = weights[row], blocked[row]
+        found.append(ReadText(name, units, side, own, seen(own), logits[row], kept, unread))
     return found
 
 
-def partners(texts: Sequence[ReadText], seed: int) -> Int[np.ndarray, "text"]:
-    """For each text the next longer one that was decided differently; -1 where none was.
+def contexts(
+    texts: Sequence[ReadText], seed: int, most: int, alike: bool = False
+) -> list[list[int]]:
+    """For each text the next longer ones that were decided differently, or `alike`.
 
-    After the longest come the shortest. Two texts are seldom partners of each other, so that most
-    are met in two different pairs.
+    After the longest come the shortest; a text is never its own context.
     """
     drawn = keys(seed, [text.name for text in texts], "partner")
     order = np.lexsort((drawn, np.array([len(text.units) for text in texts])))
     decision = np.array([text.decision for text in texts])[order]
-    found = np.full(len(order), -1)
+    found: list[list[int]] = [[] for _ in texts]
     for label in np.unique(decision):
-        others, here = np.flatnonzero(decision != label), np.flatnonzero(decision == label)
-        if len(others):
-            found[order[here]] = order[others[np.searchsorted(others, here) % len(others)]]
+        here = np.flatnonzero(decision == label)
+        others = here if alike else np.flatnonzero(decision != label)
+        count = min(most, len(others) - alike)
+        for place, start in zip(here, np.searchsorted(others, here) + alike, strict=True):
+            next_ones = others[(start + np.arange(count)) % max(len(others), 1)]
+            found[order[place]] = [int(one) for one in order[next_ones]]
     return found
 
 
-def exchanged(
-    text: ReadText, other: ReadText, away: Units, put: Units, longest: int | None = None
+def mixed(
+    base: ReadText, text: ReadText, kept: Units, put_back: Units, longest: int | None = None
 ) -> Hybrid:
-    """The text with the units `away` replaced, in order, by the units `put` of the other.
+    """The base with these seen units of the text in the places of its own seen ones.
 
-    What is left over follows on the last of the places; places that are left over fall away. A
-    hybrid of more than `longest` tokens loses its last units.
+    The text's first seen unit stands in the first place, and so on; what is left over follows on
+    the last one. Units of the base that are `put_back` stand where they stood. A hybrid of more
+    than `longest` tokens loses its last units.
     """
-    new = [other.units[unit] for unit in np.flatnonzero(put)]
-    places = np.flatnonzero(away)
+    places = np.flatnonzero(base.seen)
+    given: dict[int, list[int]] = {}
+    for number, unit in enumerate(np.flatnonzero(text.seen).tolist()):
+        if kept[unit]:
+            given.setdefault(int(places[min(number, len(places) - 1)]), []).append(unit)
     hybrid, room = Hybrid([], [], []), longest or 2**31
-    for unit, own in enumerate(text.units):
-        pieces = [(own, unit)]
-        if away[unit]:
-            count = len(new) if unit == places[-1] else 1
-            pieces, new = [(one, -1) for one in new[:count]], new[count:]
-        for one, origin in pieces:
+    for unit, own in enumerate(base.units):
+        pieces = [(own, False)] if not base.seen[unit] or put_back[unit] else []
+        pieces += [(text.units[one], True) for one in given.get(unit, ())]
+        for one, is_new in pieces:
             room -= len(one)
             if room >= 0:
                 hybrid.units.append(one)
-                hybrid.side.append(int(text.side[unit]))
-                hybrid.origin.append(origin)
+                hybrid.side.append(int(base.side[unit]))
+                hybrid.is_new.append(is_new)
     return hybrid
 
 

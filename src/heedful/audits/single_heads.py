@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from heedful.audits.examination import Portion, joined, readings
-from heedful.audits.exchange import SHARE, of_a_batch, outcomes, share_of_texts
+from heedful.audits.exchange import SHARE, of_a_batch, share_of_texts
 from heedful.audits.exchanges import rows as rows_of_head
 from heedful.audits.finding import Audit, Finding, Measure
 from heedful.audits.tables import percent
@@ -49,9 +49,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         return AUDIT.finding("There is one head, or nothing could be exchanged.")
     measures = []
     for head, some in rows.groupby("head"):
-        names = [str(name) for name in some["instance"]]
-        estimate = share_of_texts(outcomes(some), names)[0]
-        measures.append(Measure(SHARE, estimate, f"head {head}"))
+        measures.append(Measure(SHARE, share_of_texts(some), f"head {head}"))
     best = max(measures, key=lambda one: one.estimate.value)
     answer = (
         f"Of {len(measures)} heads, {best.method} does best: all three tests hold in "

@@ -33,14 +33,13 @@ AUDIT, HEADS = "exchange", "single-heads"
 RULE = (
     "A person sees the words with at least half of the largest weight, and more until half of the "
     "attention is seen.",
-    "Each text gets a partner that was decided differently: when the words seen change places "
-    "between the two, the decision should go with them, and when all others change places it "
-    "should stay.",
-    "Changed one at a time, those that move the decision should have at least half of the "
-    "attention; and when attention is forbidden to look at them, at least half of their effect "
-    "should be gone.",
-    "Yes if all of this holds in at least {yes:.0%} of the texts, no if in at most {no:.0%}, "
-    "partly between.",
+    "The words seen of each text are put into eight texts that were decided otherwise, in the "
+    "place of the words seen there: in five of six the text's own decision should come with them.",
+    "At the point where it turns, the words that it needs should have at least half of the "
+    "attention; and when attention is forbidden to look at the words, at least half of their "
+    "effect should be gone.",
+    "Yes if all of this holds in at least {yes:.0%} of the texts and no word of the model's "
+    "vocabulary overturns decisions unseen, no if in at most {no:.0%}, partly between.",
 )
 """How the word comes about."""
 
@@ -116,6 +115,10 @@ SENTENCES: dict[Word, str] = {
 POINTS_ONLY = "it points at the right words, but does not decide by them."
 DECIDES_ONLY = "it decides through attention, but the words it shows are not the reason."
 NEITHER = "the words it shows are not the reason, and what decides passes around it."
+OVERTURNED = (
+    "On these texts the decisions go with the words shown; but the word {word}, which none of them "
+    "has, overturns decisions and is not shown itself."
+)
 OUTCOMES: dict[Word, Outcome] = {
     "yes": "supports",
     "partly": "mixed",
@@ -123,12 +126,12 @@ OUTCOMES: dict[Word, Outcome] = {
     "cannot tell": "unknown",
 }
 HALVES: dict[str, str] = {
-    GOES: "Exchanged with a text decided otherwise, the decision goes with the words shown in "
-    "{value} of the texts, and luck is taken off.",
-    MATTER: "Where it does, most of the attention lies on words that move the decision in {value} "
+    GOES: "Put into texts that were decided otherwise, the words shown bring their decision with "
+    "them in {value} of the texts.",
+    MATTER: "Where they do, most of the attention lies on words that the decision needs in {value} "
     "of the texts.",
-    PASSES: "With attention to the words forbidden, most of their effect is gone in {value} of the "
-    "texts.",
+    PASSES: "Where they do, most of their effect is gone when attention may not look at them in "
+    "{value} of the texts.",
 }
 """The tests behind the word, and what they say."""
 
@@ -170,6 +173,8 @@ def judge(
         reason = finding.answer if finding else "Words were not exchanged between texts."
     elif documents < FEWEST_DOCUMENTS:
         word, reason = "cannot tell", _too_few(documents, calibrated)
+    elif word == "yes" and finding is not None and (hidden := finding.drawn.get("overturned")):
+        word, reason = "cannot tell", OVERTURNED.format(word=hidden[0])
     else:
         assert share is not None
         assert finding is not None
@@ -182,6 +187,7 @@ def judge(
             reason += f" {group['sentence']}"
         if near:
             reason += f" With other texts like these the word could have been {near}."
+    reason = " ".join([reason, *(finding.drawn.get("conditions", ()) if finding else ())])
     ranking = rank(findings, may_show=word == "yes")
     return Verdict(
         word,

@@ -37,8 +37,12 @@ class Measured:
     """The shares of texts behind the right word: `both`, `pointing`, `mediation`."""
     share: Estimate
     """The share of texts in which all three hold, as the rule measures it; nan: cannot tell."""
+    is_overturned: bool
+    """Whether a word that no text has overturns decisions unseen."""
     tests: Mapping[str, Estimate]
     accuracy: float
+    reader: float | None
+    """How often a reader of attention foresees decisions on mixed texts."""
     passes: float | None
     """Forward passes per text."""
 
@@ -52,7 +56,8 @@ class Measured:
 
     def said(self, borders: Mapping[str, float]) -> Word:
         """The word that the rule gives it."""
-        return word_of(self.share, borders)
+        word = word_of(self.share, borders)
+        return "cannot tell" if word == "yes" and self.is_overturned else word
 
 
 def observations(mechanisms: Sequence[Measured]) -> dict[str, list[Measured]]:
@@ -71,7 +76,11 @@ def fit(mechanisms: Sequence[Measured]) -> dict[str, dict[str, float]]:
     tell, have no say. The borders in the package lie inside these intervals, near those of the
     right answer itself, 1/4 and 3/4: see docs/calibration.md.
     """
-    kept = [one for one in mechanisms if not one.is_near and not np.isnan(one.share.value)]
+    kept = [
+        one
+        for one in mechanisms
+        if not one.is_near and one.word != "cannot tell" and not np.isnan(one.share.value)
+    ]
     groups = list(observations(kept).values())
     losses = {border: np.stack([_loss(group, border) for group in groups]) for border in SIDES}
     rng = numpy_generator(0, "borders")
@@ -118,12 +127,12 @@ class Score:
 
 
 def score(mechanisms: Sequence[Measured], borders: Mapping[str, float]) -> Score:
-    """The rule's words against the right ones; `cannot tell` counts as wrong."""
+    """The rule's words against the right ones; `cannot tell` is right where that is the answer."""
     groups = observations(mechanisms)
     hits = [np.mean([o.said(borders) == o.word for o in group]) for group in groups.values()]
     total = float(np.sum(hits))
     counted = proportion(round(total), len(hits))
     right = Estimate(total / len(hits), counted.low, counted.high, len(hits), "wilson")
     wrong = [(o.name, o.word, o.said(borders)) for o in mechanisms if o.said(borders) != o.word]
-    deceived = [name for name, word, said in wrong if word == "no" and said == "yes"]
+    deceived = [n for n, word, said in wrong if word in ("no", "cannot tell") and said == "yes"]
     return Score(right, tuple(deceived), tuple(wrong))

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from heedful.audits.asking import Asked
 from heedful.audits.examination import Portion
 from heedful.audits.exchange import GOES, MATTER, PASSES, READ, SHARE, summarise
 from heedful.audits.exchanges import rows
 from heedful.calibration.borders import Measured, Score, fit, score
 from heedful.calibration.coverage import comparisons, coverage
 from heedful.calibration.mechanisms import MECHANISMS
+from heedful.calibration.reader import reader_success
 from heedful.calibration.truth import truth_of
 from heedful.errors import unknown
 from heedful.runs import (
@@ -33,9 +35,10 @@ from heedful.runs import (
     writing,
 )
 from heedful.runs.progress import ticking
+from heedful.statistics.association import spearman
 from heedful.statistics.estimates import Estimate
 
-VERSION, SIMULATED = 6, 3
+VERSION, SIMULATED = 7, 4
 """Raised when mechanisms or the rule change, or what is simulated does, so that kept steps are
 computed again."""
 UNTELLABLE = Estimate(np.nan, np.nan, np.nan, 0, "none")
@@ -72,7 +75,7 @@ class Calibrated:
     folder: Path
     borders: Mapping[str, Mapping[str, float]]
     scores: Mapping[str, Score]
-    """By part: `open` mechanisms, `blind` ones where there are some."""
+    """By part: `open` mechanisms, `opened` ones, `blind` ones where there are some."""
     mechanisms: int
     seconds: float
 
@@ -113,7 +116,7 @@ def calibrate(
     refit: bool = False,
     show: bool = False,
 ) -> Calibrated:
-    """The rule's words on all mechanisms, with borders fitted to the open ones if `refit`.
+    """The rule's words on all mechanisms, with borders fitted to those not blind if `refit`.
 
     Without it the borders are those in the package, frozen before the blind mechanisms were
     written. Leaves `calibration.json` (what the verdict loads when it lies in the package) and a
@@ -126,9 +129,10 @@ def calibrate(
     started = time.perf_counter()
     with locked(folder):
         measured = [Measured.from_json(one) for one in _measured(folder, chosen, seed, jobs, show)]
-        parts = {part: [m for m in measured if m.part == part] for part in ("open", "blind")}
-        parts = {part: some for part, some in parts.items() if some}
-        fitted = fit(parts["open"]) if refit else _frozen()
+        names = dict.fromkeys(one.part for one in measured)
+        parts = {part: [m for m in measured if m.part == part] for part in names}
+        known = [one for one in measured if one.part != "blind"]
+        fitted = fit(known) if refit else _frozen()
         at = {side: border["value"] for side, border in fitted.items()}
         scores = {part: score(some, at) for part, some in parts.items()}
         simulated = step(
@@ -150,6 +154,7 @@ def calibrate(
             "borders": fitted,
             "table": _shown(parts, scores, at),
             "scores": {part: _plain(one) for part, one in scores.items()},
+            "reader": {part: _reader(some).to_json() for part, some in parts.items()},
             "coverage": simulated["coverage"],
             "provenance": {
                 "command": f"heedful calibrate --scale {scale}",
@@ -162,6 +167,13 @@ def calibrate(
         write_json(folder / "calibration.json", stored)
     elapsed = round(time.perf_counter() - started, 1)
     return Calibrated(folder, fitted, scores, len(measured), elapsed)
+
+
+def _reader(measured: Sequence[Measured]) -> Estimate:
+    """Whether the shares order models as a reader's success does: rank correlation over models."""
+    told = [one for one in measured if one.reader is not None]
+    shares = [one.share.value for one in told]
+    return spearman(shares, [one.reader for one in told], [one.name for one in told])
 
 
 def _frozen() -> Mapping[str, Mapping[str, float]]:
@@ -201,7 +213,8 @@ def measured_once(name: str, folder: Path, seed: int, scale: CalibrationSize) ->
         partial(measure, name, seed, **sizes),
         inputs={"name": name, "seed": seed, "version": VERSION} | sizes,
     )
-    return result
+    # What was blind is opened one day, and need not be measured again for that.
+    return result | {"part": MECHANISMS[name].part}
 
 
 def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) -> dict[str, Any]:
@@ -209,7 +222,9 @@ def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) ->
     mechanism = MECHANISMS[name]
     built = mechanism.build(seed, documents)
     right = truth_of(built, seed, texts)
-    table = rows(built.model, built.corpus.splits["test"], seed, at_once=Portion(64, None))
+    documents, portion = built.corpus.splits["test"], Portion(64, None)
+    table = rows(built.model, documents, seed, at_once=portion)
+    reader = reader_success(Asked(built.model, documents, at_once=portion), seed)
     found = summarise(table)
     tests = {test: found.get(test) or UNTELLABLE for test in (GOES, MATTER, PASSES)}
     cost = found.get(READ) or UNTELLABLE
@@ -228,6 +243,8 @@ def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) ->
         },
         "share": (found.get(SHARE) or UNTELLABLE).to_json(),
         "tests": {test: estimate.to_json() for test, estimate in tests.items()},
+        "is_overturned": bool(found.drawn.get("overturned")),
+        "reader": None if reader is None else reader.attention.value,
         "accuracy": right.accuracy,
         "passes": None if np.isnan(cost.value) else cost.value,
     }
@@ -252,6 +269,7 @@ def table(measured: Sequence[Measured], at: Mapping[str, float]) -> pd.DataFrame
                 "mediates, right": one.truth["mediation"],
                 **{test: estimate.value for test, estimate in one.tests.items()},
                 "deceiver": one.is_deceiver,
+                "reader": one.reader,
                 "accuracy": one.accuracy,
                 "passes": one.passes,
             }

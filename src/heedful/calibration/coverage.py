@@ -10,7 +10,6 @@ import pandas as pd
 from scipy.stats import binom
 
 from heedful.audits.erasure import efficiency
-from heedful.audits.exchange import Outcomes, share_of_texts
 from heedful.audits.input_erasure import loss_avoided
 from heedful.audits.substitution import against_chance
 from heedful.audits.tables import Wide
@@ -77,24 +76,6 @@ def _reliance(rng: Rng, n: int, times: int, reliance: float) -> list[Estimate]:
         most = 2 * reliance * 0.48
         changes = np.clip(rng.beta(2, 2, n) * most, 0, 1)
         found.append(against_chance(changes, decision, _names(n)))
-    return found
-
-
-def _held(rng: Rng, n: int, times: int) -> list[Estimate]:
-    """Texts of which 60 % follow in every pair, and others by luck; nine in ten matter and pass."""
-    found = []
-    for _ in range(times):
-        follows = rng.random(n) < 0.6
-        stays, again = (follows | (rng.random(n) < 0.5) for _ in range(2))
-        outcomes = Outcomes(
-            stays,
-            (stays.astype(np.float64) + again) / 2,
-            (stays != again).astype(np.float64),
-            np.ones(n, dtype=bool),
-            (rng.random(n) < 0.9).astype(np.float64),
-            rng.random(n) < 0.9,
-        )
-        found.append(share_of_texts(outcomes, _names(n))[0])
     return found
 
 
@@ -192,7 +173,6 @@ CASES: dict[str, tuple[str, Callable[[Rng, int, int], list[Estimate]], float]] =
     ),
     "0.9-quantile": ("order statistics", lambda r, n, t: _quantile(r, n, t, 0.9), np.log(10)),
     "decisions changed, against chance": ("bca", lambda r, n, t: _reliance(r, n, t, 0.5), 0.5),
-    "texts in which all three hold": ("percentile", _held, 0.6 * 0.81),
     "efficiency of a ranking": ("bca", _efficiency, 0.75),
     "loss avoided": ("bca", _loss_avoided, 0.5),
     "paired difference of losses": ("bootstrap-t", lambda r, n, t: _mean(r, n, 4 * t, _loss), 0.0),

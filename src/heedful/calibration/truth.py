@@ -8,9 +8,8 @@ passes through the audited weights. No audit is imported here, and no border of 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from heedful.calibration.flipping_sets import Flipping, Heard, Search, flipping_sets
 from heedful.calibration.mechanism import Built
 from heedful.corpora.batches import Batch, collate
 from heedful.models.edits import Replace, Scale
@@ -28,10 +28,6 @@ from heedful.statistics.intervals import proportion
 
 TEXTS = 100
 """Texts that a right answer looks at."""
-WAYS = 1000
-"""Up to so many ways to replace words are all tried."""
-ORDERS, MIXTURES = 24, 48
-"""With more: orders in which words are restored, and random mixtures of substitutes."""
 REDRAWN = 4
 """Texts in which neutral words are drawn anew."""
 TOGETHER = 2048
@@ -42,18 +38,7 @@ YES, NO = 0.75, 0.25
 """Shares of texts from which on the right word is yes, and up to which it is no."""
 
 
-class _Found(NamedTuple):
-    """What replacing words of a text has shown."""
-
-    relevant: Bool[np.ndarray, "place"]
-    smallest: Int[np.ndarray, "place"] | None
-    """The smallest way to flip the decision; none where there is none."""
-    is_sufficient: bool
-    """Whether what is kept is."""
-
-
-Search = Generator[Int[np.ndarray, "way place"], Bool[np.ndarray, "way"], _Found]
-"""Asks whether decisions flip when each word is its option of that number; 0 is the word itself."""
+WORSE = {"yes": 0, "partly": 1, "no": 2}
 
 
 @dataclass(frozen=True)
@@ -98,6 +83,8 @@ class Truth:
 
     texts: tuple[TextTruth, ...]
     accuracy: float
+    there: tuple[TextTruth, ...] = ()
+    """The same with substitutes that stand in some text alone; empty where all do."""
 
     @property
     def pointing(self) -> Estimate:
@@ -115,10 +102,12 @@ class Truth:
         return _share([text.points and text.mediates for text in self.texts])
 
     @property
-    def word(self) -> Literal["yes", "partly", "no"]:
-        """The right word."""
-        share = self.both.value
-        return "yes" if share >= YES else "no" if share <= NO else "partly"
+    def word(self) -> Literal["yes", "partly", "no", "cannot tell"]:
+        """The right word; cannot tell where it would be better but for words of no text."""
+        word = _word(self.texts)
+        if self.there and WORSE[_word(self.there)] < WORSE[word]:
+            return "cannot tell"
+        return word
 
     @property
     def is_near(self) -> bool:
@@ -142,6 +131,11 @@ class Truth:
         return float(np.nanmean(found)) if not all(map(math.isnan, found)) else math.nan
 
 
+def _word(texts: Sequence[TextTruth]) -> Literal["yes", "partly", "no"]:
+    share = np.mean([text.points and text.mediates for text in texts])
+    return "yes" if share >= YES else "no" if share <= NO else "partly"
+
+
 def _share(holds: Sequence[bool]) -> Estimate:
     return proportion(sum(holds), len(holds))
 
@@ -150,6 +144,22 @@ def truth_of(built: Built, seed: int = 0, texts: int = TEXTS) -> Truth:
     """The right answer of a mechanism on a keyed sample of its test texts."""
     test = built.corpus.splits["test"]
     rows = np.sort(numpy_generator(seed, "truth").permutation(len(test))[:texts])
+    found, right = _of_rows(built, rows, seed)
+    standing = {built.corpus.vocabulary.words[number] for number in np.unique(test.ids)}
+    there = {
+        word: tuple(other for other in others if other in standing)
+        for word, others in built.substitutes.items()
+    }
+    is_all = all(there[w] == built.substitutes[w] for w in standing & built.substitutes.keys())
+    only_there = () if is_all else _of_rows(built._replace(substitutes=there), rows, seed)[0]
+    return Truth(tuple(found), float(np.mean(right)), tuple(only_there))
+
+
+def _of_rows(
+    built: Built, rows: Int[np.ndarray, "text"], seed: int
+) -> tuple[list[TextTruth], list[bool]]:
+    """The right answers of some texts, and whether these are decided as they are labelled."""
+    test = built.corpus.splits["test"]
     # Texts of one length are asked about together, which changes no decision.
     lengths = test.lengths[rows]
     found: list[TextTruth] = []
@@ -158,7 +168,7 @@ def truth_of(built: Built, seed: int = 0, texts: int = TEXTS) -> Truth:
         batch = collate(test, rows[lengths == length])
         found += _truths(built, batch, seed)
         right += (read(built.model, batch).decision == batch.labels).tolist()
-    return Truth(tuple(found), float(np.mean(right)))
+    return found, right
 
 
 class _Options:
@@ -175,9 +185,7 @@ class _Options:
 
     def search(self, kept: Bool[np.ndarray, "place"], rng: np.random.Generator) -> Search:
         """What is asked to know which words matter, and whether the kept ones are sufficient."""
-        if math.prod(self.counts.tolist()) <= WAYS:
-            return _exhaustively(self.counts, kept)
-        return _by_samples(self.counts, kept, rng)
+        return flipping_sets(self.counts, kept, rng)
 
     def written(self, ways: Int[np.ndarray, "way place"]) -> Int[np.ndarray, "way token"]:
         """The texts in which each place has its option of that number; 0 is the word itself."""
@@ -208,9 +216,17 @@ def _truths(built: Built, batch: Batch, seed: int) -> list[TextTruth]:
         options,
         [o.search(is_seen[row][units[row, o.places]], draws[row]) for row, o in enumerate(options)],
     )
-    stable = _decisions(
-        model, batch, [o.redrawn(rng) for o, rng in zip(options, draws, strict=True)]
-    )
+    stable = [
+        logits.argmax(1)
+        for logits in _logits(
+            model, batch, [o.redrawn(rng) for o, rng in zip(options, draws, strict=True)]
+        )
+    ]
+    # A neutral word says nothing: what flips the decision there is the word that is put in.
+    found = [
+        ways._replace(relevant=ways.relevant & ~np.isin(o.ids[o.places], o.neutral))
+        for o, ways in zip(options, found, strict=True)
+    ]
     is_relevant = np.zeros(attention.shape, dtype=bool)
     for row, (o, ways) in enumerate(zip(options, found, strict=True)):
         is_relevant[row, units[row, o.places[ways.relevant]]] = True
@@ -265,20 +281,26 @@ def _as_texts(
     )
 
 
-def _decisions(
+def _logits(
     model: AttentiveModel, batch: Batch, texts: Sequence[Int[np.ndarray, "way token"]]
-) -> list[Int[np.ndarray, "way"]]:
-    """The decisions on some texts in place of each text of the batch."""
+) -> list[Float[np.ndarray, "way class"]]:
+    """The logits of some texts in place of each text of the batch."""
     counts = [len(rows) for rows in texts]
     row, every = np.repeat(np.arange(len(batch)), counts), np.concatenate(list(texts))
     found = [
         read(
             model, _as_texts(batch, row[start : start + TOGETHER], every[start : start + TOGETHER])
-        ).decision.numpy()
+        ).logits.numpy()
         for start in range(0, len(every), TOGETHER)
     ]
-    decisions = np.concatenate(found) if found else np.zeros(0, dtype=int)
-    return np.split(decisions, np.cumsum(counts)[:-1])
+    logits = np.concatenate(found) if found else np.zeros((0, len(model.classes)))
+    return np.split(logits, np.cumsum(counts)[:-1])
+
+
+def _margin(logits: Float[np.ndarray, "way class"], decided: int) -> Float[np.ndarray, "way"]:
+    """By how much a class is ahead of the best other one."""
+    others = np.delete(logits, decided, 1)
+    return np.asarray(logits[:, decided] - others.max(1))
 
 
 class _Effects(NamedTuple):
@@ -317,66 +339,25 @@ def _effects(
     return _Effects(shares.numpy(), (decided[:n] != decided[n:]).numpy())
 
 
-def _in_minimal(sets: Bool[np.ndarray, "set place"]) -> Bool[np.ndarray, "place"]:
-    """The places in a set that has no other one inside."""
-    sets = np.unique(sets, axis=0)
-    minimal: list[Bool[np.ndarray, "place"]] = []
-    for one in sets[np.argsort(sets.sum(1), kind="stable")]:
-        if not any((small <= one).all() for small in minimal):
-            minimal.append(one)
-    return np.any(minimal, axis=0) if minimal else np.zeros(sets.shape[1], dtype=bool)
-
-
-def _exhaustively(counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"]) -> Search:
-    """All ways to replace words, tried."""
-    every = list(product(*map(range, counts)))
-    ways = np.array(every, dtype=int).reshape(len(every), len(counts))
-    flipping = ways[(yield ways)]
-    changed = flipping > 0
-    smallest = flipping[changed.sum(1).argmin()] if len(flipping) else None
-    return _Found(_in_minimal(changed), smallest, bool((changed & kept).any(1).all()))
-
-
-def _by_samples(
-    counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"], rng: np.random.Generator
-) -> Search:
-    """Some ways to replace words: from all replaced, words are restored in random order."""
-    # By the first substitute each, by the last each, and mixtures.
-    ways = np.stack([np.ones_like(counts), counts - 1] * (ORDERS // 3))
-    mixed = rng.integers(1, counts, (ORDERS - len(ways), len(counts)))
-    ways = np.concatenate([ways, mixed])
-    ways = ways[(yield ways)]
-    order = np.array([rng.permutation(len(counts)) for _ in ways], dtype=int)
-    for step in range(len(counts) if len(ways) else 0):
-        tried = ways.copy()
-        tried[np.arange(len(ways)), order[:, step]] = 0
-        still = yield tried
-        ways[still] = tried[still]
-    smallest = ways[(ways > 0).sum(1).argmin()] if len(ways) else None
-    others = rng.integers(0, counts, (MIXTURES, len(counts)))
-    others = np.concatenate([np.ones_like(others[:1]), counts[None] - 1, others])
-    others[:, kept] = 0
-    flips = yield others
-    return _Found(_in_minimal(ways > 0), smallest, not flips.any())
-
-
 def _together(
     model: AttentiveModel, batch: Batch, options: Sequence[_Options], searches: Sequence[Search]
-) -> list[_Found]:
+) -> list[Flipping]:
     """The searches of all texts in step, so that what they ask is asked in one pass."""
     decided = read(model, batch).decision.numpy()
-    found: dict[int, _Found] = {}
+    found: dict[int, Flipping] = {}
     asked = [next(search) for search in searches]
     while len(found) < len(searches):
         texts = [
             o.written(ways[:0] if row in found else ways)
             for row, (o, ways) in enumerate(zip(options, asked, strict=True))
         ]
-        for row, decisions in enumerate(_decisions(model, batch, texts)):
+        for row, logits in enumerate(_logits(model, batch, texts)):
             if row in found:
                 continue
+            old = int(decided[row])
+            heard = Heard(logits.argmax(1) != old, _margin(logits, old))
             try:
-                asked[row] = searches[row].send(decisions != decided[row])
+                asked[row] = searches[row].send(heard)
             except StopIteration as stop:
                 found[row] = stop.value
     return [found[row] for row in range(len(searches))]

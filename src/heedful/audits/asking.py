@@ -1,0 +1,103 @@
+"""Ask a model about texts that nobody wrote, and count what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+
+from heedful.audits.examination import Portion, readings
+from heedful.audits.hybrids import Hybrid, ReadText, encoded_hybrids, mixed, seen, texts_in
+from heedful.corpora.encoded import Encoded
+from heedful.models.edits import erase
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel, decide
+
+
+class Answers(NamedTuple):
+    """What the model says of hybrids."""
+
+    logits: Float64[np.ndarray, "hybrid class"]
+    blocked: Float64[np.ndarray, "hybrid class"]
+    """With attention to the new units forbidden; nan where that was not asked."""
+    weights: list[Float64[np.ndarray, "unit"]]
+    """The attention that is shown."""
+
+
+class Asked:
+    """A model, its texts as read, and how many tokens were read for each."""
+
+    def __init__(
+        self,
+        model: AttentiveModel,
+        documents: Encoded,
+        device: torch.device | str = "cpu",
+        at_once: Portion = Portion(),
+        head: int | None = None,
+    ) -> None:
+        self.model, self.unknown, self.head = model, documents.unknown, head
+        self.device, self.at_once = device, at_once
+        found: list[ReadText] = []
+        for reading in readings(model, documents, device, at_once):
+            weights = self._shown(reading)
+            blocked = self._forbidding(reading, [seen(row).tolist() for row in weights])
+            found += texts_in(reading, weights, blocked)
+        place = {text.name: number for number, text in enumerate(found)}
+        texts = [found[place[name]] for name in documents.names]
+        longest = max((text.length for text in texts), default=0)
+        self.longest = longest if hasattr(model, "max_pieces") else None
+        self.tokens = np.array([text.length for text in texts], dtype=np.float64)
+        """Tokens that were read for each text."""
+        nothing = [text.only([]) for text in texts]
+        rests = [mixed(one, one, none, none) for one, none in zip(texts, nothing, strict=True)]
+        said = self(rests, range(len(texts)))
+        self.texts = [
+            text._replace(rest=logits) for text, logits in zip(texts, said.logits, strict=True)
+        ]
+
+    def __call__(
+        self, hybrids: Sequence[Hybrid], of: Sequence[int], forbidding: bool = False
+    ) -> Answers:
+        """What the model says of hybrids, each read for the text of that number."""
+        found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        documents = encoded_hybrids(hybrids, self.unknown) if hybrids else None
+        for reading in (
+            readings(self.model, documents, self.device, self.at_once) if documents else ()
+        ):
+            places = [int(name) for name in reading.names]
+            logits = reading.logits.cpu().numpy()
+            blocked = np.full_like(logits, np.nan)
+            if forbidding:
+                blocked = self._forbidding(reading, [hybrids[place].is_new for place in places])
+            for row, (place, shown) in enumerate(zip(places, self._shown(reading), strict=True)):
+                found[place] = (logits[row], blocked[row], shown)
+                self.tokens[of[place]] += sum(map(len, hybrids[place].units))
+        every = [found[place] for place in range(len(hybrids))]
+        empty = np.zeros((0, len(self.model.classes)))
+        logits, blocked = (
+            np.stack([one[column] for one in every]) if every else empty for column in (0, 1)
+        )
+        return Answers(logits, blocked, [one[2] for one in every])
+
+    def _shown(self, reading: Reading) -> list[Float64[np.ndarray, "unit"]]:
+        """The audited attention, or that of one head, as a person is shown it."""
+        shown = reading.attention
+        if self.head is not None:
+            assert reading.heads is not None
+            shown = reading.heads[:, self.head]
+        shown = shown / shown.sum(-1, keepdim=True).clamp_min(1e-300)
+        counts = reading.units.tolist()
+        return [row[:n] for row, n in zip(shown.cpu().numpy(), counts, strict=True)]
+
+    def _forbidding(
+        self, reading: Reading, forbidden: Sequence[Sequence[bool]]
+    ) -> Float64[np.ndarray, "text class"]:
+        """Logits with attention to the marked units forbidden and the rest renormalised."""
+        gone = torch.zeros(len(forbidden), 1, reading.mask.shape[1], dtype=torch.bool)
+        for row, marked in enumerate(forbidden):
+            gone[row, 0, : len(marked)] = torch.tensor(marked)
+        found = decide(self.model, reading, erase(gone.to(reading.mask.device)))
+        return np.asarray(found[:, 0].cpu().numpy())
