@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 import torch
 
-from heedful.audits import single_heads
+from heedful.audits import exchanges, single_heads
+from heedful.audits.asking import Asked
 from heedful.calibration.mechanisms import MECHANISMS
 from heedful.corpora import encode, planted
 from heedful.jobs import examination
@@ -112,7 +113,7 @@ def test_heads_that_were_asked_before_a_kill_are_not_asked_again(
     def dying(*given: Any) -> pd.DataFrame:
         if len(asked) == 2:
             raise KeyboardInterrupt
-        asked.append(given[-1])
+        asked.append(given[5])
         return run(*given)
 
     monkeypatch.setattr(single_heads, "rows_of_head", dying)
@@ -120,12 +121,46 @@ def test_heads_that_were_asked_before_a_kill_are_not_asked_again(
         subject.whole_rows("single-heads", tmp_path / "killed", {}, show=True)
     again = list[int]()
     monkeypatch.setattr(
-        single_heads, "rows_of_head", lambda *given: again.append(given[-1]) or run(*given)
+        single_heads, "rows_of_head", lambda *given: again.append(given[5]) or run(*given)
     )
     resumed = subject.whole_rows("single-heads", tmp_path / "killed", {}, show=True)
     assert (asked, again) == ([0, 1], [2, 3])
     pd.testing.assert_frame_equal(whole, resumed, check_exact=True)
     assert "single heads goes on from 2 of 4 heads." in capsys.readouterr().err
+
+
+def test_exchanges_go_on_from_what_the_model_said_before_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = MECHANISMS["three of five vote"].build(0, 30)
+    rest = "test", np.arange(30), ("exchange",), (), 0, torch.device("cpu")
+    subject = Small(built.model, built.corpus, *rest)
+    at_once = subject._portion
+    in_one_step = exchanges.rows(built.model, built.corpus.splits["test"], at_once=at_once)
+    monkeypatch.setattr(examination, "SHARD_SECONDS", 0.0)
+    run, asked = Asked._said, list[int]()
+
+    def dying(*given: Any) -> pd.DataFrame:
+        if len(asked) == 40:
+            raise KeyboardInterrupt
+        asked.append(len(given[1]))
+        return run(*given)
+
+    monkeypatch.setattr(Asked, "_said", dying)
+    with pytest.raises(KeyboardInterrupt):
+        subject.whole_rows("exchange", tmp_path, {}, show=True)
+    again = list[int]()
+    monkeypatch.setattr(Asked, "_said", lambda *given: again.append(len(given[1])) or run(*given))
+    resumed = subject.whole_rows("exchange", tmp_path, {}, show=True)
+    pd.testing.assert_frame_equal(in_one_step, resumed, check_exact=True)
+    assert in_one_step["mattering"].nunique() > 1
+    # The same batch may be asked twice, and what is kept answers it once.
+    every = list[int]()
+    monkeypatch.setattr(Asked, "_said", lambda *given: every.append(len(given[1])) or run(*given))
+    exchanges.rows(built.model, built.corpus.splits["test"], at_once=at_once)
+    assert len(every) >= len(asked) + len(again) > len(again) > 0
+    said = capsys.readouterr().err
+    assert f"exchanged words: {sum(asked):,} altered texts were read before." in said
 
 
 def test_shards_of_other_batches_do_not_count(tmp_path: Path) -> None:

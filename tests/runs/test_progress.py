@@ -55,3 +55,11 @@ def test_a_line_is_said_while_nothing_gets_done(
     with ticking("auditing", 10):
         time.sleep(0.5)
     assert "auditing: 0/10 documents, 0 s so far" in capsys.readouterr().err
+
+
+def test_what_is_remarked_stands_behind_the_numbers_and_is_no_progress() -> None:
+    ticker = Ticker("exchanged words", 200, "documents")
+    ticker.remark("(64 altered texts read)")
+    assert ticker.line(30.0) == (
+        "exchanged words: 0/200 documents, 30 s so far (64 altered texts read)"
+    )

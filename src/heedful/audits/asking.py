@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float64
 
 from heedful.audits.examination import Portion, readings
 from heedful.audits.hybrids import Hybrid, ReadText, encoded_hybrids, mixed, seen, texts_in
+from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import Encoded
 from heedful.models.edits import erase
 from heedful.models.reading import Reading
-from heedful.models.verbs import AttentiveModel, decide
+from heedful.models.verbs import AttentiveModel, decide, read
+from heedful.runs.kept_tables import Keep, keep_nothing
 
 
 class Answers(NamedTuple):
@@ -37,9 +42,11 @@ class Asked:
         device: torch.device | str = "cpu",
         at_once: Portion = Portion(),
         head: int | None = None,
+        keep: Keep = keep_nothing,
     ) -> None:
+        """`keep` may have been told before what the model says of a batch of hybrids."""
         self.model, self.unknown, self.head = model, documents.unknown, head
-        self.device, self.at_once = device, at_once
+        self.device, self.at_once, self.keep = device, at_once, keep
         found: list[ReadText] = []
         for reading in readings(model, documents, device, at_once):
             weights = self._shown(reading)
@@ -64,16 +71,13 @@ class Asked:
         """What the model says of hybrids, each read for the text of that number."""
         found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         documents = encoded_hybrids(hybrids, self.unknown) if hybrids else None
-        for reading in (
-            readings(self.model, documents, self.device, self.at_once) if documents else ()
-        ):
-            places = [int(name) for name in reading.names]
-            logits = reading.logits.cpu().numpy()
-            blocked = np.full_like(logits, np.nan)
-            if forbidding:
-                blocked = self._forbidding(reading, [hybrids[place].is_new for place in places])
-            for row, (place, shown) in enumerate(zip(places, self._shown(reading), strict=True)):
-                found[place] = (logits[row], blocked[row], shown)
+        size, most = self.at_once
+        for batch in batches(documents, size, max_tokens=most) if documents else ():
+            places = [int(name) for name in batch.names]
+            forbidden = [hybrids[place].is_new for place in places] if forbidding else []
+            said = self.keep(_key(batch, forbidden), partial(self._said, batch, forbidden))
+            for place, *answer in zip(places, *(said[c] for c in Answers._fields), strict=True):
+                found[place] = (answer[0], answer[1], answer[2])
                 self.tokens[of[place]] += sum(map(len, hybrids[place].units))
         every = [found[place] for place in range(len(hybrids))]
         empty = np.zeros((0, len(self.model.classes)))
@@ -81,6 +85,16 @@ class Asked:
             np.stack([one[column] for one in every]) if every else empty for column in (0, 1)
         )
         return Answers(logits, blocked, [one[2] for one in every])
+
+    def _said(self, batch: Batch, forbidden: Sequence[Sequence[bool]]) -> pd.DataFrame:
+        """What the model says of each hybrid of a batch; columns are those of `Answers`."""
+        reading = read(self.model, batch.to(self.device))
+        logits = reading.logits.cpu().numpy()
+        blocked = (
+            self._forbidding(reading, forbidden) if forbidden else np.full_like(logits, np.nan)
+        )
+        columns = (list(logits), list(blocked), self._shown(reading))
+        return pd.DataFrame(dict(zip(Answers._fields, columns, strict=True)))
 
     def _shown(self, reading: Reading) -> list[Float64[np.ndarray, "unit"]]:
         """The audited attention, or that of one head, as a person is shown it."""
@@ -101,3 +115,11 @@ class Asked:
             gone[row, 0, : len(marked)] = torch.tensor(marked)
         found = decide(self.model, reading, erase(gone.to(reading.mask.device)))
         return np.asarray(found[:, 0].cpu().numpy())
+
+
+def _key(batch: Batch, forbidden: Sequence[Sequence[bool]]) -> str:
+    """What the model is asked, in a few digits."""
+    told = hashlib.sha256(repr((tuple(batch.ids.shape), forbidden)).encode())
+    for part in (batch.ids, batch.mask, batch.sentence):
+        told.update(part.cpu().numpy().tobytes())
+    return told.hexdigest()[:32]

@@ -24,6 +24,7 @@ from heedful.audits.needed_units import Pair, needed_mass
 from heedful.audits.unseen_words import overturned
 from heedful.corpora.encoded import Encoded
 from heedful.models.verbs import AttentiveModel
+from heedful.runs.kept_tables import Keep, keep_nothing
 
 CONTEXTS, FIRST, ALIKE = 8, 4, 4
 """Texts decided otherwise into which a text's words are put, of which so many come first: where the
@@ -65,15 +66,17 @@ def rows(
     device: torch.device | str = "cpu",
     at_once: Portion = Portion(),
     head: int | None = None,
+    keep: Keep = keep_nothing,
 ) -> pd.DataFrame:
     """What became of each text's decision when its shown units stood in other texts.
 
     `comes` is the share of contexts in which the decision came with them, `mattering` the attention
     on units that the decision needs, `around` the share of their effect that passes around
     attention; `overturned` names a word of no text that turns the decision and is not shown. Of a
-    model with several heads, `head` asks about what one of them shows.
+    model with several heads, `head` asks about what one of them shows. What the model said before a
+    kill, `keep` has.
     """
-    asked = Asked(model, documents, device, at_once, head)
+    asked = Asked(model, documents, device, at_once, head, keep)
     texts = asked.texts
     chosen = contexts(texts, seed, CONTEXTS)
     first = _put(asked, [some[:FIRST] for some in chosen])

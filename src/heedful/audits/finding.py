@@ -26,7 +26,8 @@ RowsOf: TypeAlias = "Callable[[AttentiveModel, Reading, Importance, int], pd.Dat
 """The rows of one batch: `rows(model, reading, importance, seed)`."""
 WholeRowsOf: TypeAlias = "Callable[..., pd.DataFrame]"
 """The rows of all documents together: `rows(model, documents, seed, device, at_once)`, and of one
-part of them, where there are `parts`, with its number last."""
+part of them, where there are `parts`, with its number last; answers of the model that were kept
+come as `keep` (`runs.kept_tables`)."""
 PartsOf: TypeAlias = "Callable[[AttentiveModel, Encoded, torch.device | str, Portion], int]"
 """How many parts there are: `parts(model, documents, device, at_once)`."""
 

@@ -14,6 +14,7 @@ from heedful.audits.tables import percent
 from heedful.corpora.encoded import Encoded
 from heedful.corpora.samples import subset
 from heedful.models.verbs import AttentiveModel
+from heedful.runs.kept_tables import Keep, keep_nothing
 
 
 def heads(
@@ -35,10 +36,12 @@ def rows(
     device: torch.device | str = "cpu",
     at_once: Portion = Portion(),
     head: int | None = None,
+    keep: Keep = keep_nothing,
 ) -> pd.DataFrame:
     """The exchanges of `exchanges.rows` with the words that a head shows; or each, from 0 on."""
     if head is not None:
-        return rows_of_head(model, documents, seed, device, at_once, head).assign(head=head)
+        found = rows_of_head(model, documents, seed, device, at_once, head, keep)
+        return found.assign(head=head)
     every = range(heads(model, documents, device, at_once))
     return joined([rows(model, documents, seed, device, at_once, one) for one in every])
 

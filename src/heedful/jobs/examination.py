@@ -25,6 +25,7 @@ from heedful.jobs.instances import choose, describe
 from heedful.models import AttentiveModel, Reading
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.runs import TABLE, TABLES, fingerprint, step
+from heedful.runs.kept_tables import KeptTables
 from heedful.runs.progress import Ticker, ticking
 from heedful.runs.randomness import key
 from heedful.runs.steps import is_done
@@ -110,7 +111,10 @@ class Examination:
     def whole_rows(
         self, name: str, work: Path, inputs: Mapping[str, Any], show: bool
     ) -> pd.DataFrame:
-        """The rows of an audit that sets texts against each other; finished parts are read."""
+        """The rows of an audit that sets texts against each other; finished parts are read.
+
+        Of a part that was begun, what the model answered is kept about every 15 s.
+        """
         audit, some = AUDITS[name], subset(self.documents, self._looked_at(name))
         assert audit.whole is not None
         ask = partial(audit.whole, self.model, some, self.seed, self.device, self._portion)
@@ -120,9 +124,20 @@ class Examination:
             asked = {f"{name}-{part:03d}": partial(ask, part) for part in range(total)}
         kept = [part for part in asked if is_done(work, part, inputs=inputs, form=TABLE)]
         found, show = [], show and len(kept) < len(asked)
+        read = 0
         with ticking(audit.title.lower(), total, unit, show=show) as ticker:
+
+            def told(count: int) -> None:
+                nonlocal read
+                read += count
+                ticker.remark(f"({read:,} altered texts read)")
+
             ticker.skip(len(kept))
             for part, compute in asked.items():
+                keep = KeptTables(work, f"{part}-answers", inputs, SHARD_SECONDS, told)
+                if part not in kept and keep.rows:
+                    ticker.say(f"{ticker.label}: {keep.rows:,} altered texts were read before.")
+                compute = partial(compute, keep=keep)
                 found.append(step(work, part, compute, inputs=inputs, form=TABLE))
                 if part not in kept:
                     ticker.advance(total // len(asked))

@@ -32,18 +32,23 @@ class Ticker:
     def advance(self, count: int = 1, note: str | None = None) -> None:
         """Counts further; `note` is shown behind the numbers."""
         self.done += count
-        self.note = self.note if note is None else visible(note)
         self._moved = time.monotonic()
+        self.remark(self.note if note is None else note)
+
+    def remark(self, note: str) -> None:
+        """Shows `note` behind the numbers from now on."""
+        self.note = visible(note)
         self._show()
 
     def skip(self, count: int) -> None:
         """Counts what an earlier run has done, which says nothing about the speed of this one."""
         if count:
             self.skipped += count
-            self._say(f"{self.label} goes on from {count:,} of {self.total:,} {self.unit}.")
+            self.say(f"{self.label} goes on from {count:,} of {self.total:,} {self.unit}.")
             self.advance(count)
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Says a line of its own."""
         print(visible(line), file=sys.stderr, flush=True)
 
     def _speed(self, seconds: float) -> float:
@@ -63,7 +68,7 @@ class Ticker:
         if now - self._said >= least:
             self._said = now
             seconds = (self._moved if self.done > self.skipped else now) - self._started
-            self._say(self.line(seconds))
+            self.say(self.line(seconds))
 
     def _left(self, now: float) -> float:
         """Seconds that are left at the speed so far; none before anything is done."""
@@ -108,7 +113,7 @@ class _Silent(Ticker):
     def _show(self) -> None:
         pass
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
         pass
 
 
@@ -122,7 +127,7 @@ class _Bar(Ticker):
         said = f"{in_words(speed, self.unit) if speed > 0 else ''} {self.note}"
         self._bar.update(self._task, completed=self.done, said=said)
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
         self._bar.console.print(line, highlight=False)
 
 
