@@ -28,7 +28,8 @@ from heedful.corpora.samples import drawn
 from heedful.corpora.shards import ShardReader, shards_of
 from heedful.errors import InputError, unknown, visible
 from heedful.importance import METHODS, methods_of
-from heedful.jobs.audit import MOST_DOCUMENTS, Audited, audit
+from heedful.jobs.audit import MOST_DOCUMENTS, audit
+from heedful.jobs.audited import Audited
 from heedful.jobs.decider import Decider, decider_of, device_of, read_by
 from heedful.models.saved import weights_digest
 from heedful.report import render

@@ -15,7 +15,8 @@ from heedful.audits.exchange import SHARE
 from heedful.cluster.engine import Doing, Workload, finish
 from heedful.corpora.tables import SUFFIXES, suffix_of
 from heedful.errors import InputError, unknown
-from heedful.jobs.audit import MOST_DOCUMENTS, Audited, audit
+from heedful.jobs.audit import MOST_DOCUMENTS, audit
+from heedful.jobs.audited import Audited
 from heedful.jobs.compare import compare
 from heedful.jobs.decider import device_of
 from heedful.jobs.settings import settings_of
