@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heedful.calibration.calibrate import calibrate
+    from heedful.cluster.shards import audit_shards
+    from heedful.cluster.sweep import sweep
     from heedful.corpora import load_corpus
     from heedful.errors import InputError
     from heedful.jobs.audit import audit
@@ -42,6 +44,7 @@ _HOMES = {
     "Asking": "heedful.models.huggingface.language_models.Asking",
     "InputError": "heedful.errors.InputError",
     "audit": "heedful.jobs.audit.audit",
+    "audit_shards": "heedful.cluster.shards.audit_shards",
     "calibrate": "heedful.calibration.calibrate.calibrate",
     "compare": "heedful.jobs.compare.compare",
     "curve": "heedful.models.curve",
@@ -57,6 +60,7 @@ _HOMES = {
     "remedy": "heedful.jobs.remedy.remedy",
     "replace": "heedful.models.Replace",
     "reproduce": "heedful.studies.reproduce",
+    "sweep": "heedful.cluster.sweep.sweep",
     "train": "heedful.jobs.train.train",
     "uniform": "heedful.models.uniform",
 }
@@ -66,6 +70,7 @@ __all__ = [
     "Asking",
     "InputError",
     "audit",
+    "audit_shards",
     "calibrate",
     "compare",
     "curve",
@@ -81,6 +86,7 @@ __all__ = [
     "remedy",
     "replace",
     "reproduce",
+    "sweep",
     "train",
     "uniform",
 ]
