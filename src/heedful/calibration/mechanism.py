@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # the room of jobs knows audits, and no right answer may
     from heedful.jobs.decider import Decider
 
 Part = Literal["open", "blind", "opponent"]
-"""`open` mechanisms were known when the rule was made; `blind` ones were written afterwards, and
-`opponent` ones after the rule had been changed and frozen again, by somebody who had not seen it."""
+"""`open` mechanisms were known when the first rule was made; `blind` ones were written afterwards;
+`opponent` ones after the second was frozen, by somebody who had not seen it."""
 
 SAYING = (
     ("bad", "awful", "poor", "dreadful", "dull", "weak"),
