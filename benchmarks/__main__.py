@@ -17,11 +17,13 @@ from benchmarks import (
     explaining,
     flow,
     growth,
+    live,
     memory,
     short,
     stacking,
     tracing,
 )
+from benchmarks.explorer_load import section
 from benchmarks.sizes import PUBLISHED, SMALL, Sizes
 from benchmarks.table import Row, machine, page, plain
 from benchmarks.timing import bandwidth
@@ -44,6 +46,7 @@ def measure(sizes: Sizes, bytes_per_second: float) -> list[Row]:
         "transformers": lambda: explaining.transformer_rows(
             sizes.tokens, sizes.short_words, sizes.slow_repeats, sizes.layers
         ),
+        "live page": lambda: [live.live_row(sizes.tokens, sizes.layers, sizes.slow_repeats)],
         "alignment": lambda: alignment.alignment_rows(sizes.pairs),
         "growth": lambda: growth.growth_rows(sizes),
         "memory": lambda: [memory.memory_row(sizes.few, sizes.many, sizes.memory_units)],
@@ -74,7 +77,7 @@ def main() -> int:
         measured | {"bytes_per_second": speed, "rows": [row.to_json() for row in rows]},
     )
     with writing(text) as path:
-        path.write_text(page(rows, measured, speed / 1e9), encoding="utf-8")
+        path.write_text(page(rows, measured, speed / 1e9) + section(), encoding="utf-8")
     print(plain(rows))
     return int(any(row.passes is False for row in rows))
 

@@ -53,14 +53,16 @@ def chromium() -> Iterator[Chrome]:
             browser.quit()
 
 
-def show(browser: Chrome, page: Path, width: int, height: int = 900, dark: bool = False) -> None:
+def show(
+    browser: Chrome, page: Path | str, width: int, height: int = 900, dark: bool = False
+) -> None:
     """Opens the page in a window of that size, whatever the least window of the system is."""
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     features = [scheme, {"name": "prefers-reduced-motion", "value": "reduce"}]
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.get(page.resolve().as_uri())
+    browser.get(page if isinstance(page, str) else page.resolve().as_uri())
 
 
 def picture(

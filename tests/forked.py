@@ -13,14 +13,13 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 CONTEXT = get_context("forkserver")
-CONTEXT.set_forkserver_preload(
-    ["heedful.cli", "heedful.reproduction.workers", "tests.forked_imports"]
-)
+PRELOADED = ("heedful.cli", "heedful.reproduction.workers", "tests.forked_imports")
+CONTEXT.set_forkserver_preload([*PRELOADED])
 
 
 def command(*words: object) -> BaseProcess:
     """`heedful WORDS` in a process of its own, started; what it prints is dropped."""
-    return _started(_heedful, [str(word) for word in words])
+    return started(_heedful, [str(word) for word in words])
 
 
 class Worker:
@@ -28,7 +27,7 @@ class Worker:
 
     def __init__(self, words: list[str], env: dict[str, str], stdin: int) -> None:
         assert words[1:3] == ["-m", "heedful.reproduction.workers"]
-        self.process = _started(_work, words[3], env)
+        self.process = started(_work, words[3], env)
         self.terminate = self.process.terminate
 
     def wait(self) -> int | None:
@@ -36,7 +35,8 @@ class Worker:
         return self.process.exitcode
 
 
-def _started(target: Any, given: Any, environment: dict[str, str] | None = None) -> BaseProcess:
+def started(target: Any, given: Any, environment: dict[str, str] | None = None) -> BaseProcess:
+    """`target(given, environment)` in a process of its own; the environment is usually ours."""
     process = CONTEXT.Process(target=target, args=(given, environment or dict(os.environ)))
     process.start()
     return process

@@ -57,6 +57,8 @@ def test_files_that_were_changed_are_a_sentence_and_our_own_errors_stay():
     [
         (MemoryError(), "memory of this machine does not suffice (none is left)"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: 8 TB"), "can't allocate memory"),
+        (ImportError("x.so: failed to map segment from shared object"), "does not suffice"),
+        (RuntimeError("can't start new thread"), "does not suffice"),
         (RecursionError("maximum recursion depth exceeded"), "nested too deeply"),
         (OSError(36, "File name too long", "x" * 300), "xx: File name too long; check path"),
         (PermissionError(13, "Permission denied"), "Cannot read or write: Permission denied"),

@@ -17,7 +17,7 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except InputError as error:
-        print(f"heedful: {one_line(str(error))}", file=sys.stderr)
+        print(f"heedful: {error}", file=sys.stderr)
         code = 2
     except BrokenPipeError:  # the reader of our output has gone, e.g. `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -26,6 +26,7 @@ def main() -> None:
         # Typer's own errors (a mistyped option) are click's in some versions and its own in
         # others; both say how to show themselves and which code to end with.
         if hasattr(error, "show") and hasattr(error, "exit_code"):
+            error.message = one_line(str(getattr(error, "message", error)))
             error.show()
             code = error.exit_code
         elif said := explained(error):

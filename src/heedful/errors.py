@@ -6,7 +6,13 @@ from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used; the command line shows it without a traceback."""
+    """Something the user gave cannot be used; the command line shows it without a traceback.
+
+    It is one visible line, whatever names and values of the user's files are quoted in it.
+    """
+
+    def __init__(self, said: str) -> None:
+        super().__init__(one_line(said))
 
 
 class UnsupportedModel(InputError):
@@ -22,9 +28,9 @@ def intact(place: object) -> Iterator[None]:
     """Says that files were changed or are too old, where code that only reads them stumbles."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError, IndexError, ArithmeticError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except (InputError, OSError, MemoryError):
+        raise
+    except Exception as error:  # tables, templates and charts each have errors of their own
         raise InputError(
             f"{place} holds something that this heedful did not write ({type(error).__name__}: "
             f"{error}); audit the model again into a new folder."
@@ -33,7 +39,7 @@ def intact(place: object) -> Iterator[None]:
 
 _MARKS = (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _HIDDEN = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
-_HIDDEN |= dict.fromkeys((*range(128, 160), *_MARKS), "�")
+_HIDDEN |= dict.fromkeys((*range(128, 160), *_MARKS, *range(0xD800, 0xE000)), "�")
 LONGEST = 2000
 """Characters of a message; a file with 100,000 columns must not fill the screen."""
 
@@ -41,7 +47,8 @@ LONGEST = 2000
 def visible(text: str) -> str:
     """The text with a sign in place of everything that a terminal would obey instead of show.
 
-    Control characters, line breaks and marks of direction; lengths stay as they are.
+    Control characters, line breaks, marks of direction and halves of characters; lengths stay as
+    they are.
     """
     return text.translate(_HIDDEN)
 

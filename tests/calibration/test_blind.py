@@ -1,4 +1,4 @@
-"""Every mechanism of the first blind third is what its paragraph says: builds, decides, attends, has its word."""
+"""Every mechanism of the first blind third is what its paragraph says, and has its word."""
 
 from collections import Counter
 from typing import Any

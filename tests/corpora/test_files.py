@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.corpora import FileReading, keyed_split, read_file, read_texts
+from heedful.corpora import FileReading, files, keyed_split, read_file, read_texts
 from heedful.corpora.splits import draw
+from heedful.corpora.tables import read_table
 from heedful.errors import InputError
 
 ROWS = [
@@ -411,3 +412,38 @@ def test_a_parquet_file_of_too_many_cells_is_refused_before_it_is_read(
     )
     with pytest.raises(InputError, match="2,000 rows of 2 columns; more than 1,000 cells"):
         read_file(tmp_path / "x.parquet")
+
+
+def test_a_large_file_is_read_packed_with_the_same_documents_and_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"text": f"Good, number {n}. It isn't bad!" * (n % 3), "label": "ab"[n % 2]}
+        for n in range(3000)
+    ]
+    path = jsonl_of(tmp_path / "a.jsonl", rows)
+    whole = read_file(path).corpus
+    monkeypatch.setattr(files, "LARGE", 1000)
+    monkeypatch.setattr("heedful.corpora.tables._LONG", 1000)
+    monkeypatch.setattr("heedful.runs.progress.QUIET_SECONDS", 0.0)
+    assert capsys.readouterr().err == ""
+    packed = read_file(path).corpus
+    said = capsys.readouterr().err
+    assert f"reading {path}" in said
+    assert f"cutting {path} into words" in said
+    assert packed.fingerprint == whole.fingerprint
+    assert packed.notes == whole.notes
+    for one, other in zip(packed.splits["dev"], whole.splits["dev"], strict=True):
+        assert one.locate is not None
+        assert other.locate is None
+        assert (one.text, one.tokens, one.label) == (other.text, other.tokens, other.label)
+        assert (one.spans == other.spans).all()
+        assert (one.sentence == other.sentence).all()
+        assert one.cut(2).tokens == other.tokens[:2]
+        assert (one.cut(2).spans == other.spans[:2]).all()
+        assert one.evidence is None
+
+
+def test_keys_that_come_late_are_missing_before(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n  \n{"b": 2, "a": 3}\n{"b": 4}')
+    assert read_table(tmp_path / "a.jsonl") == {"a": [1, 3, None], "b": [None, 2, 4]}

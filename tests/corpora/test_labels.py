@@ -109,3 +109,11 @@ def test_names_that_say_nothing_are_refused(tmp_path: Path) -> None:
         read_texts(file_of(tmp_path, label=["neg", "pos"] * 6), NAMES, labels={"bad": "negative"})
     with pytest.raises(InputError, match="name the column of the labels"):
         read_texts(file_of(tmp_path), NAMES, labels={"bad": "negative"})
+
+
+def test_one_and_one_point_nothing_are_the_same_class(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    path.write_text("text,label\n" + "a,1\nb,1.0\nc,01.\nd,0\n" * 6)
+    assert read_file(path, label="label").corpus.classes == ("0", "1")
+    path.write_text("text,label\n" + "a,12345678901234567891.0\nd,0\n" * 6)
+    assert read_file(path, label="label").corpus.classes == ("0", "12345678901234567891")

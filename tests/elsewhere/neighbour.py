@@ -1,13 +1,15 @@
-"""`python -m tests.elsewhere.neighbour`: an audit alone and beside a busy process, as a table.
+"""`python -m tests.elsewhere.neighbour RUN`: an audit alone and beside a busy process, as a table.
 
 As torch starts its threads by itself, as `heedful` starts them, and on one thread: what one core
-can do. The machine must be quiet otherwise.
+can do. RUN is what `heedful train bilstm+additive --out RUN` left. The machine must be quiet
+otherwise.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +18,7 @@ from typing import NamedTuple
 
 START = "from heedful.__main__ import main; main()"
 UNSHARED = "from heedful.runs import threads; threads.share_cores = lambda: None; "
-AUDIT = ("audit", "bilstm+additive", "--documents", "150")
+DOCUMENTS = "150"
 
 
 class _Took(NamedTuple):
@@ -31,10 +33,13 @@ def main() -> None:
     torchs, ours = _pair(UNSHARED + START), _pair(START)
     one = _audit(START, OMP_NUM_THREADS="1")
     print("| | alone | beside it | ratio | processor time beside it |\n|---|---|---|---|---|")
-    for name, (alone, beside) in (("torch", torchs), ("heedful", ours)):
+    for name, (alone, beside) in (
+        ("torch starts by itself", torchs),
+        ("`heedful` starts it", ours),
+    ):
         ratio = beside.clock / alone.clock
         print(
-            f"| as {name} starts by itself | {alone.clock:.1f} s | {beside.clock:.1f} s "
+            f"| as {name} | {alone.clock:.1f} s | {beside.clock:.1f} s "
             f"| {ratio:.2f} | {beside.processor:.1f} s |"
         )
     print(f"| one thread, alone: what one core can do | {one.clock:.1f} s | | | |")
@@ -54,7 +59,8 @@ def _pair(program: str) -> tuple[_Took, _Took]:
 def _audit(program: str, **environment: str) -> _Took:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-c", program, *AUDIT, "--out", f"{folder}/run"]
+        words = [sys.executable, "-c", program, "audit", f"{folder}/run", "--documents", DOCUMENTS]
+        shutil.copytree(sys.argv[1], f"{folder}/run")
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         subprocess.run(words, env=kept | environment, check=True, stdout=subprocess.DEVNULL)
         clock, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)

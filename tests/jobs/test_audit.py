@@ -142,6 +142,26 @@ def test_an_audit_killed_at_any_file_ends_with_the_numbers_of_the_one_before(
     assert not (run / ".lock").exists()
 
 
+def test_shards_are_kept_until_the_audit_is_recorded(
+    tmp_path: Path, audited: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    run = tmp_path / "run"
+    shutil.copytree(audited, run)
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "finish", killed)
+        with pytest.raises(Killed):
+            audit(run, CORPUS, run, documents=8, **WORDS)
+    monkeypatch.setattr("heedful.jobs.examination.examine", killed)  # nothing is left to examine
+    assert audit(run, CORPUS, run, documents=8, **WORDS).documents == 8
+    assert not list(run.glob("work*"))
+
+
 def test_a_file_of_the_user_among_the_findings_stays(tmp_path: Path, audited: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(audited, run)

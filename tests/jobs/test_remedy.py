@@ -61,8 +61,10 @@ def test_the_chosen_model_is_kept_as_a_run_and_says_what_it_costs(
     for one, price in zip(found.tried, found.prices, strict=True):
         assert price.cost.value == pytest.approx(found.base.f1 - one.f1)
         assert price.buys.value == pytest.approx(one.reliance - found.base.reliance)
+    (out / "candidates" / "tying-1").mkdir(parents=True)  # as a kill of the code before left it
     again = remedy(run, corpus, out, strengths=(1.0, 3.0), limit=1.5)
     assert again == found
+    assert not (out / "candidates").exists()
     with pytest.raises(InputError, match="another search"):
         remedy(run, corpus, out, strengths=(1.0,))
     with pytest.raises(InputError, match="another search"):
@@ -111,6 +113,20 @@ def test_a_search_killed_while_it_moves_files_ends_as_if_it_had_not_been(
         shutil.rmtree(out)
     assert files is not None
     assert not {"candidates", "decided.json", "model/model", ".lock"} & set(files)
+
+
+def test_a_sweep_that_the_code_before_left_half_moved_is_refused(
+    run: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    # It moved metrics.jsonl, model and run.json in this order, then wrote remedy.json.
+    out = tmp_path / "out"
+    kept = out / "candidates" / "tying-1"
+    shutil.copytree(run, kept)
+    for moved in ("model", "run.json"):
+        (kept / moved).rename(out / moved)
+        with pytest.raises(InputError, match="an older heedful was killed in; choose a new"):
+            remedy(run, corpus, out, strengths=(1.0,))
+        assert not (out / ".lock").exists()
 
 
 @pytest.mark.slow

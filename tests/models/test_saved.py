@@ -8,9 +8,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from heedful.errors import InputError
+from heedful.models.recipe import parse
 from heedful.models.saved import (
     CONFIG,
     WEIGHTS,
+    build,
     example,
     load_model,
     read_tensors,
@@ -61,3 +63,19 @@ def test_weights_without_a_digest_are_read_and_undefined_ones_refused_by_name(
     save_file(weights, tmp_path / WEIGHTS)
     with pytest.raises(InputError, match=r"head\.bias holds values that are not finite"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "sizes"),
+    [
+        ("bilstm+additive", {"width": 1_000_000}),
+        ("lstm*1000+dot", {"width": 100_000}),
+        ("none+additive", {"embedding_dim": 1_000_000, "attention_dim": 1_000_000}),
+    ],
+)
+def test_a_recipe_beyond_this_machine_is_refused_before_anything_is_taken(
+    recipe: str, sizes: dict[str, int]
+) -> None:
+    known = example()
+    with pytest.raises(InputError, match=r"This model needs [\d,.]+ GB of memory, and .* are free"):
+        build(parse(recipe, **sizes).model, known.vocabulary, known.classes)

@@ -169,24 +169,3 @@ def test_a_step_without_room_waits_until_it_is_alone(
         one = steps.one(steps.STUDY.plan("smoke"), "here", 0)
         with pytest.raises(Skipped, match="here/0/value found no memory left on cpu"):
             results[one]
-
-
-@pytest.mark.slow
-def test_a_worker_ends_when_its_parent_is_killed() -> None:
-    worker = """
-import time
-from heedful.reproduction.workers import end_with_parent
-end_with_parent()
-print("works", flush=True)
-time.sleep(600)
-"""
-    parent = f"""
-import subprocess, sys
-subprocess.Popen([sys.executable, "-c", {worker!r}], stdin=subprocess.PIPE).wait()
-"""
-    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "works\n"
-    process.kill()
-    # The worker has the same output: it ends when both have ended.
-    assert process.communicate(timeout=30)[0] == ""

@@ -39,7 +39,7 @@ def test_a_file_appears_only_when_the_block_ends(tmp_path):
     with writing(target) as temporary:
         temporary.write_text("a,b\n")
         assert not target.exists()
-        assert (temporary.parent, temporary.suffix) == (target.parent, ".csv")
+        assert (temporary.parent.parent, temporary.suffix) == (target.parent, ".csv")
     assert target.read_text() == "a,b\n"
     assert files(tmp_path / "deep" / "er") == ["table.csv"]
 
@@ -67,9 +67,10 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path):
 def test_leftovers_of_a_killed_writer_are_cleared(tmp_path):
     with writing(tmp_path / "kept.json") as temporary:
         temporary.write_text("{}")
-    (tmp_path / temporary.name).write_text("ha")
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / f"{temporary.stem}").mkdir()
+    name = temporary.parent.name
+    (tmp_path / name).write_text("ha")  # as older versions left it
+    (tmp_path / "sub" / name).mkdir(parents=True)
+    (tmp_path / "sub" / name / ".tmp4qBhQx").write_text("written by a library")
     remove_leftovers(tmp_path)
     assert files(tmp_path) == ["kept.json", "sub"]
 

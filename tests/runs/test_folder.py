@@ -120,6 +120,14 @@ def test_locking_a_run_clears_half_written_files(tmp_path):
         ]
 
 
+def test_what_is_left_of_a_run_killed_before_its_first_file_stood_is_cleared(tmp_path):
+    (tmp_path / ".run.0123456789ab.tmp.json").mkdir()
+    (tmp_path / ".run.0123456789ab.tmp.json" / "run.json").write_text("{")
+    with held(tmp_path):
+        create(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
 @pytest.mark.parametrize("name", ["findings", "metrics.jsonl", "model", "findings/erasure.json"])
 def test_a_run_with_links_is_refused_and_nothing_outside_changes(tmp_path, name):
     run = create(tmp_path / "run")

@@ -22,7 +22,6 @@ from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone
 from heedful.runs.randomness import keys, uniform_noise
-from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import mean, paired, proportion
 
 SEARCHED = 0.03
@@ -30,6 +29,7 @@ SEARCHED = 0.03
 ALMOST = 0.9
 """Attention has moved almost completely at this share of the largest divergence there is."""
 MOST_POINTS = 400
+MOVED = "attention can be moved almost completely"
 
 
 def rows(
@@ -97,7 +97,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     exact, most = _column(rows, "exact_jsd"), _column(rows, "largest_jsd")
     moved = proportion(int((exact >= ALMOST * most).sum()), len(rows))
     measures = [
-        Measure("attention can be moved almost completely", moved),
+        Measure(MOVED, moved),
         Measure("JSD", mean(exact, names, least=0, most=log(2)), "exact"),
         Measure("JSD", mean(most, names, least=0, most=log(2)), "largest possible"),
         Measure("share of the largest JSD", mean(exact / most, names, least=0, most=1), "exact"),
@@ -105,7 +105,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
     ]
     measures += _searched(rows[rows["is_searched"]])
     return AUDIT.finding(
-        answer=_answer(rows, moved, measures[1].estimate),
         measures=tuple(measures),
         drawn=_drawn(rows, exact),
         notes=_notes(rows, every),
@@ -128,9 +127,10 @@ def _searched(rows: pd.DataFrame) -> list[Measure]:
     ]
 
 
-def _answer(rows: pd.DataFrame, moved: Estimate, distance: Estimate) -> str:
-    tolerance = float(rows["tolerance"].iloc[0])
-    bound = "" if bool(rows["is_exact"].all()) else "at least "
+def tell(found: Finding) -> str:
+    """How far attention could have gone, in how many documents."""
+    moved, distance = found.by_method(MOVED)[""], found.by_method("JSD")["exact"]
+    tolerance, bound = found.drawn["tolerance"], "" if found.drawn["is_exact"] else "at least "
     return (
         f"In {bound}{percent(moved)} of the documents attention could be moved almost completely "
         f"and the output would change by at most {tolerance:g}; the farthest such attention is "
@@ -143,6 +143,8 @@ def _drawn(rows: pd.DataFrame, exact: Float64[np.ndarray, "instance"]) -> dict[s
     return {
         "exact_jsd": histogram(exact, bins=28, low=0.0, high=0.7),
         "largest": log(2),
+        "tolerance": float(rows["tolerance"].iloc[0]),
+        "is_exact": bool(rows["is_exact"].all()),
         "exact": _column(both, "exact_jsd").round(4).tolist(),
         "searched": _column(both, "searched_jsd").round(4).tolist(),
     }
@@ -185,4 +187,5 @@ AUDIT = Audit(
     question="Could the model have attended elsewhere and given the same output?",
     place=8,
     chart="adversary",
+    tell=tell,
 )

@@ -72,14 +72,15 @@ def summarise(rows: pd.DataFrame) -> Finding:
             "the same importance.",
         )
     return AUDIT.finding(
-        answer=_answer({pair: estimates[0] for pair, estimates in found.items()}),
         measures=tuple(measures),
         drawn=_drawn(found),
         notes=notes,
     )
 
 
-def _answer(tau: dict[tuple[str, str], Estimate]) -> str:
+def tell(found: Finding) -> str:
+    """Which methods rank most and least as attention does."""
+    tau = {tuple(pair.split(" ~ ")): e for pair, e in found.by_method(MEASURES["tau"]).items()}
     with_attention = {
         (other if one == "attention" else one): estimate
         for (one, other), estimate in tau.items()
@@ -117,4 +118,5 @@ AUDIT = Audit(
     question="Do other measures of importance rank the units of a text as attention does?",
     place=12,
     chart="agreement",
+    tell=tell,
 )

@@ -71,6 +71,16 @@ def summarise(rows: pd.DataFrame) -> Finding:
     most = [np.inf if name == "effective units" else 1 for name in columns]
     estimates = means(table, list(rows["instance"]), least=0, most=most)
     found = dict(zip(columns, estimates, strict=True))
+    return AUDIT.finding(
+        measures=tuple(Measure(name, estimate) for name, estimate in found.items()),
+        drawn={"entropy": histogram(table[:, 0]), "largest weight": histogram(table[:, 1])},
+        notes=notes,
+    )
+
+
+def tell(finding: Finding) -> str:
+    """Over how much of a text attention is spread, and what lies on no word."""
+    found = {measure.name: measure.estimate for measure in finding.measures}
     answer = (
         f"On average attention is spread as if over {found['effective units'].value:.1f} units, "
         f"{percent(found['effective share of units'])} of a text; the largest weight is "
@@ -78,12 +88,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     )
     if OUTSIDE in found and found[OUTSIDE].value >= SOME:
         answer += f" {outside_in_words(found[OUTSIDE], found.get(FIRST))}"
-    return AUDIT.finding(
-        answer=answer,
-        measures=tuple(Measure(name, estimate) for name, estimate in found.items()),
-        drawn={"entropy": histogram(table[:, 0]), "largest weight": histogram(table[:, 1])},
-        notes=notes,
-    )
+    return answer
 
 
 AUDIT = Audit(
@@ -94,4 +99,5 @@ AUDIT = Audit(
     question="On how many units does attention really lie?",
     place=10,
     chart="concentration",
+    tell=tell,
 )

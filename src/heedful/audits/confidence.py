@@ -18,6 +18,7 @@ from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstrap, means
+from heedful.statistics.sums import OfSums
 
 BINS = 20
 NEAR = 0.1
@@ -82,14 +83,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         len(rows),
         "have one unit, which decides alike by necessity: left out of the units that do.",
     )
-    answer = (
-        "Attended alone, a unit gives the decision a probability of "
-        f"{percent(overall['single-unit confidence'])} on average, and "
-        f"{percent(overall['units that decide alike'])} of a text's units would decide alike: "
-        "the nearer to 100 %, the less it matters where attention lies."
-    )
     return AUDIT.finding(
-        answer=answer,
         measures=tuple(measures),
         drawn=_drawn(rows),
         notes=notes,
@@ -105,14 +99,12 @@ def _estimates(rows: pd.DataFrame) -> dict[str, Estimate]:
     confidence, agreeing, near = means(table, names, least=0, most=1)
     summed = table[:, 0] * units
 
-    def pooled(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate"]:
-        pooled_units = weights @ units
-        mean = np.full(len(weights), np.nan)
-        np.divide(weights @ summed, pooled_units, out=mean, where=pooled_units > 0)
-        return mean
+    def mean(sums: Float64[np.ndarray, "replicate 2"]) -> Float64[np.ndarray, "replicate"]:
+        found = np.full(len(sums), np.nan)
+        np.divide(sums[:, 0], sums[:, 1], out=found, where=sums[:, 1] > 0)
+        return found
 
+    pooled = OfSums(np.stack([summed, units], 1), mean)
     return {
         "single-unit confidence": confidence,
         "single-unit confidence, pooled units": bootstrap(pooled, names, method="bca"),
@@ -130,6 +122,18 @@ def _drawn(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+def tell(found: Finding) -> str:
+    """How sure single units are, and how many decide alike."""
+    confidence, alike = (
+        found.by_method(name)[""] for name in ("single-unit confidence", "units that decide alike")
+    )
+    return (
+        f"Attended alone, a unit gives the decision a probability of {percent(confidence)} on "
+        f"average, and {percent(alike)} of a text's units would decide alike: "
+        "the nearer to 100 %, the less it matters where attention lies."
+    )
+
+
 AUDIT = Audit(
     rows,
     summarise,
@@ -138,4 +142,5 @@ AUDIT = Audit(
     question="How sure would the model be of its decision if it attended to one unit alone?",
     place=9,
     chart="confidence",
+    tell=tell,
 )

@@ -21,6 +21,7 @@ from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, curve, ranked
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps, mean, proportion
+from heedful.statistics.sums import OfSums
 
 
 def rows(
@@ -100,8 +101,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         return AUDIT.finding(nothing, notes=left_out)
     removed, flipped = wide(rows, "removed"), wide(rows, "fraction", 0, 1)
     whole = Wide(flipped.table.mask(removed.table < 0, 1.0), 0, 1)
-    headline = whole.means()
-    measures = [Measure("fraction removed", e, m) for m, e in headline.items()]
+    measures = [Measure("fraction removed", e, m) for m, e in whole.means().items()]
     for baseline in ("random", "attention"):
         measures += [Measure("fraction removed", e, m) for m, e in whole.minus(baseline).items()]
     measures += [Measure("efficiency", e, m) for m, e in efficiency(whole).items()]
@@ -119,7 +119,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
     measures += _shares(rows, removed, flipped)
     measures += _comparisons(removed, all_instances)
     return AUDIT.finding(
-        answer=_answer(removed, headline),
         measures=tuple(measures),
         drawn=_drawn(whole, flipped),
         notes=left_out + _notes(rows, removed),
@@ -138,17 +137,17 @@ def efficiency(fraction: Wide) -> dict[str, Estimate]:
     values = table.to_numpy(dtype=np.float64)
     random, greedy = (list(table.columns).index(name) for name in ("random", "greedy"))
 
-    def statistics(
-        weights: Float64[np.ndarray, "replicate instance"],
+    def finish(
+        total: Float64[np.ndarray, "replicate ranking"],
     ) -> Float64[np.ndarray, "replicate ranking"]:
-        total = weights @ values
         gained = total[:, [random]] - total
         room = gained[:, [greedy]]
-        share = np.full((len(weights), values.shape[1]), np.nan)
+        share = np.full(total.shape, np.nan)
         np.divide(gained, room, out=share, where=room > 0)
         return share
 
-    found = bootstraps(statistics, [str(name) for name in table.index], method="bca")
+    names = [str(name) for name in table.index]
+    found = bootstraps(OfSums(values, finish), names, method="bca")
     return dict(zip(fraction.rankings, found, strict=True))
 
 
@@ -208,10 +207,12 @@ def _drawn(whole: Wide, flipped: Wide) -> dict[str, Any]:
     }
 
 
-def _answer(removed: Wide, headline: dict[str, Estimate]) -> str:
-    if bool((removed.table.isna() | (removed.table < 0)).to_numpy().all()):
+def tell(found: Finding) -> str:
+    """How much had to be removed, by attention, at random and at best."""
+    headline = found.by_method("fraction removed")
+    if not any(never.value < 1 for never in found.by_method("never flips").values()):
         return "No decision ever changed, wherever attention was removed: it does not decide here."
-    first = "attention" if "attention" in headline else removed.rankings[0]
+    first = "attention" if "attention" in headline else next(iter(headline))
     answer = (
         f"Attention had to be removed from {percent(headline[first])} of a text, by {first}, "
         "before the decision changed"
@@ -260,4 +261,5 @@ AUDIT = Audit(
     "decision changes?",
     place=3,
     chart="erasure",
+    tell=tell,
 )

@@ -75,7 +75,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
         for method, estimate in (found[name] | table.minus("random")).items()
     ]
     return AUDIT.finding(
-        answer=_answer(found["AUPRC"], tables["AUPRC"].minus("random")),
         measures=tuple(measures),
         drawn={"methods": tables["AUPRC"].rankings}
         | {name: _bars(estimates) for name, estimates in found.items()},
@@ -83,11 +82,14 @@ def summarise(rows: pd.DataFrame) -> Finding:
     )
 
 
-def _answer(auprc: dict[str, Estimate], beyond_random: dict[str, Estimate]) -> str:
+def tell(finding: Finding) -> str:
+    """How well attention finds the evidence, beside a random order and the best method."""
+    auprc = finding.by_method("AUPRC")
     first = "attention" if "attention" in auprc else next(iter(auprc))
     answer = f"Ranked by {first}, the evidence is found with a precision (AUPRC) of {auprc[first]}"
     if "random" in auprc and first != "random":
-        side = beyond_random[f"{first} - random"].side(0)
+        beyond = finding.get("AUPRC", f"{first} - random")
+        side = beyond.side(0) if beyond is not None else "straddles"
         words = {"above": "better than", "below": "worse than", "straddles": "no better than"}
         answer += f", {words[side]} a random order ({auprc['random']})"
     best = max(auprc, key=lambda name: np.nan_to_num(auprc[name].value, nan=-1.0))
@@ -110,4 +112,5 @@ AUDIT = Audit(
     place=13,
     chart="evidence",
     needs=("evidence",),
+    tell=tell,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -74,6 +74,14 @@ class Finding:
                 return measure.estimate
         return None
 
+    def by_method(self, name: str) -> dict[str, Estimate]:
+        """The estimates of a measure by method, in order; differences (`a - b`) are left out."""
+        return {
+            one.method: one.estimate
+            for one in self.measures
+            if one.name == name and " - " not in one.method
+        }
+
     def to_json(self) -> dict[str, Any]:
         """The finding as plain data."""
         return {
@@ -131,16 +139,22 @@ class Audit(NamedTuple):
     """The rows of all documents, in place of `rows`, where texts are set against each other."""
     parts: PartsOf | None = None
     """Where these rows come in parts, each of which a killed audit keeps."""
+    tell: Callable[[Finding], str] | None = None
+    """The answer in words, from measures alone, so that it can be told of added-up ones too."""
 
     def finding(
         self,
-        answer: str,
+        answer: str | None = None,
         measures: tuple[Measure, ...] = (),
         drawn: Mapping[str, Any] | None = None,
         notes: tuple[str, ...] = (),
     ) -> Finding:
-        """What it found: an answer to its question, drawn as its chart."""
-        return Finding(self.name, self.question, answer, measures, self.chart, drawn or {}, notes)
+        """What it found: an answer to its question (`tell`'s if none), drawn as its chart."""
+        found = Finding(self.name, self.question, "", measures, self.chart, drawn or {}, notes)
+        if answer is None:
+            assert self.tell is not None
+            answer = self.tell(found)
+        return replace(found, answer=answer)
 
 
 def frame(instance: Sequence[str], **columns: Shaped[np.ndarray, "instance ..."]) -> pd.DataFrame:

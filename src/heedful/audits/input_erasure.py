@@ -34,6 +34,7 @@ from heedful.models.rereading import probability, read_again
 from heedful.models.verbs import AttentiveModel, ranked
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps, means
+from heedful.statistics.sums import OfSums
 
 SHARES = (0.05, 0.1, 0.2, 0.5)
 MODES = ("removed", "replaced")
@@ -139,7 +140,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
         nothing = "Nothing could be measured: no document has more than one unit."
         return AUDIT.finding(nothing, notes=notes)
     modes = [mode for mode in MODES if mode in set(rows["mode"])]
-    measures, headline = [], {}
+    measures = []
     for mode in modes:
         tables: dict[str, Wide] = {}
         for quantity in QUANTITIES:
@@ -147,7 +148,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
             tables[quantity] = over_shares
             name = _name(quantity) + ("" if mode == "removed" else f", {mode}")
             found = over_shares.means()
-            headline[name] = found
             measures += [Measure(name, e, method) for method, e in found.items()]
             measures += [Measure(name, e, m) for m, e in over_shares.minus("random").items()]
             if quantity == "sufficiency":
@@ -156,7 +156,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
                 avoided = "loss avoided" + name.removeprefix(quantity)
                 measures += [Measure(avoided, e, m) for m, e in loss_avoided(over_shares).items()]
     return AUDIT.finding(
-        answer=_answer(headline),
         measures=tuple(measures),
         drawn=_drawn(rows, modes),
         notes=(_policy(rows), *_completeness(rows), *notes),
@@ -182,18 +181,19 @@ def loss_avoided(sufficiency: Wide) -> dict[str, Estimate]:
     if "random" not in sufficiency:
         return {}
     values = sufficiency.table.to_numpy(dtype=np.float64)
+    values = np.concatenate([np.ones((len(values), 1)), values], 1)
     random = sufficiency.rankings.index("random")
 
-    def statistics(
-        weights: Float64[np.ndarray, "replicate instance"],
+    def finish(
+        sums: Float64[np.ndarray, "replicate column"],
     ) -> Float64[np.ndarray, "replicate method"]:
-        total = weights @ values
+        drawn, total = sums[:, :1], sums[:, 1:]
         lost = total[:, [random]]
         share = np.full(total.shape, np.nan)
-        np.divide(lost - total, lost, out=share, where=lost > 1e-9 * weights.sum(1, keepdims=True))
+        np.divide(lost - total, lost, out=share, where=lost > 1e-9 * drawn)
         return share
 
-    found = bootstraps(statistics, sufficiency.names, method="bca")
+    found = bootstraps(OfSums(values, finish), sufficiency.names, method="bca")
     return dict(zip(sufficiency.rankings, found, strict=True))
 
 
@@ -209,11 +209,10 @@ def _over_shares(rows: pd.DataFrame, quantity: str) -> Wide:
     return Wide(table[order], 0 if quantity == "flip" else -1, 1)
 
 
-def _answer(headline: dict[str, dict[str, Estimate]]) -> str:
+def tell(finding: Finding) -> str:
+    """What deleting words costs, by attention, at random and by the best ranking."""
     name = "comprehensiveness"
-    if name not in headline:
-        name = f"{name}, replaced"
-    found = headline[name]
+    found = finding.by_method(name) or finding.by_method(f"{name}, replaced")
     first = "attention" if "attention" in found else next(iter(found))
     answer = (
         f"Deleting the words that {first} puts first costs the decision {percent(found[first])}"
@@ -278,4 +277,5 @@ AUDIT = Audit(
     question="If the words that a ranking puts first are deleted, does the decision suffer?",
     place=5,
     chart="input_erasure",
+    tell=tell,
 )

@@ -3,6 +3,7 @@
 See docs/studies/erasure.md, "One unit".
 """
 
+from dataclasses import replace
 from math import log
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from heedful.runs.randomness import keys, numpy_generator, uniform_noise
 from heedful.statistics.divergence import js_divergence
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import mean, paired, proportion, sign_test
+from heedful.statistics.sums import Additive, Sums, is_adding
 
 POINTS = 1_000
 """At most so many points are drawn."""
@@ -155,7 +157,7 @@ def summarise(rows: pd.DataFrame, legacy_random: bool = False) -> Finding:
                 paired(top[name], other[name], top.names, most=1),
                 name,
             ),
-            Measure("p, exact paired test", _bare(table.p, table.n), name),
+            Measure("p, exact paired test", _tested(table), name),
             Measure("ΔJS", mean(change[name], change.names, least=-log(2), most=log(2)), name),
             Measure("ΔJS below 0", proportion(negative, table.n), name),
         ]
@@ -163,7 +165,6 @@ def summarise(rows: pd.DataFrame, legacy_random: bool = False) -> Finding:
         left_out += ("The other unit was drawn by the published rule: positions 1 to n-1.",)
     shown = "attention" if "attention" in tables else change.rankings[0]
     return AUDIT.finding(
-        answer=_answer(shown, tables[shown]),
         measures=tuple(measures),
         drawn=_drawn(shown, change[shown], weight[shown], tables),
         notes=left_out,
@@ -174,11 +175,25 @@ def _rule(column: str, legacy_random: bool) -> str:
     return f"legacy_{column}" if legacy_random else column
 
 
-def _bare(value: float, n: int) -> Estimate:
-    return Estimate(value, float("nan"), float("nan"), n, "none")
+def _tested(table: Contingency) -> Estimate:
+    """The test's p, which has no interval."""
+    estimate = Estimate(table.p, float("nan"), float("nan"), table.n, "none")
+    if not is_adding():
+        return estimate
+    cells = np.array([table], dtype=np.float64)
+    again = Additive(
+        Sums(cells, table.n),
+        lambda sums: _tested(Contingency(*(int(cell) for cell in sums.totals[0]))),
+    )
+    return replace(estimate, additive=again)
 
 
-def _answer(ranking: str, table: Contingency) -> str:
+def tell(found: Finding) -> str:
+    """What removing attention to the first unit does, beside a random other one."""
+    rankings = list(found.by_method(CELLS[0]))
+    ranking = "attention" if "attention" in rankings else rankings[0]
+    cells = [found.by_method(cell)[ranking] for cell in CELLS]
+    table = Contingency(*(round(cell.value * cell.n) if cell.n else 0 for cell in cells))
     top = proportion(table.both + table.only_top, table.n)
     other = proportion(table.both + table.only_random, table.n)
     answer = (
@@ -223,4 +238,5 @@ AUDIT = Audit(
     "than to another one?",
     place=4,
     chart="single_erasure",
+    tell=tell,
 )

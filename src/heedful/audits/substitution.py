@@ -24,13 +24,15 @@ from heedful.models.verbs import AttentiveModel, alone, decide
 from heedful.runs.randomness import keys, random_permutations
 from heedful.statistics.divergence import total_variation
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import Statistic, bootstrap, mean, proportion
+from heedful.statistics.intervals import bootstrap, mean, proportion
 from heedful.statistics.scores import score_differences, score_estimates
+from heedful.statistics.sums import OfSums
 
 DRAWS = 100
 CHUNK = 20
 """Permutations weighed at once; fixed, because each chunk has its own key."""
 DECIDED_BY_ATTENTION = "decisions changed if attention decided everything"
+CAN_CHANGE = "decisions that some attention changes"
 
 
 class PermutationMoments(NamedTuple):
@@ -146,7 +148,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     ]
     anew = drawn_anew(decision, names)
     measures.append(Measure(DECIDED_BY_ATTENTION, anew))
-    measures.append(Measure("decisions that some attention changes", can_flip))
+    measures.append(Measure(CAN_CHANGE, can_flip))
     measures += [
         Measure("TVD to the trained output", _mean(rows, f"{edit}_tvd", names, 0, 1), edit)
         for edit in changed
@@ -167,7 +169,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
             for source in ("exact", "sampled")
         ]
     return AUDIT.finding(
-        answer=_answer(changed, can_flip, scored, anew),
         measures=tuple(measures),
         drawn=_drawn(rows, changed, scored),
         notes=_notes(rows),
@@ -193,18 +194,18 @@ def against_chance(
     So 1 means that attention settles the decision and 0 that it does not matter, whatever the
     number of classes; undefined where all documents are decided alike.
     """
-    differing = _differing(decision)
 
     def share(
-        weights: Float64[np.ndarray, "replicate instance"],
+        sums: Float64[np.ndarray, "replicate column"],
     ) -> Float64[np.ndarray, "replicate"]:
-        found = np.full(len(weights), np.nan)
+        found = np.full(len(sums), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            chance, changed = differing(weights), weights @ changes / weights.sum(1)
+            chance, changed = _differing(sums[:, 1:]), sums[:, 0] / sums[:, 1]
             np.divide(changed, chance, out=found, where=chance > 1e-9)
         return found
 
-    return bootstrap(share, names, method="bca")
+    values = np.concatenate([changes[:, None], _decided(decision)], 1)
+    return bootstrap(OfSums(values, share), names, method="bca")
 
 
 def drawn_anew(decision: Int[np.ndarray, "instance"], names: list[str]) -> Estimate:
@@ -213,22 +214,24 @@ def drawn_anew(decision: Int[np.ndarray, "instance"], names: list[str]) -> Estim
     1 - Σ_c p_c²: half with two even classes, 80 % with five. This is what shuffling would do where
     attention decides everything.
     """
-    return bootstrap(_differing(decision), names, method="bca")
+    return bootstrap(OfSums(_decided(decision), _differing), names, method="bca")
 
 
-def _differing(decision: Int[np.ndarray, "instance"]) -> Statistic:
+def _decided(decision: Int[np.ndarray, "instance"]) -> Float64[np.ndarray, "instance column"]:
+    """A column of ones, then one for each class that says whether it was decided on."""
+    classes = np.arange(decision.max(initial=-1) + 1)
+    decided = (decision[:, None] == classes).astype(np.float64)
+    return np.concatenate([np.ones((len(decision), 1)), decided], 1)
+
+
+def _differing(
+    sums: Float64[np.ndarray, "replicate column"],
+) -> Float64[np.ndarray, "replicate"]:
     """1 - Σ_c p_c² of weighted decisions."""
-    decided = (decision[:, None] == np.unique(decision)).astype(np.float64)
-
-    def share(
-        weights: Float64[np.ndarray, "replicate instance"],
-    ) -> Float64[np.ndarray, "replicate"]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = weights @ decided / weights.sum(1, keepdims=True)
-        found: Float64[np.ndarray, "replicate"] = 1 - np.square(shares).sum(1)
-        return found
-
-    return share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = sums[:, 1:] / sums[:, :1]
+    found: Float64[np.ndarray, "replicate"] = 1 - np.square(shares).sum(1)
+    return found
 
 
 def _exact_moments(reading: Reading) -> PermutationMoments:
@@ -293,20 +296,17 @@ def _named(score: str) -> str:
     return plain.get(score) or f"F1 of {score.removeprefix('f1:')}"
 
 
-def _answer(
-    changed: Mapping[str, Estimate],
-    can_flip: Estimate,
-    scored: Mapping[str, Mapping[str, Estimate]],
-    anew: Estimate,
-) -> str:
+def tell(found: Finding) -> str:
+    """What shuffled and uniform attention change, and what they do to the accuracy."""
+    changed, accuracy = found.by_method("decisions changed"), found.by_method("accuracy")
+    can_flip, anew = (found.by_method(name)[""] for name in (CAN_CHANGE, DECIDED_BY_ATTENTION))
     answer = (
         f"{in_words(changed['permuted'], anew)} Uniform attention changes "
         f"{percent(changed['uniform'])}; some attention could change {percent(can_flip)}"
     )
-    if scored:
+    if accuracy:
         trained, flat, shuffled = (
-            f"{100 * scored[edit]['accuracy'].value:.0f} %"
-            for edit in ("trained", "uniform", "permuted")
+            f"{100 * accuracy[edit].value:.0f} %" for edit in ("trained", "uniform", "permuted")
         )
         answer += f". Accuracy: {trained} as trained, {flat} uniform, {shuffled} shuffled"
     return f"{answer}."
@@ -367,4 +367,5 @@ AUDIT = Audit(
     question="Would the model decide the same with its attention flattened or shuffled?",
     place=2,
     chart="substitution",
+    tell=tell,
 )

@@ -28,6 +28,7 @@ from heedful.models.rereading import probability, read_again
 from heedful.models.verbs import AttentiveModel
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.intervals import bootstraps
+from heedful.statistics.sums import OfSums
 
 NOTHING = 1e-6
 """A change of probability below this is rounding: the unit speaks neither for nor against."""
@@ -93,7 +94,6 @@ def summarise(rows: pd.DataFrame) -> Finding:
         Measure("effect as claimed", e, m) for m, e in (told | as_claimed.minus("random")).items()
     ]
     return AUDIT.finding(
-        answer=_answer(found, beside),
         measures=tuple(measures),
         drawn={"methods": violated.rankings}
         | {"violations": _bars(found), "effect as claimed": _bars(told)}
@@ -113,23 +113,22 @@ def by_chance(claim: Wide, violated: Wide) -> dict[str, Estimate]:
     is_violated = np.nan_to_num(violated.table.to_numpy(dtype=np.float64)) > 0
     speaks_for = claims_for != is_violated
 
-    def statistics(
-        weights: Float64[np.ndarray, "replicate instance"],
+    def finish(
+        sums: Float64[np.ndarray, "replicate column"],
     ) -> Float64[np.ndarray, "replicate method"]:
-        total = weights @ is_known
-        shares = []
-        for of in (claims_for, speaks_for):
-            share = np.full(total.shape, np.nan)
-            shares.append(np.divide(weights @ (of & is_known), total, out=share, where=total > 0))
-        q, r = shares
+        total, *parts = np.split(sums, 3, axis=1)
+        undefined = np.full(total.shape, np.nan)
+        q, r = (np.divide(one, total, out=undefined.copy(), where=total > 0) for one in parts)
         return np.asarray(q * (1 - r) + (1 - q) * r)
 
-    found = bootstraps(statistics, violated.names)
+    values = np.concatenate([is_known, claims_for & is_known, speaks_for & is_known], 1)
+    found = bootstraps(OfSums(values.astype(np.float64), finish), violated.names)
     return dict(zip(violated.rankings, found, strict=True))
 
 
-def _answer(found: dict[str, Estimate], beside: dict[str, Estimate]) -> str:
-    known = {m: e for m, e in found.items() if not np.isnan(e.value)}
+def tell(found: Finding) -> str:
+    """How often the first unit belies its claim, beside a random unit's and the best method's."""
+    known = {m: e for m, e in found.by_method("violations").items() if not np.isnan(e.value)}
     if not known:
         return "Nothing could be told: deleting one unit never changes the decision's probability."
     first = "attention" if "attention" in known else next(iter(known))
@@ -137,7 +136,8 @@ def _answer(found: dict[str, Estimate], beside: dict[str, Estimate]) -> str:
     answer += " of the documents"
     if "random" in known and first != "random":
         words = {"above": "more often than", "below": "less often than", "straddles": "as often as"}
-        side = words[beside[f"{first} - random"].side(0)]
+        beside = found.get("violations", f"{first} - random")
+        side = words["straddles" if beside is None else beside.side(0)]
         answer += f", {side} a random unit does ({percent(known['random'])})"
     best = min(known, key=lambda method: known[method].value)
     if best not in (first, "random"):
@@ -157,4 +157,5 @@ AUDIT = Audit(
     question="Does the unit that an explanation puts first speak for the decision as it claims?",
     place=6,
     chart="violation",
+    tell=tell,
 )

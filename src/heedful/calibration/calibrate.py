@@ -29,11 +29,13 @@ from heedful.runs import (
     commit,
     locked,
     now,
+    remove_leftovers,
     step,
     versions,
     write_json,
     writing,
 )
+from heedful.runs.orphans import end_with_pool
 from heedful.runs.progress import ticking
 from heedful.statistics.association import spearman
 from heedful.statistics.estimates import Estimate
@@ -41,6 +43,8 @@ from heedful.statistics.estimates import Estimate
 VERSION, SIMULATED = 7, 4
 """Raised when mechanisms or the rule change, or what is simulated does, so that kept steps are
 computed again."""
+WORK = "work"
+"""The folder of finished steps."""
 UNTELLABLE = Estimate(np.nan, np.nan, np.nan, 0, "none")
 
 
@@ -125,9 +129,10 @@ def calibrate(
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     chosen, folder = SCALES[scale], Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     with locked(folder):
+        if (folder / WORK).is_dir():
+            remove_leftovers(folder)
         measured = [Measured.from_json(one) for one in _measured(folder, chosen, seed, jobs, show)]
         names = dict.fromkeys(one.part for one in measured)
         parts = {part: [m for m in measured if m.part == part] for part in names}
@@ -136,7 +141,7 @@ def calibrate(
         at = {side: border["value"] for side, border in fitted.items()}
         scores = {part: score(some, at) for part, some in parts.items()}
         simulated = step(
-            folder / "work",
+            folder / WORK,
             "statistics",
             lambda: {
                 "coverage": coverage(chosen.simulations),
@@ -171,9 +176,9 @@ def calibrate(
 
 def _reader(measured: Sequence[Measured]) -> Estimate:
     """Whether the shares order models as a reader's success does: rank correlation over models."""
-    told = [one for one in measured if one.reader is not None]
-    shares = [one.share.value for one in told]
-    return spearman(shares, [one.reader for one in told], [one.name for one in told])
+    told = [(one, one.reader) for one in measured if one.reader is not None]
+    shares, success = [one.share.value for one, _ in told], [reader for _, reader in told]
+    return spearman(shares, success, [one.name for one, _ in told])
 
 
 def _frozen() -> Mapping[str, Mapping[str, float]]:
@@ -198,7 +203,7 @@ def _measured(
                 ticker.advance()
             return
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=end_with_pool) as pool:
             for one in pool.map(ask, names):
                 yield one
                 ticker.advance()
@@ -208,7 +213,7 @@ def measured_once(name: str, folder: Path, seed: int, scale: CalibrationSize) ->
     """One mechanism, measured once: a finished step is read again."""
     sizes = {"documents": scale.documents, "texts": scale.texts}
     result: dict[str, Any] = step(
-        folder / "work",
+        folder / WORK,
         f"{name.replace(' ', '-').replace('%', '')}-{seed}-{scale.documents}",
         partial(measure, name, seed, **sizes),
         inputs={"name": name, "seed": seed, "version": VERSION} | sizes,
@@ -222,9 +227,9 @@ def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) ->
     mechanism = MECHANISMS[name]
     built = mechanism.build(seed, documents)
     right = truth_of(built, seed, texts)
-    documents, portion = built.corpus.splits["test"], Portion(64, None)
-    table = rows(built.model, documents, seed, at_once=portion)
-    reader = reader_success(Asked(built.model, documents, at_once=portion), seed)
+    test, portion = built.corpus.splits["test"], Portion(64, None)
+    table = rows(built.model, test, seed, at_once=portion)
+    reader = reader_success(Asked(built.model, test, at_once=portion), seed)
     found = summarise(table)
     tests = {test: found.get(test) or UNTELLABLE for test in (GOES, MATTER, PASSES)}
     cost = found.get(READ) or UNTELLABLE

@@ -11,6 +11,7 @@ from heedful.cli import (
     compare,
     corpora,
     explain,
+    explore,
     lexicon,
     narratives,
     prepare,
@@ -18,6 +19,7 @@ from heedful.cli import (
     reproduce,
     schema,
     sheet,
+    sweep,
     train,
     translator,
 )
@@ -36,6 +38,7 @@ app.command()(train.train)
 app.command()(report.report)
 app.command()(sheet.sheet)
 app.command()(explain.explain)
+app.command()(explore.explore)
 app.command()(lexicon.lexicon)
 app.command()(narratives.narratives)
 app.command()(compare.compare)
@@ -46,5 +49,6 @@ app.command()(align.align)
 app.command()(translator.translator)
 app.command()(reproduce.reproduce)
 app.command()(schema.schema)
+app.command()(sweep.sweep)
 
 __all__ = ["app"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,9 @@ from heedful.cli import options
 from heedful.cli.options import Options, parts, print_json, say, settings_named, typed
 from heedful.cli.subject import subject_of
 from heedful.errors import InputError, VerdictWorse
+
+if TYPE_CHECKING:
+    from heedful.jobs.audited import Audited
 
 
 def audit(
@@ -25,7 +29,7 @@ def audit(
         ),
     ] = "bilstm+additive",
     corpus: options.CorpusName = None,
-    data: options.DataFile = None,
+    data: options.DataFiles = None,
     text: options.TextColumn = None,
     text2: options.SecondColumn = None,
     label: options.LabelColumn = None,
@@ -73,6 +77,7 @@ def audit(
             "--baseline", help="An audited run: end with exit code 3 where its verdict was better."
         ),
     ] = None,
+    on: options.On = None,
     json: options.AsJson = False,
 ) -> None:
     """Audit a model's attention: verdict, numbers, pictures, one page.
@@ -80,6 +85,7 @@ def audit(
     Exit codes: 0 done, 1 stopped by an error that is not yours, 2 something given cannot be used,
     3 the verdict is worse than --require or --baseline ask for.
     """
+    from heedful.corpora.shards import are_shards
     from heedful.jobs.decider import is_trained
     from heedful.jobs.gate import baseline_of, refuse_word
 
@@ -89,31 +95,50 @@ def audit(
         for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):
             if given:
                 raise InputError(f"{model} is trained already; {name} is for training.")
+    file = None if data is None or are_shards(data) else Path(data)
     asked = Options(
-        corpus=corpus, data=data, text=text, text2=text2, label=label, split=split,
+        corpus=corpus, data=file, text=text, text2=text2, label=label, split=split,
         labels=labels, threshold=threshold,
         data_root=data_root, seed=seed, out=out, quick=quick, device=device, site=site, long=long,
         trust_remote_code=trust_remote_code, prompt=prompt, chat=chat,
         prior=prior,
     )  # fmt: skip
-    subject = subject_of(model, asked)
-    result = heedful.audit(
-        subject.model,
-        subject.documents,
-        subject.place,
-        settings=settings_named(config, quick),
-        vectors=vectors,
-        audits=None if audits is None else parts(audits),
-        methods=None if methods is None else parts(methods),
-        documents=documents,
-        seed=seed,
-        device=device,
-        deterministic=deterministic,
-        run=subject.run,
-        source=subject.source,
-        command=typed(context),
-        show=True,
-    )
+    named: dict[str, Any] = {
+        "audits": None if audits is None else parts(audits),
+        "methods": None if methods is None else parts(methods),
+        "documents": documents,
+        "seed": seed,
+        "device": device,
+    }
+    if data is not None and (on or file is None):
+        result = _of_shards(model, data, asked, labels, threshold, on, named)
+    elif on:
+        raise InputError("--on is for an audit of files; name them by --data.")
+    else:
+        subject = subject_of(model, asked)
+        result = heedful.audit(
+            subject.model,
+            subject.documents,
+            subject.place,
+            settings=settings_named(config, quick),
+            vectors=vectors,
+            deterministic=deterministic,
+            run=subject.run,
+            source=subject.source,
+            command=typed(context),
+            show=True,
+            **named,
+        )
+    tell_audited(result, json)
+    try:
+        result.require(require, before)
+    except VerdictWorse as worse:
+        say([f"heedful: {worse}"])
+        raise typer.Exit(3) from worse
+
+
+def tell_audited(result: Audited, json: bool) -> None:
+    """Prints what an audit found."""
     if json:
         print_json(result.to_json())
     else:
@@ -123,8 +148,42 @@ def audit(
         said = in_words(result.quality)
         page = str(result.report)
         print_verdict(result.verdict.to_json(), result.documents, page, said, result.outside)
-    try:
-        result.require(require, before)
-    except VerdictWorse as worse:
-        say([f"heedful: {worse}"])
-        raise typer.Exit(3) from worse
+
+
+def _of_shards(
+    model: str,
+    data: str,
+    asked: Options,
+    labels: str | None,
+    threshold: float | None,
+    on: str | None,
+    named: dict[str, Any],
+) -> Audited:
+    """The audit of files that are read one at a time."""
+    from heedful.cluster.shards import audit_shards
+    from heedful.jobs.decider import is_trained
+
+    if not is_trained(model):
+        raise InputError(
+            f"{model} has to be trained first, on documents that fit into memory: `heedful train "
+            f"{model} --data FILE`; then audit the run on all files."
+        )
+    if asked.prompt is not None:
+        raise InputError("A language model is asked about one file, not about a pattern of files.")
+    columns = {
+        "text": asked.text, "label": asked.label, "split": asked.split, "second": asked.text2,
+        "labels": labels, "threshold": threshold,
+    }  # fmt: skip
+    title = re.sub(r"[^\w.+-]+", "-", data).strip("-")
+    return audit_shards(
+        model,
+        data,
+        asked.out or Path("runs") / f"{Path(model).name}-on-{title}",
+        on=on,
+        columns={name: value for name, value in columns.items() if value is not None},
+        reading={
+            "site": asked.site, "long": asked.long, "trust_remote_code": asked.trust_remote_code,
+        },
+        show=True,
+        **named,
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import heedful
-from heedful.cli.options import AsJson, tell
+from heedful.cli.options import AsJson, On, tell
 
 
 def calibrate(
@@ -20,8 +20,13 @@ def calibrate(
     refit: Annotated[
         bool, typer.Option("--refit", help="Fit the borders anew, to the open mechanisms.")
     ] = False,
+    on: On = None,
     json: AsJson = False,
 ) -> None:
     """Test the verdict on models whose right answer is known."""
+    if on:
+        from heedful.cluster.calibration import measure_on
+
+        measure_on(on, out, scale=scale, show=True)
     done = heedful.calibrate(out, scale=scale, jobs=jobs, refit=refit, show=True)
     tell(done, json)

@@ -20,7 +20,7 @@ from heedful.cli.options import (
     Site,
     print_json,
 )
-from heedful.errors import InputError
+from heedful.errors import InputError, visible
 
 
 def explain(
@@ -86,7 +86,7 @@ def explain(
     for explanation in found:
         print_explanation(explanation, alike(opened))
     if not method:
-        typer.echo(first.why)
+        typer.echo(visible(first.why))
     if not (method or every):
         others = len({*methods_of(opened, costly=True)} - {*usual})
         typer.echo(f"{others} more explanations of this model: --all, or by name: --method NAME")

@@ -29,6 +29,18 @@ CorpusName = Annotated[
 DataFile = Annotated[
     Path | None, typer.Option("--data", help="Your own CSV, TSV, JSON Lines or Parquet file.")
 ]
+DataFiles = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        help="Your own CSV, TSV, JSON Lines or Parquet file; or a pattern, as in "
+        "'shards/*.parquet', whose files are read one at a time.",
+    ),
+]
+On = Annotated[
+    str | None,
+    typer.Option("--on", help="Where it is computed: ray (this machine's), or ray://HOST:PORT."),
+]
 TextColumn = Annotated[str | None, typer.Option("--text", help="Column of the texts.")]
 SecondColumn = Annotated[
     str | None, typer.Option("--text2", help="Column of the second text, for models of pairs.")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import AsJson, DataRoot, Seed, Vectors, print_json
+from heedful.errors import visible
 
 
 def prepare(
@@ -37,6 +38,6 @@ def prepare(
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         done.append({"corpus": name, "folder": str(folder), "bytes": size})
         if not json:
-            typer.echo(f"{name}: {folder} ({size / 1e6:.1f} MB)")
+            typer.echo(visible(f"{name}: {folder} ({size / 1e6:.1f} MB)"))
     if json:
         print_json(done)

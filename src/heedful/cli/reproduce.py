@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import heedful
-from heedful.cli.options import AsJson, DataRoot, Device, parts, tell
+from heedful.cli.options import AsJson, DataRoot, Device, On, parts, tell
 from heedful.studies import STUDIES
 
 
@@ -30,21 +30,20 @@ def reproduce(
     ] = True,
     data_root: DataRoot = None,
     device: Device = "auto",
+    on: On = None,
     json: AsJson = False,
 ) -> None:
     """Rebuild the tables, figures and claims of a study."""
+    asked: dict[str, Any] = {
+        "only": parts(only), "scale": scale, "corpora": parts(corpora), "seeds": seeds, "out": out,
+        "data_root": data_root, "show": True,
+    }  # fmt: skip
+    if on and compute:
+        from heedful.cluster.studies import compute_on
+
+        compute_on(study, on, device=device, **asked)
+        device = "cpu" if device == "cuda" else device  # the card was the cluster's
     done = heedful.reproduce(
-        study,
-        only=parts(only),
-        scale=scale,
-        corpora=parts(corpora),
-        seeds=seeds,
-        out=out,
-        jobs=jobs,
-        figures=figures,
-        compute=compute,
-        data_root=data_root,
-        device=device,
-        show=True,
+        study, jobs=jobs, figures=figures, compute=compute, device=device, **asked
     )
     tell(done, json)

@@ -13,6 +13,7 @@ a path        the user's file: reviews.csv
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -82,7 +83,7 @@ def load_corpus(
     """
     if name.startswith("hf:"):
         return read_hub(name.removeprefix("hf:"), seed=seed, **options)
-    if suffix_of(Path(name)) in SUFFIXES or Path(name).is_file():
+    if suffix_of(Path(name)) in SUFFIXES or os.path.isfile(name):  # names may be longer than a path
         return read_file(name, seed=seed, **options).corpus
     entry, task, recipe = parse_name(name)
     if entry.name == "planted":
@@ -96,7 +97,17 @@ def load_corpus(
     if recipe == "erasure" and not task and entry.stand_in_for:
         options = {"stand_in_for": entry.stand_in_for, **options}
     chosen = entry.variants[recipe] if recipe else PLAIN
-    return READERS[entry.name](root_of(data_root), task, chosen, seed, full, **options)
+    root = root_of(data_root)
+    try:
+        return READERS[entry.name](root, task, chosen, seed, full, **options)
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        files = ", ".join(entry.files)
+        raise InputError(
+            f"{files} in {root} cannot be read as {entry.name} ({type(error).__name__}: {error}); "
+            f"fetch it again from {entry.source}."
+        ) from error
 
 
 def recipe_of(name: str) -> CorpusRecipe:

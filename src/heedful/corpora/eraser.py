@@ -6,6 +6,7 @@ import json
 import tarfile
 import zlib
 from collections import Counter
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from heedful.corpora.documents import Corpus, Document
 from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.recipes import PLAIN, CorpusRecipe, arrange
 from heedful.corpora.root import expect, find
+from heedful.corpora.tables import bytes_of
 from heedful.corpora.tokens import tokenise
 from heedful.errors import InputError
 
@@ -27,14 +29,20 @@ def _members(path: Path) -> dict[str, str]:
     """The texts of the archive by name; nothing is unpacked to disk."""
     texts = {}
     try:
-        with tarfile.open(path) as archive:
+        data = bytes_of(path)
+        with tarfile.open(fileobj=BytesIO(data), mode="r:") as archive:
             for member in archive:
                 file = archive.extractfile(member) if member.isfile() else None
                 if file is not None:
+                    if member.size > len(data):  # a file of holes claims any size
+                        raise tarfile.ReadError(f"{member.name} is larger than the archive")
                     texts[member.name] = file.read().decode("utf-8")
-    except (tarfile.TarError, EOFError, OSError, zlib.error, UnicodeDecodeError) as error:
+    except (tarfile.TarError, EOFError, OSError, zlib.error, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = str(error).splitlines()[0]
         raise InputError(
-            f"{path} is damaged ({error}); fetch it again from {ENTRY.source}."
+            f"{path} is damaged ({reason}); fetch it again from {ENTRY.source}."
         ) from error
     return texts
 
@@ -47,7 +55,8 @@ def _document(record: dict[str, object], text: str, label: int, path: Path) -> D
     sentence = np.cumsum(np.diff(passed, prepend=passed[:1]) > 0, dtype=np.int32)
     evidence = np.zeros(len(tokens), dtype=bool)
     groups = record["evidences"]
-    assert isinstance(groups, list)
+    if not isinstance(groups, list):
+        raise TypeError("evidences are a list")
     for group in groups:
         for span in group:
             start, end = span["start_token"], span["end_token"]

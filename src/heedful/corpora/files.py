@@ -18,12 +18,22 @@ from heedful.corpora.columns import (
 )
 from heedful.corpora.documents import SPLITS, Corpus, Document
 from heedful.corpora.in_memory import Documents, table_of
-from heedful.corpora.labels import Labelling, is_rating, match_labels, read_labels, threshold_hint
+from heedful.corpora.labels import (
+    MOST_LETTERS,
+    Labelling,
+    is_rating,
+    match_labels,
+    read_labels,
+    threshold_hint,
+)
 from heedful.corpora.splits import SHARES, keyed_split
 from heedful.corpora.tables import Table
 from heedful.corpora.texts import document_of, pair_of
 from heedful.errors import InputError
+from heedful.runs.progress import ticking
 
+LARGE = 50_000
+"""Rows of a file from which on it takes long to read and much to keep."""
 _SPLIT_MINIMUM = 3
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -66,6 +76,12 @@ def _ids(cells: Sequence[Any] | None, texts: Sequence[str], where: str) -> list[
     """Stable names: the id column, or a hash of the text with a number for repeats."""
     if cells is not None:
         ids = [_whole(class_name(cell)) for cell in cells]
+        long = max(ids, key=len, default="")
+        if len(long) > MOST_LETTERS:
+            raise InputError(
+                f"{where}: an id has {len(long):,} letters, {MOST_LETTERS} are the most; rename "
+                "that column, so that ids are made of the texts."
+            )
         repeated = [id for id, count in Counter(ids).items() if count > 1]
         if repeated:
             raise InputError(f"{where}: the id {repeated[0]!r} occurs more than once.")
@@ -91,10 +107,26 @@ def _texts_and_ids(
     return pairs, _ids(cells, ["\n".join(pair) for pair in pairs], where)
 
 
-def _document(id: str, text: str | tuple[str, str], label: int, tokeniser: str) -> Document:
-    if isinstance(text, str):
-        return document_of(id, text, label, tokeniser)
-    return pair_of(id, *text, label, tokeniser)
+def _documents(
+    ids: Sequence[str],
+    texts: Sequence[str | tuple[str, str]],
+    labels: Sequence[int],
+    tokeniser: str,
+    where: str,
+) -> list[Document]:
+    """The texts as documents; of many it is said how far they are, and each is packed."""
+    is_large = len(texts) >= LARGE
+    documents = []
+    with ticking(f"cutting {where} into words", len(texts), show=is_large) as ticker:
+        for id, text, label in zip(ids, texts, labels, strict=True):
+            documents.append(
+                document_of(id, text, label, tokeniser, is_packed=is_large)
+                if isinstance(text, str)
+                else pair_of(id, *text, label, tokeniser)
+            )
+            if not len(documents) % 1000:
+                ticker.advance(1000)
+    return documents
 
 
 def _rows(numbers: Sequence[int]) -> str:
@@ -202,10 +234,8 @@ def corpus_of_table(
                     "move some of its documents to train or leave the class out."
                 )
     index = {class_: number for number, class_ in enumerate(order)}
-    documents = {
-        split: [_document(ids[r], texts[r], index[names[r]], tokeniser) for r in rows[split]]
-        for split in SPLITS
-    }
+    read = _documents(ids, texts, [index[one] for one in names], tokeniser, name)
+    documents = {split: [read[row] for row in rows[split]] for split in SPLITS}
     count_oddities([d for split in documents.values() for d in split], notes)
     drawn = [split for split in SPLITS if split not in (splits or {})]
     sizes = " / ".join(str(len(rows[split])) for split in SPLITS)
@@ -284,9 +314,7 @@ def read_texts(
     texts, ids = _texts_and_ids(table, columns, name, notes)
     given, told = _given(table, columns, name, classes, labelling, notes)
     notes["without a label"] += given.count(-1)
-    documents = [
-        _document(ids[row], texts[row], given[row], tokeniser) for row in range(len(texts))
-    ]
+    documents = _documents(ids, texts, given, tokeniser, str(path))
     count_oddities(documents, notes)
     splits = {"test": documents}
     corpus = Corpus(name, tuple(classes), splits, notes=dict(+notes), tokeniser=tokeniser)

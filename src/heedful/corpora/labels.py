@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from heedful.corpora.columns import class_name, in_class_order, is_missing
 from heedful.errors import InputError
 
-_WHOLE = re.compile(r"[+-]?\d+\.0*")
+MOST_LETTERS = 200
+"""Of a class name."""
+_WHOLE = re.compile(r"[+-]?\d{1,300}\.0*")
 _LOW = frozenset(("0", "neg", "negative", "bad", "false", "no", "label0"))
 _HIGH = frozenset(("1", "pos", "positive", "good", "true", "yes", "label1"))
 """Usual names of the two classes of a decision between bad and good."""
@@ -70,6 +72,12 @@ def read_labels(
                 "document has one label here; give one class name or number for each."
             )
     names = [None if is_missing(cell) else _whole_number(class_name(cell)) for cell in cells]
+    long = max((name for name in names if name), key=len, default="")
+    if len(long) > MOST_LETTERS:
+        raise InputError(
+            f"{where}: column {column!r} holds a label of {len(long):,} letters, which is a text "
+            f"and no class ({MOST_LETTERS} at most); name the column of the labels by --label."
+        )
     said: tuple[str, ...] = ()
     if labelling.threshold is not None:
         names, said = _cut(names, column, where, labelling.threshold, classes)
@@ -127,7 +135,7 @@ def _cut(
 
 def _whole_number(name: str) -> str:
     """The name, without the decimals of a whole number: `1.0` and `1` are the same class."""
-    return str(int(float(name))) if _WHOLE.fullmatch(name) else name
+    return str(int(name.partition(".")[0])) if _WHOLE.fullmatch(name) else name
 
 
 def _numbers(names: Any) -> list[float]:

@@ -40,6 +40,8 @@ EVERY = 0.5
 """Seconds between two ratings."""
 EDGES = string.punctuation + string.whitespace
 """What is cut from both ends of a spoken word."""
+LONGEST = 7 * 24 * 3600.0
+"""Seconds of a narrative at most: a larger number is no time, and would make as many windows."""
 RATING_COLUMNS = ("rating", "evaluatorWeightedEstimate")
 SIZES = {"train": 114, "dev": 40, "test": 39}
 """Narratives of SEND, and of planted ones unless others are asked for."""
@@ -260,6 +262,8 @@ def _table(path: Path, separator: str, columns: Sequence[str]) -> list[tuple[flo
     times = [time for time, _ in found]
     if not found or times != sorted(times):
         raise InputError(f"{path}: expected rows with rising times, found {len(found)} rows.")
+    if max(map(abs, times)) > LONGEST:
+        raise InputError(f"{path}: expected times in seconds, a week at most, found {times[-1]:g}.")
     return found
 
 

@@ -188,7 +188,7 @@ def _links(path: Path, number: int, line: str, pair: Pair) -> Links:
     links = []
     counts = [len(text.split()) for text in pair]
     for word in line.split():
-        match = re.fullmatch(r"(\d+)-(\d+)", word)
+        match = re.fullmatch(r"(\d{1,9})-(\d{1,9})", word)
         if match is None:
             raise InputError(
                 f"{path}, line {number + 1:,}: expected links such as 0-0 1-2, got {word[:40]!r}."

@@ -12,7 +12,7 @@ then all next bytes): frequent words have small ids, so the high planes compress
 from __future__ import annotations
 
 import gzip
-import zlib
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from jaxtyping import Int, UInt8
 
 from heedful.corpora.documents import Corpus
 from heedful.corpora.encoded import MAX_TOKENS, Encoded, EncodedCorpus, encode
+from heedful.corpora.tables import bytes_of
 from heedful.corpora.vectors import load_vectors
 from heedful.corpora.vocabulary import UNKNOWN, Vocabulary
 from heedful.errors import InputError
@@ -79,6 +80,8 @@ def _unpacked(arrays: dict[str, np.ndarray]) -> Encoded:
     ids = _joined(arrays["ids"]).astype(np.int32)
     starts = np.concatenate([[0], np.cumsum(_joined(arrays["lengths"]))])
     total = np.cumsum(_joined(arrays["steps"]))
+    if not starts[-1] == len(ids) == len(total) or (np.diff(starts) < 0).any():
+        raise ValueError("documents and tokens do not fit together")
     first = starts[:-1]
     # The running sum goes on over document borders: take off what had been reached before each.
     before = np.concatenate([[0], total])[first]
@@ -161,22 +164,36 @@ def _checked_header(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{folder / _HEADER} is not a header of format {FORMAT}; prepare the corpus again."
         )
-    for name, wanted in header["sha256"].items():
-        if not (folder / name).is_file() or digest(folder / name) != wanted:
-            raise InputError(f"{folder / name} is missing or damaged; prepare the corpus again.")
+    sums = header.get("sha256")
+    for name in (_TOKENS, _WORDS, *(sums if isinstance(sums, dict) else ())):
+        file = folder / Path(name).name
+        is_there = isinstance(sums, dict) and os.path.isfile(file)  # of any length
+        if not is_there or digest(file) != sums.get(name):
+            raise InputError(f"{file} is missing or damaged; prepare the corpus again.")
     return header
 
 
 def load_prepared(path: str | Path) -> EncodedCorpus:
     """The prepared corpus of a folder; its splits have no raw documents."""
-    from safetensors.numpy import load, load_file
+    from safetensors import SafetensorError
 
     folder = Path(path)
     header = _checked_header(folder)
     try:
-        stored = load(gzip.decompress((folder / _TOKENS).read_bytes()))
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{folder / _TOKENS} cannot be read ({error}).") from error
+        return _loaded(folder, header)
+    except (LookupError, TypeError, AttributeError, ValueError, SafetensorError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{folder} is no prepared corpus ({type(error).__name__}: {error}); prepare it again."
+        ) from error
+
+
+def _loaded(folder: Path, header: dict[str, Any]) -> EncodedCorpus:
+    """The corpus of files that are as their header says."""
+    from safetensors.numpy import load, load_file
+
+    stored = load(bytes_of(folder / _TOKENS))
     splits = {}
     for split in header["splits"]:
         prefix = f"{split}."
@@ -187,10 +204,19 @@ def load_prepared(path: str | Path) -> EncodedCorpus:
     vectors = None
     if _VECTORS in header["sha256"]:
         vectors = load_file(str(folder / _VECTORS))["vectors"].astype(np.float32)
+    classes, words = tuple(header["classes"]), Vocabulary(tuple(read_json(folder / _WORDS)))
+    said = (header["name"], header["fingerprint"], *header["notes"], *classes, *words.words)
+    if not all(isinstance(one, str) for one in said):
+        raise ValueError("a name, a class or a word is no text")
+    for part in splits.values():
+        if not len(part.names) == len(part.labels) == len(part.starts) - 1:
+            raise ValueError("documents, labels and names are not as many")
+        if part.ids.max(initial=0) >= len(words) or part.labels.max(initial=-1) >= len(classes):
+            raise ValueError("a word or a class is beyond the lists of them")
     return EncodedCorpus(
         name=header["name"],
-        classes=tuple(header["classes"]),
-        vocabulary=Vocabulary(tuple(read_json(folder / _WORDS))),
+        classes=classes,
+        vocabulary=words,
         splits=splits,
         fingerprint=header["fingerprint"],
         notes=header["notes"],

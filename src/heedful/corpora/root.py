@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
-import zlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from heedful.corpora.tables import bytes_of
 from heedful.errors import InputError
 
 VARIABLE = "HEEDFUL_DATA"
@@ -66,13 +65,7 @@ def _digest(path: Path, modified: int) -> str:
 
 def text_of(path: Path) -> str:
     """The whole text of a plain or gzipped UTF-8 file."""
-    try:
-        data = path.read_bytes()
-        text = gzip.decompress(data) if path.suffix == ".gz" else data
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is damaged ({error}); fetch it again.") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    text = bytes_of(path)
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:

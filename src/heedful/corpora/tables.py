@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
+from heedful.runs.progress import ticking
 
 Table = dict[str, list[Any]]
 """Columns by name, all of one length; a missing value is None."""
@@ -22,12 +25,15 @@ _UNDECODABLE = 0.05
 
 _RATIO, _UNPACKED = 200, 100_000_000
 """Text packs to a tenth, hardly to a hundredth; what unpacks to more than this is a trap."""
+_LIST = re.compile(r"\s*\[")
+_LONG = 10_000_000
+"""Characters of JSON Lines from which on reading tells how far it is."""
 _CELLS = 100_000_000
 """A packed table with more would fill the memory."""
 
 
-def _bytes_of(path: Path) -> bytes:
-    """The file's bytes, uncompressed."""
+def bytes_of(path: Path) -> bytes:
+    """The file's bytes, unpacked where its name ends in `.gz`; a trap is refused."""
     try:
         if path.suffix != ".gz":
             return path.read_bytes()
@@ -125,18 +131,35 @@ def _json(text: str, where: str) -> Any:
 
 def _json_lines(text: str, path: Path) -> Table:
     """The columns of JSON Lines, or of one JSON list of objects."""
-    if text.lstrip().startswith("["):
-        records = _json(text, str(path))
-    else:
-        lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-        records = [_json(line, f"{path}, line {number}") for number, line in lines]
-    for number, record in enumerate(records, start=1):
+    records = iter(_json(text, str(path))) if _LIST.match(text) else None
+    table: Table = {}
+    for number, record in enumerate(records or _lines(text, path)):
         if not isinstance(record, dict):
             raise InputError(
-                f"{path}, record {number}: expected a JSON object, got {type(record).__name__}."
+                f"{path}, record {number + 1}: expected a JSON object, got {type(record).__name__}."
             )
-    names = list(dict.fromkeys(name for record in records for name in record))
-    return {name: [record.get(name) for record in records] for name in names}
+        for name in record:
+            if name not in table:
+                table[name] = [None] * number
+        for name, cells in table.items():
+            cells.append(record.get(name))
+    return table
+
+
+def _lines(text: str, path: Path) -> Iterator[Any]:
+    """What each line says, one at a time: lines and records would fill the memory together."""
+    start, size = 0, len(text)
+    with ticking(f"reading {path}", size, "characters", show=size >= _LONG) as ticker:
+        for number in count(1):
+            if start > size:
+                return
+            end = text.find("\n", start)
+            end = size if end < 0 else end
+            if not text[start:end].isspace() and end > start:
+                yield _json(text[start:end], f"{path}, line {number}")
+            if not number % 1000:
+                ticker.advance(end - ticker.done)
+            start = end + 1
 
 
 def _parquet(path: Path) -> Table:
@@ -146,15 +169,16 @@ def _parquet(path: Path) -> Table:
 
     try:
         told = pyarrow.parquet.read_metadata(path)
-        if told.num_rows * told.num_columns > _CELLS:
-            raise InputError(
-                f"{path} has {told.num_rows:,} rows of {told.num_columns:,} columns; more than "
-                f"{_CELLS:,} cells are not read at once. Take a sample."
-            )
-        table = pyarrow.parquet.read_table(path)
-    except (pyarrow.ArrowException, OSError) as error:
+        is_small = told.num_rows * told.num_columns <= _CELLS
+        table = pyarrow.parquet.read_table(path) if is_small else pyarrow.table({})
+    except (pyarrow.ArrowException, OSError, ValueError) as error:  # also names that are no UTF-8
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(f"{path} is not a readable Parquet file: {reason}.") from error
+    if not is_small:
+        raise InputError(
+            f"{path} has {told.num_rows:,} rows of {told.num_columns:,} columns; more than "
+            f"{_CELLS:,} cells are not read at once. Take a sample."
+        )
     _refuse_repeats(table.column_names, path)
     return {name: _cells(table.column(name), name, path) for name in table.column_names}
 
@@ -202,7 +226,7 @@ def read_table(path: Path) -> Table:
     if suffix == ".parquet" and path.suffix != ".gz":
         table = _parquet(path)
     elif suffix in _PARSERS:
-        text = decode(_bytes_of(path), path)
+        text = decode(bytes_of(path), path)
         if not text.strip():
             raise InputError(f"{path} is empty; expected one document per row or line.")
         table = _PARSERS[suffix](text, path)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from heedful.corpora.documents import Document
+from heedful.corpora.documents import Document, Locate, Located
 from heedful.corpora.sentences import sentence_numbers
-from heedful.corpora.tokens import tokenise
+from heedful.corpora.tokens import TOKENISERS, tokenise
 from heedful.errors import InputError
 
 
-def document_of(id: str, text: str, label: int = -1, tokeniser: str = "words") -> Document:
+def document_of(
+    id: str, text: str, label: int = -1, tokeniser: str = "words", *, is_packed: bool = False
+) -> Document:
     """The text as a document, cut by a named token rule and into sentences."""
+    if is_packed:
+        tokens = tokenise(text, tokeniser).tokens
+        return Document.packed(id, text, tokens, label, _LOCATE[tokeniser])
     tokens, spans = tokenise(text, tokeniser)
     return Document(
         id=id,
@@ -22,6 +28,14 @@ def document_of(id: str, text: str, label: int = -1, tokeniser: str = "words") -
         label=label,
         sentence=sentence_numbers(text, spans),
     )
+
+
+def _located(rule: str, text: str) -> Located:
+    spans = tokenise(text, rule).spans
+    return Located(spans, sentence_numbers(text, spans))
+
+
+_LOCATE: Mapping[str, Locate] = {rule: partial(_located, rule) for rule in TOKENISERS}
 
 
 def pair_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,9 @@ from jaxtyping import Float
 
 from heedful.corpora.vocabulary import Vocabulary
 from heedful.errors import InputError
+
+MOST_BYTES = 1_000_000
+"""Of a line; one that is longer is no word with its numbers."""
 
 
 class Vectors(NamedTuple):
@@ -36,7 +40,9 @@ def load_vectors(path: str | Path, vocabulary: Vocabulary) -> Vectors:
     dim = 0
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(partial(file.readline, MOST_BYTES), b""), start=1):
+                if len(line) == MOST_BYTES:
+                    raise _ragged(path, number, "a word and its numbers", "a line without end")
                 fields = line.rstrip().split(b" ")
                 if number == 1 and len(fields) == 2 and all(f.isdigit() for f in fields):
                     continue

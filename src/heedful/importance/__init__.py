@@ -211,6 +211,13 @@ def explain(
     model: AttentiveModel, reading: Reading, names: Sequence[str] | None = None, seed: int = 0
 ) -> Importance:
     """The importance of every unit by each named method, or by all that the model offers."""
+    return {name: ask() for name, ask in one_by_one(model, reading, names, seed).items()}
+
+
+def one_by_one(
+    model: AttentiveModel, reading: Reading, names: Sequence[str] | None = None, seed: int = 0
+) -> dict[str, Callable[[], Float[Tensor, "batch unit"]]]:
+    """What gives the importance by each method when it is called; they share what they need."""
     names = methods_of(model) if names is None else names
     names = [names] if isinstance(names, str) else names
     refuse(model, names)
@@ -224,7 +231,7 @@ def explain(
         for name in names
     }
     together = replace(reading, memory={})
-    return {name: function(model, together) for name, function in functions.items()}
+    return {name: partial(function, model, together) for name, function in functions.items()}
 
 
 def asked_for(model: AttentiveModel, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -262,6 +269,7 @@ __all__ = [
     "asked_for",
     "explain",
     "methods_of",
+    "one_by_one",
     "refuse",
     "sentence_of",
 ]

@@ -21,7 +21,7 @@ from heedful.audits.verdict import AUDIT as EXCHANGE
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.corpora.in_memory import Documents
 from heedful.corpora.samples import sampled, subset
-from heedful.errors import InputError, unknown
+from heedful.errors import InputError, unknown, visible
 from heedful.importance import METHODS, asked_for
 from heedful.jobs.advice import Situation, advice
 from heedful.jobs.audited import Audited
@@ -158,7 +158,7 @@ def audit(
         settled = settle(model, encoded, split, model.asking.prior, seed, documents)
         encoded, accuracy = settled.corpus, settled.accuracy
         for line in settled.lines() if show else ():
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
     methods = asked_for(model, methods)
     if split not in encoded.splits or not len(encoded.splits[split]):
         raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
@@ -227,13 +227,19 @@ class _Job:
                 render(self.run.path)
         if not is_kept:
             seconds = time.perf_counter() - started
-            shutil.rmtree(self.run.path / "work", ignore_errors=True)
             self.run.finish("audit", seconds, fingerprint=mark)
             if show:
                 speed = in_words(count / max(seconds, 1e-9), "texts")
                 print(f"{speed}, {duration(seconds)} for all tests", file=sys.stderr)
+        # Only now, so that a kill before costs no shard; those of another audit stay.
+        shutil.rmtree(self._work, ignore_errors=True)
         quality = quality_of(self.run.record, findings)
         return Audited(verdict, findings, self.run.path, self.run.report, count, quality)
+
+    @property
+    def _work(self) -> Path:
+        """Where the shards of this very audit lie until it is finished."""
+        return self.run.path / f"work-{fingerprint(self.inputs)}"
 
     def _situation(self) -> Situation:
         """What advice depends on."""
@@ -261,7 +267,7 @@ class _Job:
                 (self.run.findings / f"{name}{suffix}").unlink(missing_ok=True)
 
     def _compute(self, show: bool) -> None:
-        examined, work = self.examined, self.run.path / "work"
+        examined, work = self.examined, self._work
         if show and EXCHANGE in examined.applicable():
             self._tell_word(examined.whole_rows(EXCHANGE, work, self.inputs, show))
         rows = examined.rows(work, self.inputs, show)

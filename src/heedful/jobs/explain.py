@@ -14,7 +14,7 @@ from torch import Tensor
 
 from heedful.corpora.batches import Batch
 from heedful.corpora.vocabulary import UNKNOWN
-from heedful.errors import InputError, unknown
+from heedful.errors import InputError, intact, unknown
 from heedful.importance import METHODS, alike, methods_of
 from heedful.importance import explain as importance_of
 from heedful.importance.inputs import missing, occluded
@@ -135,7 +135,7 @@ def explain(
     opened = decider_of(model, site=site, long=long, trust_remote_code=trust_remote_code)
     if target is not None and target not in opened.classes:
         raise unknown("class", target, opened.classes)
-    reading = read(opened, _batch(opened, text, text2))
+    reading = read(opened, batch_of(opened, [(text, text2)]))
     if target is not None:
         place = torch.full_like(reading.decision, opened.classes.index(target))
         reading = replace(reading, explained=place)
@@ -156,7 +156,7 @@ def explain(
         log_odds=tuple(name for name in told if told[name] is not found[name]),
         spans=tuple(unit_spans(reading.batch, reading.unit_of_token)[0]),
         text=reading.batch.documents[0].text if reading.batch.documents else "",
-        unknown=_unknown(opened, reading),
+        unknown=unknown_words(opened, reading),
         outside=None if reading.outside is None else float(reading.outside[0]),
         words=RULE if isinstance(opened, PretrainedClassifier) else "",
         missing=float(missing(opened, reading, found["integrated"])[0])
@@ -167,15 +167,21 @@ def explain(
 
 def recommended(place: Model, model: Decider) -> Recommended:
     """The best explanation by the audit in the run folder that was named, else the plainest one."""
-    judged = Path(place) / "findings" / "verdict.json" if isinstance(place, str | Path) else None
-    stored = read_json(judged)["ranking"] if judged is not None and judged.is_file() else None
+    if isinstance(place, str | Path) and (Path(place) / "findings" / "verdict.json").is_file():
+        with intact(place):
+            return _recommended(read_json(Path(place) / "findings" / "verdict.json"), model)
+    return _recommended({}, model)
+
+
+def _recommended(verdict: Mapping[str, Any], model: Decider) -> Recommended:
+    stored = verdict.get("ranking")
     ranking: Mapping[str, Any] = stored or {"places": []}
     named = [one for one in ranking["places"] if one["place"]]
     if not named:
         return Recommended(
             "occlusion" if "occlusion" in methods_of(model, costly=True) else "leave-one-out",
             "Which explanation fits this model best was not measured; the folder of an audit of "
-            "it, given as --model, would tell.",
+            "it, given as the model, would tell.",
         )
     best = min(named, key=lambda one: one["place"])
     beyond = Estimate.from_json(best["beyond_random"] or best["faithfulness"])
@@ -212,15 +218,16 @@ def _in_log_odds(
     return values / (p * q) if is_slope else values
 
 
-def _batch(model: Decider, text: str, text2: str | None) -> Batch:
-    if text2 is None:
-        return model.batch([text])
-    if not isinstance(model, PretrainedClassifier):
+def batch_of(model: Decider, texts: Sequence[tuple[str, str | None]]) -> Batch:
+    """Texts, or pairs of texts, as the model reads them."""
+    if isinstance(model, PretrainedClassifier):
+        return model.batch([one if two is None else (one, two) for one, two in texts])
+    if any(two is not None for _, two in texts):
         raise InputError("This model reads one text; two are for models of transformers.")
-    return model.batch([(text, text2)])
+    return model.batch([one for one, _ in texts])
 
 
-def _unknown(model: Decider, reading: Reading) -> tuple[str, ...]:
+def unknown_words(model: Decider, reading: Reading) -> tuple[str, ...]:
     """The words that are not in the model's vocabulary, each once."""
     batch = reading.batch
     if isinstance(model, PretrainedClassifier):

@@ -82,11 +82,7 @@ def describe(
     the probabilities with attention removed from each unit, and from the first 0..n by attention.
     Beside these, those on the text without the unit, or without the first few, read again.
     """
-    is_linear = reading.unit_logits is not None and reading.offset is not None
-    probability = reading.logits.softmax(-1).cpu().numpy()
-    evidence = None if reading.evidence is None else reading.evidence.cpu().numpy()
-    outside = None if reading.outside is None else reading.outside.cpu().numpy()
-    answers = {} if is_linear else _answers(model, reading)
+    answers = {} if _is_linear(reading) else _answers(model, reading)
     deleted = _deleted(model, reading)
     flows, heads = flows_of(model, reading), describe_heads(model, reading)
     entries = []
@@ -95,39 +91,21 @@ def describe(
         attention = reading.attention[row, :n].cpu().double().numpy()
         shown = shown_units(attention)
         claims = {m: v[row, :n].detach().cpu().double().numpy() for m, v in importance.items()}
-        entry: dict[str, Any] = {
-            "id": name,
-            "units": [written.units[unit] for unit in shown],
-            "gold": int(reading.labels[row]),
-            "decision": int(reading.decision[row]),
-            "probabilities": _rounded(probability[row], EXACT),
-            "attention": _rounded(attention[shown], EXACT),
-            "importance": {m: _rounded(values[shown], COARSE) for m, values in claims.items()},
-            "evidence": None if evidence is None else evidence[row, shown].tolist(),
+        entry = _as_read(reading, row, written, shown) | {
+            "importance": {m: rounded(values[shown], COARSE) for m, values in claims.items()},
             "disagreement": _disagreement(attention, claims.get("leave-one-out")),
-            "length": n,
             "tags": list((tags or {}).get(name, ())),
-            "deleted": _rounded(deleted.single[row, shown], COARSE),
-            "deleted_together": _rounded(deleted.together[row, : min(n, DELETED_TOGETHER)], COARSE),
+            "deleted": rounded(deleted.single[row, shown], COARSE),
+            "deleted_together": rounded(deleted.together[row, : min(n, DELETED_TOGETHER)], COARSE),
         }
-        if written.gaps:
-            entry["gaps"] = [written.gaps[unit] for unit in shown]
-        if outside is not None:
-            entry["outside"] = float(f"{outside[row]:.{COARSE}g}")
-        if is_linear:
-            assert reading.unit_logits is not None
-            assert reading.offset is not None
-            said = reading.unit_logits[row, :n].cpu().double().numpy()
-            entry["unit_logits"] = _rounded(said[shown], EXACT)
-            entry["offset"] = _rounded(reading.offset[row].cpu().double().numpy(), EXACT)
-            if attention.min() < SMALLEST_MASS:
-                entry["scores"] = _rounded(reading.scores[row, :n].cpu().numpy()[shown], EXACT)
+        if reading.unit_logits is not None and _is_linear(reading):
             if len(shown) < n:
+                said = reading.unit_logits[row, :n].cpu().double().numpy()
                 _fold(entry, shown, reading.scores[row, :n].cpu().double().numpy(), said)
         else:
             for kind, values in answers.items():
                 kept = values[row, : n + 1] if kind == "cumulative" else values[row, shown]
-                entry[kind] = _rounded(kept[: SHOWN_UNITS + 1], COARSE + 2)
+                entry[kind] = rounded(kept[: SHOWN_UNITS + 1], COARSE + 2)
             if len(shown) < n:
                 entry["positions"] = shown.tolist()
         if row in flows:
@@ -136,6 +114,46 @@ def describe(
             entry["heads"] = heads[row]
         entries.append(entry)
     return entries
+
+
+def describe_one(reading: Reading) -> dict[str, Any]:
+    """What the page needs of a single text before anything is asked about it: all its units."""
+    return _as_read(reading, 0, _written(reading)[0], np.arange(int(reading.units[0])))
+
+
+def _as_read(
+    reading: Reading, row: int, written: _Written, shown: Int[np.ndarray, "shown"]
+) -> dict[str, Any]:
+    """What one forward pass says of a document, of the units that are shown."""
+    n = int(reading.units[row])
+    attention = reading.attention[row, :n].cpu().double().numpy()
+    evidence = None if reading.evidence is None else reading.evidence[row].cpu().numpy()
+    entry: dict[str, Any] = {
+        "id": reading.names[row],
+        "units": [written.units[unit] for unit in shown],
+        "gold": int(reading.labels[row]),
+        "decision": int(reading.decision[row]),
+        "probabilities": rounded(reading.logits[row].softmax(-1).cpu().numpy(), EXACT),
+        "attention": rounded(attention[shown], EXACT),
+        "evidence": None if evidence is None else evidence[shown].tolist(),
+        "length": n,
+    }
+    if written.gaps:
+        entry["gaps"] = [written.gaps[unit] for unit in shown]
+    if reading.outside is not None:
+        entry["outside"] = float(f"{float(reading.outside[row]):.{COARSE}g}")
+    if reading.unit_logits is not None and reading.offset is not None:
+        said = reading.unit_logits[row, :n].cpu().double().numpy()
+        entry["unit_logits"] = rounded(said[shown], EXACT)
+        entry["offset"] = rounded(reading.offset[row].cpu().double().numpy(), EXACT)
+        if attention.min() < SMALLEST_MASS:
+            entry["scores"] = rounded(reading.scores[row, :n].cpu().numpy()[shown], EXACT)
+    return entry
+
+
+def _is_linear(reading: Reading) -> bool:
+    """Whether the page can decide by itself."""
+    return reading.unit_logits is not None and reading.offset is not None
 
 
 class _Written(NamedTuple):
@@ -197,8 +215,8 @@ def _fold(
     together = logsumexp(scores[hidden])
     members = np.exp(scores[hidden] - together)
     entry["units"].append(f"… {len(hidden)} more")
-    entry["attention"] += _rounded(np.exp([together - logsumexp(scores)]), EXACT)
-    entry["unit_logits"].append(_rounded(members @ said[hidden], EXACT))
+    entry["attention"] += rounded(np.exp([together - logsumexp(scores)]), EXACT)
+    entry["unit_logits"].append(rounded(members @ said[hidden], EXACT))
     if entry["evidence"] is not None:
         entry["evidence"].append(False)
     for values in (*entry["importance"].values(), entry["deleted"]):
@@ -206,12 +224,12 @@ def _fold(
     if "gaps" in entry:
         entry["gaps"].append(" ")
     if "scores" in entry:
-        entry["scores"] += _rounded(np.array([together]), EXACT)
+        entry["scores"] += rounded(np.array([together]), EXACT)
     entry["positions"] = [*shown.tolist(), len(scores)]
     entry["rest"] = {
         "count": len(hidden),
-        "flat": _rounded(said[hidden].mean(0), EXACT),
-        "members": _rounded(members, COARSE),
+        "flat": rounded(said[hidden].mean(0), EXACT),
+        "members": rounded(members, COARSE),
     }
 
 
@@ -290,8 +308,8 @@ def _disagreement(
     return None if math.isnan(tau) else round((1 - tau) / 2, 4)
 
 
-def _rounded(values: Any, digits: int) -> Any:
+def rounded(values: Any, digits: int) -> Any:
     """The array as nested lists of numbers with that many significant digits; None where nan."""
     if values.ndim > 1:
-        return [_rounded(row, digits) for row in values]
+        return [rounded(row, digits) for row in values]
     return [float(f"{x:.{digits}g}") if math.isfinite(x) else None for x in values.tolist()]

@@ -35,7 +35,7 @@ from heedful.models import (
     save_model,
 )
 from heedful.models.recipe import with_settings
-from heedful.runs import RunFolder, held, write_json
+from heedful.runs import RunFolder, held, write_csv, write_json
 from heedful.statistics import draws
 from heedful.statistics.estimates import Estimate
 from heedful.training import History, fit
@@ -158,10 +158,10 @@ def trace_narratives(
     findings: dict[str, Finding] = {}
     with held(folder.path):
         place.mkdir(exist_ok=True)
-        seen["windows"].to_csv(place / "windows.csv", index=False)
+        write_csv(place / "windows.csv", seen["windows"])
         tokens.to_parquet(place / "tokens.parquet", index=False)
         scores = {name: normalised(tokens, name) for name in ("importance", "gradient")}
-        word_means(tokens, scores).to_csv(place / "words.csv", index=False)
+        write_csv(place / "words.csv", word_means(tokens, scores))
         if lexicon is not None:
             rated = lexicon_of(lexicon, data_root, lemmas)
             matches = rated.matches(tokens["word"])

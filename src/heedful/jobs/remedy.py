@@ -33,7 +33,7 @@ from heedful.jobs.strengths import (
 from heedful.jobs.train import train, vectors_digest
 from heedful.models import ModelConfig, Penalties, Recipe
 from heedful.models.recipe import PENALTIES, REDUCTIONS, typed, with_settings
-from heedful.runs import RunFolder, locked, read_json, write_json
+from heedful.runs import RunFolder, locked, read_json, remove_leftovers, write_json
 
 OBJECTIVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
     "tying": ("tying", (1.0, 3.0, 10.0, 30.0)),
@@ -145,6 +145,13 @@ def remedy(
     with locked(out):
         if _is_decided(out):  # by a process that held the folder until now
             return _settled(out, asked)
+        if any((out / name).exists() for name in ("run.json", "model")):
+            raise InputError(
+                f"{out} holds a run, or a sweep that an older heedful was killed in; choose a new "
+                "or empty folder for --out."
+            )
+        if place.is_dir():
+            remove_leftovers(out)
         decided = []
         for strength, penalties in asked_of.items():
             folder = place / f"{objective}-{typed(strength)}"
@@ -344,6 +351,8 @@ def _settled(out: Path, asked: Mapping[str, Any]) -> Remedy:
         for entry in sorted((out / CANDIDATES / stored["kept"]).glob("*")):
             if not entry.name.startswith("."):
                 entry.rename(out / entry.name)
-        shutil.rmtree(out / CANDIDATES, ignore_errors=True)
+    shutil.rmtree(out / CANDIDATES, ignore_errors=True)
+    if (out / DECIDED).is_file():
         (out / DECIDED).rename(out / RESULT)
+    remove_leftovers(out)
     return Remedy.from_json(stored, out)

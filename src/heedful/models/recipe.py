@@ -248,25 +248,25 @@ def with_settings(kind: Callable[..., Config], settings: Mapping[str, Any]) -> C
     for name, value in settings.items():
         if name not in known:
             raise unknown("setting", name, known)
-        if not _fits(value, hints[name]):
+        if not fits(value, hints[name]):
             is_list = get_origin(hints[name]) is tuple
             wanted = "a list" if is_list else str(getattr(hints[name], "__name__", hints[name]))
             raise InputError(f"The setting {name} must be {wanted}, got {value!r}.")
     return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in settings.items()})
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def fits(value: Any, hint: Any) -> bool:
     """Whether a value read from a file has the annotated type; whole numbers serve as floats."""
     if get_origin(hint) is UnionType:
-        return any(_fits(value, one) for one in get_args(hint))
-    if get_origin(hint) is tuple:
+        return any(fits(value, one) for one in get_args(hint))
+    if get_origin(hint) in (tuple, list):
         one = get_args(hint)[0]
-        return isinstance(value, tuple | list) and all(_fits(entry, one) for entry in value)
+        return isinstance(value, tuple | list) and all(fits(entry, one) for entry in value)
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
+    return isinstance(value, get_origin(hint) or hint)
 
 
 def looks_like_recipe(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias, overload
@@ -24,11 +24,14 @@ from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from heedful.models.windows import NarrativeTransformer
 from heedful.runs.atomic import read_json, write_json, writing
+from heedful.runs.memory import refuse_larger
 from heedful.runs.randomness import seeded
 
 FORMAT = 1
 DIGEST = "digest"
 """What a file of tensors calls the digest of its numbers."""
+TRAINED = 4
+"""Training keeps the weights, their gradients and two numbers for each of them."""
 WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
 
 Classifier: TypeAlias = AttentionClassifier | TransformerClassifier
@@ -72,8 +75,13 @@ def build(
     tokeniser: str = "words",
     max_tokens: int = MAX_TOKENS,
 ) -> Classifier:
-    """A fresh classifier whose random start depends on the seed alone."""
+    """A fresh classifier whose random start depends on the seed alone.
+
+    One that does not fit into memory is refused before it is made.
+    """
     words = vocabulary, classes, tokeniser, max_tokens
+    kind = TransformerClassifier if isinstance(config, TransformerConfig) else AttentionClassifier
+    refuse_large(lambda: kind(config, *words), "This model")  # type: ignore[arg-type]
     with seeded(seed):
         model: Classifier
         if isinstance(config, TransformerConfig):
@@ -83,6 +91,21 @@ def build(
         if vectors is not None:
             model.set_vectors(vectors)
     return model
+
+
+def refuse_large(make: Callable[[], nn.Module], name: str, times: int = TRAINED) -> None:
+    """Raises where a model would not fit into memory; it is made without numbers to see its size.
+
+    `times` counts what lies beside the weights.
+    """
+    try:
+        with torch.device("meta"):
+            model = make()
+        held = (*model.parameters(), *model.buffers())
+        needed = sum(value.numel() * value.element_size() for value in held)
+    except RuntimeError as error:  # sizes whose product no number holds
+        raise InputError(f"{name} cannot be made: {str(error).splitlines()[0]}.") from error
+    refuse_larger(times * needed, name)
 
 
 def build_narrator(

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.corpora.batches import Batch
+from heedful.errors import InputError
 from heedful.models import edits
 from heedful.models.edits import SMALLEST_MASS, Edit, Scale
 from heedful.models.reading import Reading
@@ -71,7 +72,7 @@ def frozen(model: object) -> Iterator[None]:
 
 
 def read(model: AttentiveModel, batch: Batch) -> Reading:
-    """One forward pass over the batch, kept.
+    """One forward pass over the batch, kept; a document without any token is refused.
 
     >>> from heedful.models import example
     >>> model = example()
@@ -81,6 +82,12 @@ def read(model: AttentiveModel, batch: Batch) -> Reading:
     >>> reading.attention.shape, reading.logits.shape
     (torch.Size([2, 2]), torch.Size([2, 2]))
     """
+    is_empty = ~batch.mask.any(-1)
+    if bool(is_empty.any()):
+        raise InputError(
+            f"Document {batch.names[int(is_empty.int().argmax())]} has no token, so that there is "
+            "nothing to attend to; give it the unknown word, as encoding an empty text does."
+        )
     with evaluating(model):
         return model.read(batch)
 

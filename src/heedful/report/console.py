@@ -99,7 +99,7 @@ def _print_ranking(console: Console, ranking: Mapping[str, Any], said: Sequence[
         table.add_row(
             Text(f"{place['place'] or '':>2}", "dim"),
             Text("" if place["method"] == "random" else mark, f"bold {colour}"),
-            Text(place["method"], "bold" if place["method"] == "attention" else ""),
+            Text(visible(str(place["method"])), "bold" if place["method"] == "attention" else ""),
             _interval(beyond) if beyond else "",
             Text(_interval(place["faithfulness"]), "dim"),
         )

@@ -16,6 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from heedful.errors import one_line
+
 
 class Colour(NamedTuple):
     """A colour as matplotlib is given it, the page's variable for it, and its light value."""
@@ -182,8 +184,8 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
         f'<svg viewBox="0 0 {across:g} {height:g}" role="img" '
         f'aria-labelledby="{name}-title {name}-desc" '
         'style="stroke-linejoin:round;stroke-linecap:butt">'
-        f'<title id="{name}-title">{html.escape(title)}</title>'
-        f'<desc id="{name}-desc">{html.escape(description)}</desc>'
+        f'<title id="{name}-title">{html.escape(one_line(title))}</title>'
+        f'<desc id="{name}-desc">{html.escape(one_line(description))}</desc>'
         f"{body}</svg>"
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,16 +11,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from heedful.audits.finding import Finding
-from heedful.errors import InputError
+from heedful.errors import InputError, one_line
 from heedful.report.charts import draw, draw_training
 from heedful.report.drawing import standalone
-from heedful.report.html import asset, shareable
+from heedful.report.html import asset, bundled, shareable, template
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
+from heedful.report.shown_documents import (
+    MOST_BYTES,
+    OWN_BYTES,
+    embedded,
+    fitting,
+    read_documents,
+)
 from heedful.report.watch_charts import TITLE, draw_watched
 from heedful.runs.atomic import read_json, write_text
 from heedful.runs.folder import RunFolder
@@ -47,18 +52,21 @@ def render(run_folder: Path | str) -> Path:
     training = _both(partial(draw_training, run.metrics))
     watched = _both(partial(draw_watched, run.path / FILE))
     verdict = told_of(run)
-    shown = _instances(run.findings / "instances.json")
+    shown = read_documents(run.findings / "instances.json")
     shown |= _by_rank(shown["methods"], verdict["ranking"])
     facts = _facts(record, findings, shown)
-    script = _script()
+    script = bundled(SCRIPTS)
+    sections = [_section(f, charts[name], titles) for name, f in findings.items()]
+    room = MOST_BYTES - sum(len(str(one).encode("utf-8", "replace")) for one in sections)
+    shown["instances"], left_out = fitting(shown["instances"], room - OWN_BYTES)
     page = _template().render(
         verdict=verdict,
         tests=shown_tests(verdict, findings),
         facts=list(facts.items()),
-        policies=policies_of(record),
+        policies=[*policies_of(record), *left_out],
         ranking=_ranking(verdict),
         model=facts.get("Model", "a model"),
-        findings=[_section(f, charts[name], titles) for name, f in findings.items()],
+        findings=sections,
         training=training.shown,
         watched=watched.shown,
         watched_title=TITLE,
@@ -81,12 +89,6 @@ def render(run_folder: Path | str) -> Path:
     return run.report
 
 
-def embedded(value: Any) -> str:
-    """The value as JSON that can stand inside a script element: no <, > or &, ASCII only."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 def anchor(audit: str) -> str:
     """The id of a test's section."""
     return "test-" + re.sub(r"[^a-z0-9]+", "-", audit.lower()).strip("-")
@@ -99,7 +101,7 @@ def findings_of(run: RunFolder) -> dict[str, Finding]:
 
 def facts_of(run: RunFolder, findings: Mapping[str, Finding]) -> dict[str, str]:
     """What was audited, by name, without a path of somebody's machine."""
-    return _facts(run.record, findings, _instances(run.findings / "instances.json"))
+    return _facts(run.record, findings, read_documents(run.findings / "instances.json"))
 
 
 def _titles(record: Mapping[str, Any]) -> dict[str, str]:
@@ -169,16 +171,6 @@ def told_of(run: RunFolder) -> dict[str, Any]:
     above = f"{path.resolve().parents[2]}/"
     stored = stored | {"advice": [said.replace(above, "") for said in stored.get("advice", ())]}
     return empty | {"ranking": None, "rule": ()} | stored
-
-
-def _instances(path: Path) -> dict[str, Any]:
-    empty = {"classes": [], "methods": [], "linear": True, "documents": 0, "instances": []}
-    empty |= {"audited": {"unit": "word", "where": "", "rows": "", "heads": "What is attended to"}}
-    stored = read_json(path) if path.is_file() else {}
-    entries = stored.get("instances", []) if isinstance(stored, dict) else None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InputError(f"{path} holds no instances that can be shown; audit the run again.")
-    return empty | stored
 
 
 def _facts(
@@ -369,28 +361,21 @@ def _section(finding: Finding, chart: _Picture, titles: Mapping[str, str]) -> di
 
 
 def _template() -> Any:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["code"] = _with_code
-    environment.filters["estimate"] = _with_interval_below
-    environment.filters["plain"] = lambda x: f"{x:.3g}" if isinstance(x, float) else x
-    return environment.from_string(asset("page.html.j2"))
+    filters: dict[str, Callable[..., Any]] = {"code": _with_code, "estimate": _with_interval_below}
+    filters["plain"] = lambda x: f"{x:.3g}" if isinstance(x, float) else x
+    return template("page.html.j2", filters, lstrip=False)
 
 
 def _with_code(text: str) -> Markup:
     """The text, escaped, with what stands between backticks marked as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(one_line(text)))))
 
 
 def _with_interval_below(text: str) -> Markup:
     """An estimate whose interval stands below it, so that a wide table fits."""
-    value, _, interval = text.partition(" [")
+    value, _, interval = one_line(text).partition(" [")
     below = Markup("<small>[{}</small>").format(interval) if interval else ""
     return Markup("{}{}").format(value, below)
-
-
-def _script() -> str:
-    """All scripts as one, with names of their own."""
-    return '(() => {\n"use strict";\n' + "\n".join(map(asset, SCRIPTS)) + "})();\n"
 
 
 def _hash(script: str) -> str:

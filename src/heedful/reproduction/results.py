@@ -7,8 +7,8 @@ import re
 import shutil
 import sys
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -161,11 +161,10 @@ class Results:
     def finish(self, wanted: Iterable[Step[Any]]) -> None:
         """Computes what is not there yet, in order, saying how far it is and how long it takes."""
         todo = self.planned(wanted)
-        clock = _Clock([kind(one) for one in todo], self._seconds())
+        clock = StepClock([one.name for one in todo], self.seconds())
         for number, one in enumerate(todo, 1):
             if self.show:
-                left = clock.left(number - 1)
-                print(f"step {number}/{len(todo)}, {left}: {one.name}", file=sys.stderr, flush=True)
+                print(clock.line(number, one.name), file=sys.stderr, flush=True)
             started = time.perf_counter()
             reason = next((self.skipped[n.name] for n in one.needs if n.name in self.skipped), None)
             try:
@@ -176,7 +175,7 @@ class Results:
                 self.skipped[one.name] = skipped.reason
                 if self.show:
                     print(f"  skipped: {skipped.reason}", file=sys.stderr, flush=True)
-            clock.took(kind(one), time.perf_counter() - started)
+            clock.took(one.name, time.perf_counter() - started)
 
     def planned(self, wanted: Iterable[Step[Any]]) -> list[Step[Any]]:
         """The steps still to be done, each after its needs; the needs of done steps are not."""
@@ -244,7 +243,8 @@ class Results:
         with (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
-    def _seconds(self) -> dict[str, list[float]]:
+    def seconds(self) -> dict[str, list[float]]:
+        """How long steps took, by their kind."""
         found: dict[str, list[float]] = {}
         for entry in self.journal():
             found.setdefault(_kind(entry["step"]), []).append(entry["seconds"])
@@ -260,32 +260,36 @@ def described(device: str) -> str:
     return device
 
 
-def kind(one: Step[Any]) -> str:
-    """What steps of about equal length have in common: the last part of their names."""
-    return _kind(one.name)
-
-
 def _kind(name: str) -> str:
+    """What steps of about equal length have in common: the last part of their names."""
     return name.rsplit("/", 1)[-1]
 
 
-class _Clock:
-    """How long the steps left will take, from how long others of their kind took."""
+class StepClock:
+    """How far the steps are, and how long those left will take, from others of their kind."""
 
-    def __init__(self, kinds: list[str], seconds: Mapping[str, list[float]]) -> None:
-        self.kinds = kinds
-        self.seconds = {name: list(values) for name, values in seconds.items()}
+    def __init__(self, names: Sequence[str], seconds: Mapping[str, Sequence[float]]) -> None:
+        self.total, self.waiting = len(names), Counter(map(_kind, names))
+        self.seconds = {kind: (sum(values), len(values)) for kind, values in seconds.items()}
 
-    def took(self, kind: str, seconds: float) -> None:
-        self.seconds.setdefault(kind, []).append(seconds)
+    def took(self, name: str, seconds: float) -> None:
+        """Notes how long a step took, which is no longer waited for."""
+        spent, count = self.seconds.get(_kind(name), (0.0, 0))
+        self.seconds[_kind(name)] = spent + seconds, count + 1
+        self.waiting[_kind(name)] -= 1
 
-    def left(self, done: int) -> str:
-        everything = [second for values in self.seconds.values() for second in values]
-        if not everything:
+    def line(self, number: int, name: str, at_once: int = 1) -> str:
+        """What is said when a step begins, of which so many are done at once."""
+        return f"step {number}/{self.total}, {self._left(at_once)}: {name}"
+
+    def _left(self, at_once: int) -> str:
+        count = sum(count for _, count in self.seconds.values())
+        if not count:
             return "time left unknown"
-        typical = sum(everything) / len(everything)
+        typical = sum(spent for spent, _ in self.seconds.values()) / count
         total = 0.0
-        for name in self.kinds[done:]:
-            values = self.seconds.get(name)
-            total += sum(values) / len(values) if values else typical
+        for kind, waiting in self.waiting.items():
+            spent, done = self.seconds.get(kind, (typical, 1))
+            total += waiting * spent / done
+        total /= at_once
         return f"~{total / 60:.0f} min left" if total >= 90 else f"~{total:.0f} s left"

@@ -16,10 +16,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from heedful.errors import InputError
@@ -34,6 +33,7 @@ from heedful.runs import (
     remove_leftovers,
     write_json,
 )
+from heedful.runs.orphans import end_with_parent
 
 WORKING = ".working"
 """Folder of the steps' locks and of the reasons for skipping, inside the steps."""
@@ -70,7 +70,7 @@ def compute_together(
     with locked(folder):
         remove_leftovers(folder)
         shutil.rmtree(folder / "steps" / WORKING, ignore_errors=True)
-        results, wanted = _wanted(task)
+        results, wanted = wanted_steps(task)
         left = len(results.planned(wanted))
         try:
             if left:
@@ -104,20 +104,9 @@ def _run(task: str, jobs: int) -> None:
         raise RuntimeError(f"a worker ended with code {next(filter(None, codes))}; see above")
 
 
-def end_with_parent() -> None:
-    """Ends this process as soon as the one that started it is gone, whatever it is doing."""
-
-    def wait() -> None:
-        while os.read(0, 1024):
-            pass
-        os._exit(1)
-
-    Thread(target=wait, daemon=True).start()
-
-
 def work(task: dict[str, Any]) -> None:
     """Takes ready steps until none is left; what one worker had to skip no other tries."""
-    results, wanted = _wanted(task)
+    results, wanted = wanted_steps(task)
     shared = results.folder / WORKING
     shared.mkdir(parents=True, exist_ok=True)
     todo = results.planned(wanted)
@@ -199,7 +188,7 @@ def _note_skipped(results: Results, shared: Path, todo: list[Step[Any]]) -> None
                 results.skipped.setdefault(one.name, results.skipped[need.name])
 
 
-def _wanted(task: dict[str, Any]) -> tuple[Results, list[Step[Any]]]:
+def wanted_steps(task: Mapping[str, Any]) -> tuple[Results, list[Step[Any]]]:
     """The results and the steps that the task's artifacts and claims ask for."""
     study = _study(task["module"])
     plan = study.plan(

@@ -13,31 +13,37 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _MARK = ".tmp"
 _OURS = re.compile(r"\..*\.[0-9a-f]{12}\.tmp(\.\w+)?", re.DOTALL)
+_FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
 def writing(path: Path | str) -> Iterator[Path]:
-    """A temporary path beside `path` that becomes `path` when the block ends well.
+    """A temporary path near `path` that becomes `path` when the block ends well.
 
     The file is flushed to the disk before it is renamed; after an error it is removed and what was
-    at `path` before is untouched. The suffix is kept, since writers choose their format by it.
+    at `path` before is untouched. The suffix is kept, since writers choose their format by it. It
+    lies in a folder of its own, which takes in what libraries write beside (safetensors does).
     Missing parent folders are made.
     """
     path = Path(path)
-    temporary = _temporary(path)
-    with _explained(path):
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.touch(exist_ok=False)
+    folder = _temporary(path)
+    temporary = folder / path.name
     try:
+        with _explained(path):
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            folder.mkdir(parents=True)
+            temporary.touch(exist_ok=False)
         with _explained(path, only=_DISK_FULL):
             yield temporary
         with _explained(path):
@@ -45,7 +51,7 @@ def writing(path: Path | str) -> Iterator[Path]:
             temporary.replace(path)
             _sync(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -92,6 +98,26 @@ def write_text(path: Path | str, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
+def write_csv(path: Path | str, table: pd.DataFrame) -> None:
+    """Writes a table that may hold a user's words, whole or not at all.
+
+    A spreadsheet would carry out a text that begins as a formula does: an apostrophe before it
+    keeps it a text.
+    """
+    shown = table.copy()
+    for name in shown.columns:
+        if shown[name].dtype.kind not in "biuf":
+            shown[name] = [_text(cell) for cell in shown[name]]
+    shown.columns = [_text(name) for name in shown.columns]
+    with writing(path) as temporary:
+        shown.to_csv(temporary, index=False, lineterminator="\n")
+
+
+def _text(cell: Any) -> Any:
+    is_formula = isinstance(cell, str) and cell.lstrip().startswith(_FORMULAS)
+    return f"'{cell}" if is_formula else cell
+
+
 def write_json(path: Path | str, value: Any) -> None:
     """Writes JSON in insertion order, whole or not at all; see `plain` for what is converted."""
     value = plain(value)
@@ -111,7 +137,7 @@ def read_json(path: Path | str) -> Any:
         raise InputError(f"{path} does not exist; check the path.") from None
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}; check the path.") from None
-    except ValueError as error:  # both bad JSON and bytes that are not text
+    except (ValueError, RecursionError) as error:  # bad JSON, bytes that are no text, deep nesting
         raise InputError(
             f"{path} is not valid JSON ({error}); it is damaged or not ours: "
             "delete it and run the command again."

@@ -15,6 +15,8 @@ from heedful.runs.locks import locked
 from heedful.runs.provenance import commit, now, versions
 
 FORMAT = 1
+SHARDS = "shards"
+"""Folder of what was found on single shards, which may be there before the run is."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,8 @@ def held(path: Path | str) -> Iterator[None]:
                         f"{entry} is a link, and heedful follows none inside a run; put the file "
                         "or folder itself there."
                     )
+        # A folder with nothing visible is new, or its maker was killed before run.json stood.
+        if run.file.is_file() or not _visible(run.path):
             remove_leftovers(run.path)
         yield
 
@@ -185,8 +189,9 @@ def _is_object(value: Any) -> bool:
 
 
 def _visible(folder: Path) -> bool:
-    """Whether a folder holds anything but hidden files (our lock, a killed writer's rest)."""
-    return any(not entry.name.startswith(".") for entry in folder.iterdir())
+    """Whether a folder holds anything but shards and hidden files (our lock, a killed writer's)."""
+    names = {entry.name for entry in folder.iterdir()} - {SHARDS}
+    return any(not name.startswith(".") for name in names)
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Ticker:
 
     def say(self, line: str) -> None:
         """Says a line of its own."""
-        print(line, file=sys.stderr, flush=True)
+        print(visible(line), file=sys.stderr, flush=True)
 
     def _speed(self, seconds: float) -> float:
         return (self.done - self.skipped) / max(seconds, 1e-9)
@@ -68,7 +68,7 @@ class Ticker:
         if now - self._said >= least:
             self._said = now
             seconds = (self._moved if self.done > self.skipped else now) - self._started
-            print(self.line(seconds), file=sys.stderr, flush=True)
+            self.say(self.line(seconds))
 
     def _left(self, now: float) -> float:
         """Seconds that are left at the speed so far; none before anything is done."""

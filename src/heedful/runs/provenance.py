@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import subprocess
 from datetime import UTC, datetime
@@ -36,6 +37,16 @@ def commit() -> str | None:
         return None
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
     return head + ("+" if changed else "")
+
+
+@cache
+def code_digest() -> str:
+    """A hash of this package's code, which tells apart what has one version number."""
+    files = sorted(_PACKAGE.rglob("*.py"))
+    lines = [
+        f"{file.relative_to(_PACKAGE).as_posix()}\0".encode() + file.read_bytes() for file in files
+    ]
+    return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
 def now() -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from heedful.statistics.sums import Additive
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Estimate:
     """Of the interval: wilson, bootstrap-t, gamma, percentile, bca, constant, none and others."""
     undefined: int = 0
     """Instances left out because their value was nan."""
+    additive: Additive | None = field(default=None, compare=False, repr=False)
+    """What it was made of, where that was to be kept and adds up (`sums.adding_up`)."""
 
     def side(self, threshold: float) -> Literal["above", "below", "straddles"]:
         """Where the whole interval lies; an interval that touches the threshold straddles it.

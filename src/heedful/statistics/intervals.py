@@ -15,6 +15,7 @@ they are a proportion; otherwise an interval of width 0 is given from 30 values 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ from heedful.runs.randomness import keys
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.rare import rare_mean
 from heedful.statistics.resampling import resampling_weights
+from heedful.statistics.sums import FEW, Additive, OfSums, Sums, few_of, is_adding
 from heedful.statistics.weighted import quantile_of, ratio_of
 
 Statistic: TypeAlias = Callable[
@@ -51,13 +53,22 @@ def proportion(hits: int, n: int) -> Estimate:
     if not 0 <= hits <= n:
         raise ValueError(f"hits must lie between 0 and n = {n}, got {hits}")
     if n == 0:
-        return Estimate(NAN, NAN, NAN, 0, "none")
+        return Estimate(NAN, NAN, NAN, 0, "none", additive=_counted(0, 0))
     share = hits / n
     centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z * np.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / (1 + Z**2 / n)
     low = 0.0 if hits == 0 else float(centre - half)
     high = 1.0 if hits == n else float(centre + half)
-    return Estimate(share, low, high, int(n), "wilson")
+    return Estimate(share, low, high, int(n), "wilson", additive=_counted(hits, n))
+
+
+def _counted(hits: int, n: int) -> Additive | None:
+    """The two counts behind a proportion, where sums are kept."""
+    if not is_adding():
+        return None
+    return Additive(
+        Sums(np.array([[hits]], float), n), lambda s: proportion(int(s.totals[0, 0]), s.n)
+    )
 
 
 def mean(
@@ -116,39 +127,60 @@ def means(
     """
     table = np.asarray(values, dtype=np.float64)
     _check_names(len(table), names)
-    centre, error, t = _studentised(table, names, seed, replicates)
-    found, is_grouped = [], len(set(names)) < len(names)
+    sums = _resampled(table, names, seed, replicates)
+    centre, error, t = _studentised(sums)
+    is_grouped = len(set(names)) < len(names)
     lows, highs = (np.broadcast_to(end, table.shape[1]).tolist() for end in (least, most))
+    found = []
     for column, here in enumerate(table.T):
         kept = here[~np.isnan(here)]
-        n, undefined = len(kept), len(here) - len(kept)
-        value, scale = float(centre[column]), float(error[column])
-        if n < 2:
-            estimate = Estimate(value, NAN, NAN, n, "none")
-        elif not is_difference and bool(((kept == 0) | (kept == 1)).all()):
-            estimate = proportion(round(kept.sum()), n)
-        elif kept.min() == kept.max():
-            estimate = constant(float(kept[0]), n)
-        else:
-            rare = None if is_grouped else rare_mean(kept, lows[column], highs[column])
-            estimate = rare or student(value, scale, n)
-            if estimate.method == "student-t" and np.isfinite(t[:, column]).all():
-                low, high = (value - scale * t[::-1, column]).tolist()
-                low, high = min(low, estimate.low), max(high, estimate.high)
-                estimate = Estimate(value, low, high, n, "bootstrap-t")
-        found.append(replace(estimate.cut(lows[column], highs[column]), undefined=undefined))
+        undefined = len(here) - len(kept)
+        part = Sums(sums[..., column], len(kept), undefined, few_of(kept))
+        known = lows[column], highs[column], is_difference, is_grouped
+        estimate = _mean_of(known, part, (centre[column], error[column], t[:, column]))
+        if is_adding():
+            estimate = replace(estimate, additive=Additive(part, partial(_mean_of, known)))
+        found.append(estimate)
     return found
 
 
-def _studentised(
+_Studentised: TypeAlias = tuple[
+    Float64[np.ndarray, "*column"], Float64[np.ndarray, "*column"], Float64[np.ndarray, "2 *column"]
+]
+"""Means and standard errors, and the quantiles of the studentised replicates."""
+
+
+def _mean_of(
+    known: tuple[float, float, bool, bool], sums: Sums, studentised: _Studentised | None = None
+) -> Estimate:
+    """The mean of one column, from its sums alone; they are studentised if that was not done."""
+    least, most, is_difference, is_grouped = known
+    studentised = studentised or _studentised(sums.totals)
+    n, few, is_few = sums.n, sums.few, len(sums.few) <= FEW
+    value, scale, t = float(studentised[0]), float(studentised[1]), studentised[2]
+    if n < 2:
+        estimate = Estimate(value, NAN, NAN, n, "none")
+    elif is_few and not is_difference and bool(np.isin(few[:, 0], (0, 1)).all()):
+        estimate = proportion(round(float(few[:, 0] @ few[:, 1])), n)
+    elif len(few) == 1:
+        estimate = constant(float(few[0, 0]), n)
+    else:
+        rare = rare_mean(few, least, most) if is_few and not is_grouped else None
+        estimate = rare or student(value, scale, n)
+        if estimate.method == "student-t" and np.isfinite(t).all():
+            low, high = (value - scale * t[::-1]).tolist()
+            low, high = min(low, estimate.low), max(high, estimate.high)
+            estimate = Estimate(value, low, high, n, "bootstrap-t")
+    return replace(estimate.cut(least, most), undefined=sums.undefined)
+
+
+def _resampled(
     table: Float64[np.ndarray, "instance column"],
     names: Sequence[str],
     seed: int,
     replicates: int,
-) -> tuple[
-    Float64[np.ndarray, "column"], Float64[np.ndarray, "column"], Float64[np.ndarray, "2 column"]
-]:
-    """Mean and standard error of each column, and the quantiles of its studentised replicates."""
+) -> Float64[np.ndarray, "row 3 column"]:
+    """Number, sum and sum of squares of the defined values: of the data, then of each replicate."""
     columns = table.shape[1]
     defined = ~np.isnan(table)
     filled = np.where(defined, table, 0.0)
@@ -161,8 +193,13 @@ def _studentised(
     for start in range(0, len(table), size):
         part = slice(start, start + size)
         sums[1:] += weights[:, part].astype(np.float64) @ powers[part]
+    return sums.reshape(replicates + 1, 3, columns)
+
+
+def _studentised(sums: Float64[np.ndarray, "row 3 *column"]) -> _Studentised:
+    """Mean and standard error of each column, and the quantiles of its studentised replicates."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        weight, total, squares = sums.reshape(replicates + 1, 3, columns).transpose(1, 0, 2)
+        weight, total, squares = np.moveaxis(sums, 1, 0)
         centre = total / weight
         variance = (squares - total * centre) / (weight - 1)
         variance[variance <= 1e-12 * squares / weight] = 0.0  # no spread, up to rounding
@@ -190,9 +227,12 @@ def bootstrap(
     """
     if not names:
         return Estimate(NAN, NAN, NAN, 0, "none")
-    return bootstraps(lambda weights: statistic(weights)[:, None], names, seed, replicates, method)[
-        0
-    ]
+    if isinstance(statistic, OfSums):
+        finish = statistic.finish
+        of_sums = OfSums(statistic.values, lambda sums: finish(sums)[:, None])
+        return bootstraps(of_sums, names, seed, replicates, method)[0]
+    single: Statistics = lambda weights: statistic(weights)[:, None]  # noqa: E731
+    return bootstraps(single, names, seed, replicates, method)[0]
 
 
 def bootstraps(
@@ -203,6 +243,8 @@ def bootstraps(
     method: Method = "percentile",
 ) -> list[Estimate]:
     """Several statistics that are cheaper together: as `bootstrap`, with [replicate column]."""
+    if is_adding() and isinstance(statistics, OfSums):
+        return _added_bootstraps(statistics, names, seed, replicates, method)
     n = len(names)
     values = statistics(np.ones((1, n)))[0].astype(np.float64)
     if n < 2:
@@ -221,6 +263,32 @@ def bootstraps(
         jackknifed = None if without is None else without[:, column]
         found.append(from_replicates(value, drawn[:, column], n, jackknifed))
     return found
+
+
+def _added_bootstraps(
+    statistics: OfSums, names: Sequence[str], seed: int, replicates: int, method: Method
+) -> list[Estimate]:
+    """The same with the sums kept; the jackknife's groups go by name, however few there are."""
+    group = keys(seed, names, "jackknife") % _GROUPS
+    weights = [np.ones((1, len(names)), np.uint8), resampling_weights(names, seed, replicates)]
+    weights.append((np.arange(_GROUPS)[:, None] != group).astype(np.uint8))
+    totals = [_in_blocks(lambda rows: rows @ statistics.values, part) for part in weights]
+    sums = Sums(np.concatenate(totals), len(names))
+
+    def estimates(of: Sums) -> list[Estimate]:
+        found = statistics.finish(of.totals).astype(np.float64)
+        drawn, without = found[1 : replicates + 1], found[replicates + 1 :]
+        return [
+            from_replicates(
+                value, drawn[:, column], of.n, without[:, column] if method == "bca" else None
+            )
+            for column, value in enumerate(found[0].tolist())
+        ]
+
+    def of_column(column: int) -> Additive:
+        return Additive(sums, lambda of: estimates(of)[column])
+
+    return [replace(e, additive=of_column(column)) for column, e in enumerate(estimates(sums))]
 
 
 def from_replicates(
@@ -320,7 +388,7 @@ def _check_names(n: int, names: Sequence[str]) -> None:
 def _in_blocks(
     statistics: Statistics, weights: UInt8[np.ndarray, "replicate instance"]
 ) -> Float64[np.ndarray, "replicate column"]:
-    rows = max(_CHUNK // weights.shape[1], 1)
+    rows = max(_CHUNK // max(weights.shape[1], 1), 1)
     blocks = range(0, len(weights), rows)
     parts = [statistics(weights[start : start + rows].astype(np.float64)) for start in blocks]
     return np.concatenate(parts).astype(np.float64)

@@ -15,10 +15,10 @@ MOST_EVENTS = 10
 """With more of them a bootstrap sees enough."""
 
 
-def rare_mean(
-    values: Float64[np.ndarray, "instance"], least: float, most: float
-) -> Estimate | None:
+def rare_mean(few: Float64[np.ndarray, "number 2"], least: float, most: float) -> Estimate | None:
     """The mean where at most ten values (and fewer than half) differ from the usual one, else None.
+
+    `few` are the different numbers, in order and up to rounding, with how often each occurs.
 
     A few events show neither how rare nor how large they can be, and a resampling of them shows
     less. So what they add is a sum of Poisson counts with weights, whose gamma interval reckons
@@ -26,12 +26,14 @@ def rare_mean(
     `apart`. The largest weight is the way to `least` or `most`; where these are infinite, twice
     the largest that was seen.
     """
-    n = len(values)
-    usual = float(np.partition(values, n // 2)[n // 2])
-    away = values - usual
-    away = away[np.abs(away) > 1e-12 * np.abs(values).max()]  # what differs by more than rounding
-    if not len(away) or len(away) > MOST_EVENTS or 2 * len(away) >= n:
+    values, counts = few.T
+    n = int(counts.sum())
+    middle = int(np.searchsorted(np.cumsum(counts), n // 2, side="right"))
+    usual, events = float(values[middle]), n - int(counts[middle])
+    if not events or events > MOST_EVENTS or 2 * events >= n:
         return None
+    is_event = np.arange(len(values)) != middle
+    away = np.repeat(values[is_event] - usual, counts[is_event].astype(int))
     room = [most - usual, usual - least]
     up, down = (
         _expected(part[part > 0], far if math.isfinite(far) else 2 * float(np.abs(away).max()))

@@ -8,16 +8,18 @@ between the last update and the saved model costs no more than a kill: what was 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
 from heedful.errors import InputError
+from heedful.models.recipe import fits
 from heedful.models.saved import read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -100,20 +102,61 @@ def load_checkpoint(path: Path, task: Task, mark: str) -> tuple[Progress, dict[s
             f"The checkpoint {path} was written by an older heedful; remove it to train from the "
             "start."
         )
-    torch.set_rng_state(tensors["random.cpu"])
-    if "random.cuda" in tensors and torch.cuda.is_available():
-        torch.cuda.set_rng_state(tensors["random.cuda"])
-    for number, generator in enumerate(task.generators):
-        generator.set_state(tensors[f"random.{number}"])
-    task.model.load_state_dict(_under("model.", tensors))
+    try:
+        done = _done(metadata["done"], task.count)
+        torch.set_rng_state(tensors["random.cpu"])
+        if "random.cuda" in tensors and torch.cuda.is_available():
+            torch.cuda.set_rng_state(tensors["random.cuda"])
+        for number, generator in enumerate(task.generators):
+            generator.set_state(tensors[f"random.{number}"])
+        best = _under("best.", tensors)
+        wanted = {name: value.shape for name, value in task.model.state_dict().items()}
+        if best and {name: value.shape for name, value in best.items()} != wanted:
+            raise ValueError("its best weights are another model's")
+        task.model.load_state_dict(_under("model.", tensors))
+        state = _optimiser_state(_under("optimiser.", tensors), list(task.model.parameters()))
+        task.optimiser.load_state_dict(task.optimiser.state_dict() | {"state": state})
+    except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"The checkpoint {path} is not one of this training ({reason}); remove it to train "
+            "from the start."
+        ) from error
+    return done, best
+
+
+def _done(stored: str, count: int) -> Progress:
+    """How far so many models had come, if that is what is stored."""
+    kept = json.loads(stored)
+    done = replace(Progress(**kept), models=[Standing(**one) for one in kept["models"]])
+    for one in (done, *done.models):
+        hints = get_type_hints(type(one))
+        for name, hint in hints.items():
+            if not fits(getattr(one, name), hint):
+                raise ValueError(f"its {name} is {getattr(one, name)!r}")
+    counts = (done.epoch, done.batch, done.step, done.summed, done.learning_rate, done.ramp)
+    if not all(0 <= number < 1e15 for number in counts) or not all(
+        abs(x) < 1e300 for x in done.loss
+    ):
+        raise ValueError("it counts below 0 or without end")
+    if not len(done.loss) == len(done.models) == count:
+        raise ValueError(f"it holds {len(done.models)} models and not {count}")
+    return done
+
+
+def _optimiser_state(
+    tensors: dict[str, Tensor], weights: Sequence[Tensor]
+) -> dict[int, dict[str, Tensor]]:
+    """What the optimiser keeps of each weight, which is of its shape or one number."""
     stored: dict[int, dict[str, Tensor]] = {}
-    for name, value in _under("optimiser.", tensors).items():
+    for name, value in tensors.items():
         index, _, key = name.partition(".")
+        if value.shape not in (weights[int(index)].shape, ()):
+            raise ValueError(f"{name} has the shape {tuple(value.shape)}")
         stored.setdefault(int(index), {})[key] = value
-    task.optimiser.load_state_dict(task.optimiser.state_dict() | {"state": stored})
-    kept = json.loads(metadata["done"])
-    models = [Standing(**one) for one in kept.pop("models")]
-    return Progress(**kept, models=models), _under("best.", tensors)
+    if len({tuple(sorted(kept)) for kept in stored.values()}) > 1:
+        raise ValueError("it does not keep the same of every weight")
+    return stored
 
 
 def remove_checkpoint(folder: Path) -> None:

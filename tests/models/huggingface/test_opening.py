@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -134,20 +135,24 @@ class _Bomb:
         return (Path.touch, (Path("exploded"),))
 
 
-def test_a_pickle_is_loaded_with_weights_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_harmless", [True, False])
+def test_a_pickle_is_refused_with_the_way_to_convert_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_harmless: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = saved(tmp_path / "model")
-    weights = transformer("bert").float().state_dict()
+    weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    torch.save(weights, folder / "pytorch_model.bin")
-    assert open_classifier(folder).classes[0] == "NEGATIVE"
     with (folder / "pytorch_model.bin").open("wb") as file:
-        pickle.dump(_Bomb(), file)
-    with pytest.raises(InputError, match="more than tensors"):
+        torch.save(weights, file) if is_harmless else pickle.dump(_Bomb(), file)
+    with pytest.raises(InputError, match=r"pytorch_model\.bin and not as safetensors") as refused:
         open_classifier(folder)
     assert not (tmp_path / "exploded").exists()
+    if is_harmless:
+        told = re.search(r'python -c "(.*)"', str(refused.value))
+        assert told is not None
+        exec(told[1])  # the way out that it names is one
+        assert open_classifier(folder).classes[0] == "NEGATIVE"
 
 
 def test_a_missing_model_is_one_sentence(tmp_path: Path) -> None:
@@ -253,8 +258,22 @@ def test_two_classes_of_one_name_and_a_billion_layers_are_refused(tmp_path: Path
     folder = saved(tmp_path / "model", id2label={"0": "good", "1": "bad", "2": "good"})
     with pytest.raises(InputError, match="'good' names more than one class in id2label"):
         open_classifier(folder)
-    changed(folder, num_hidden_layers=10**9)
-    with pytest.raises(InputError, match="asks for 1,000,000,000 layers"):
+    for name in ("num_hidden_layers", "n_layers", "num_labels"):
+        changed(folder, **{name: 10**9})
+        with pytest.raises(InputError, match=f"asks for 1,000,000,000 {name} in its config"):
+            open_classifier(folder)
+        changed(folder, **{name: 2})
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [{"max_position_embeddings": 10**13}, {"vocab_size": 10**12}, {"hidden_size": 10**16}],
+)
+def test_sizes_beyond_this_machine_are_refused_before_they_are_taken(
+    tmp_path: Path, sizes: dict[str, int]
+) -> None:
+    folder = saved(tmp_path / "model", **sizes)
+    with pytest.raises(InputError, match=r"needs .* GB of memory, and|cannot be made"):
         open_classifier(folder)
 
 

@@ -14,8 +14,9 @@ from torch import nn
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.huggingface.classifier import PretrainedClassifier
 from heedful.models.huggingface.label_choice import LabelChoice
-from heedful.models.huggingface.opening import in_sentences, limit_of, quietly
+from heedful.models.huggingface.opening import in_sentences, limit_of, quietly, refuse_counts
 from heedful.models.huggingface.prompts import PromptTokeniser, prompt_of, template_of
+from heedful.models.saved import refuse_large
 
 PREFIX = "lm:"
 """What a language model's folder, file, package or name on the hub begins with."""
@@ -76,11 +77,21 @@ def open_language_model(
     weights = _weights(name)
     given: dict[str, Any] = {"trust_remote_code": trust_remote_code, **weights.options}
     with in_sentences(name), quietly():
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            weights.folder, weights_only=True, dtype="auto", **given
-        )
+        if not weights.options:  # a GGUF file holds no sizes but those of its tensors
+            refuse_counts(weights.folder, "AutoModelForCausalLM")
+            config = AutoConfig.from_pretrained(weights.folder, trust_remote_code=trust_remote_code)
+            refuse_large(
+                lambda: AutoModelForCausalLM.from_config(
+                    config, trust_remote_code=trust_remote_code
+                ),
+                name,
+                1,
+            )
+            given["use_safetensors"] = True
+        model: Any = AutoModelForCausalLM.from_pretrained(weights.folder, dtype="auto", **given)
+        given.pop("use_safetensors", None)
         tokenizer = AutoTokenizer.from_pretrained(weights.folder, **given)
     if torch.device(device).type == "cpu" and model.dtype in (torch.float16, torch.bfloat16):
         model = model.float()

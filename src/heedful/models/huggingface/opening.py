@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-import pickle
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +16,12 @@ import torch
 from torch import nn
 
 from heedful.corpora.encoded import MAX_TOKENS
+from heedful.corpora.labels import MOST_LETTERS
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.huggingface.classifier import PretrainedClassifier
 from heedful.models.huggingface.pieces import FastTokeniser
 from heedful.models.recipe import MOST_LAYERS
-from heedful.models.saved import refuse_undefined
+from heedful.models.saved import refuse_large, refuse_undefined
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -36,6 +37,14 @@ OWN_CODE = (
     "{name} brings code of its own, which would run on this machine; read it, and allow it with "
     "--trust-remote-code (in Python trust_remote_code=True) if you trust its authors."
 )
+PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack")
+PICKLED = (
+    "{name} holds its weights in {file} and not as safetensors; such files can run code when they "
+    'are read. If you trust its authors, convert it once: python -c "from transformers import '
+    "{kind} as M; M.from_pretrained('{name}').save_pretrained('{name}')\""
+)
+MOST = {"layer|block|depth|expert|stage": MOST_LAYERS, "num_labels": 100_000}
+"""Of parts that a configuration can ask for: making more would take hours to fail."""
 KNOWN = 0.5
 """Share of the model's pieces that its tokenizer must know; some rows are often left spare."""
 
@@ -65,20 +74,24 @@ def open_classifier(
 ) -> PretrainedClassifier:
     """The classifier of a folder or of a name on the hub, in evaluation mode.
 
-    Weights are read as tensors only, also from pickle files; code that comes with a model runs only
-    where it is allowed. A model without a trained head, for several labels at once or for a number
-    is refused by name. Half precision becomes float32 on a CPU, which computes no faster in it.
+    Weights are read as safetensors only; code that comes with a model runs only where it is
+    allowed. A model without a trained head, for several labels at once or for a number is refused
+    by name. Half precision becomes float32 on a CPU, which computes no faster in it.
     """
     name = str(place).removeprefix(PREFIX)
     remote = {"trust_remote_code": trust_remote_code}
     with in_sentences(name), quietly():
         from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+        refuse_counts(name)
         config = AutoConfig.from_pretrained(name, **remote)
         refuse(config, name)
         refuse_code(config, name, trust_remote_code)
+        refuse_large(
+            lambda: AutoModelForSequenceClassification.from_config(config, **remote), name, 1
+        )
         model, loaded = AutoModelForSequenceClassification.from_pretrained(
-            name, config=config, output_loading_info=True, weights_only=True, **remote
+            name, config=config, output_loading_info=True, use_safetensors=True, **remote
         )
         tokenizer = AutoTokenizer.from_pretrained(name, **remote)
     if torch.device(device).type == "cpu" and model.dtype in (torch.float16, torch.bfloat16):
@@ -126,6 +139,12 @@ def reader_of(
 def class_names(config: Any) -> tuple[str, ...]:
     """The labels that a model was made for, in their order; each needs a name of its own."""
     names = tuple(str(config.id2label[place]) for place in range(config.num_labels))
+    long = max(names, key=len, default="")
+    if len(long) > MOST_LETTERS:
+        raise InputError(
+            f"A class in id2label of the model's config.json has a name of {len(long):,} letters; "
+            f"give it one of {MOST_LETTERS} at most."
+        )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(
@@ -170,14 +189,41 @@ def refuse(config: PretrainedConfig, name: str) -> None:
             f"{name} predicts a number (regression, outputs: {labels}); heedful audits models that "
             "decide between classes."
         )
-    layers = getattr(config.get_text_config(), "num_hidden_layers", None) or 0
-    if layers > MOST_LAYERS:
-        raise InputError(f"{name} asks for {layers:,} layers; {MOST_LAYERS:,} are the most.")
     if config.model_type == "longformer":
         raise UnsupportedModel(
             f"{name} is a Longformer, whose attention is a band of keys and not a row over all of "
             "them; it is not supported (docs/architectures.md)."
         )
+
+
+def refuse_counts(name: str, kind: str = "AutoModelForSequenceClassification") -> None:
+    """Raises for what the library would count up to before anyone could look; and for pickles."""
+    from transformers import PretrainedConfig
+
+    folder = Path(name)
+    if folder.is_dir() and not any(folder.glob("*.safetensors")):
+        for file in sorted(folder.iterdir()):
+            if file.suffix in PICKLES:
+                raise InputError(PICKLED.format(name=name, file=file.name, kind=kind))
+    raw, _ = PretrainedConfig.get_config_dict(name)
+    for key, value in _numbers(raw):
+        most = next((most for part, most in MOST.items() if re.search(part, key)), None)
+        if most is not None and value > most:
+            raise InputError(
+                f"{name} asks for {value:,} {key} in its config.json; {most:,} are the most."
+            )
+
+
+def _numbers(value: Any, key: str = "") -> Iterator[tuple[str, int]]:
+    """The whole numbers of nested settings, each with its name."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _numbers(one, str(name))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _numbers(one, key)
+    elif isinstance(value, int | float) and abs(value) < float("inf"):
+        yield key, int(value)
 
 
 def refuse_code(config: PretrainedConfig, name: str, trust_remote_code: bool) -> None:
@@ -252,10 +298,11 @@ def in_sentences(name: str) -> Iterator[None]:
             ) from error
         if "trust_remote_code" in said:
             raise InputError(OWN_CODE.format(name=name)) from error
-        if isinstance(error, pickle.UnpicklingError) or "weights_only" in said:
+        if "safetensors" in said and "pytorch_model.bin" in said:
             raise InputError(
-                f"{name} holds a pickle with more than tensors in it, which is not loaded; save "
-                "the model as safetensors."
+                PICKLED.format(
+                    name=name, file="pytorch_model.bin", kind="AutoModelForSequenceClassification"
+                )
             ) from error
         raise InputError(
             f"{name} cannot be opened as a text classifier: {_first_line(error)}"

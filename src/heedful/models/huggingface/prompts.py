@@ -6,6 +6,7 @@ text; what stands before and after it is the same for every text.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ def template_of(given: str | Path) -> str:
     if SLOT in str(given):
         return str(given)
     file = Path(given)
-    if not file.is_file():
+    if not os.path.isfile(file):  # a prompt may be longer than a path
         raise InputError(
             f"Expected a prompt with {SLOT} in it, or a file that holds one, got {str(given)!r}."
         )

@@ -19,8 +19,10 @@ from heedful.models.huggingface.opening import (
     reader_of,
     refuse,
     refuse_code,
+    refuse_counts,
 )
 from heedful.models.huggingface.pieces import FastTokeniser
+from heedful.models.saved import refuse_large
 from heedful.runs.atomic import writing_folder
 from heedful.runs.randomness import seeded
 
@@ -54,6 +56,7 @@ def start_from(
     with in_sentences(name), quietly(), seeded(seed):
         from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+        refuse_counts(name)
         config = AutoConfig.from_pretrained(name, **remote)
         head: Head = "kept" if _decides_for(config, classes) else "fresh"
         if head == "fresh":
@@ -62,12 +65,13 @@ def start_from(
             config.label2id = {label: number for number, label in enumerate(classes)}
         refuse(config, name)
         refuse_code(config, name, trust_remote_code)
+        refuse_large(lambda: AutoModelForSequenceClassification.from_config(config, **remote), name)
         model, loaded = AutoModelForSequenceClassification.from_pretrained(
             name,
             config=config,
             dtype=torch.float32,
             output_loading_info=True,
-            weights_only=True,
+            use_safetensors=True,
             ignore_mismatched_sizes=head == "fresh",
             **remote,
         )

@@ -42,11 +42,16 @@ const isRest = (entry, unit) => Boolean(entry.rest) && unit === entry.units.leng
 
 const goneOf = (state) => state.erased.map((is, unit) => (is ? unit : -1)).filter((unit) => unit >= 0);
 
+/* What a page with a model behind it has asked (`entry.asked`), by what was done to the words. */
+const editOf = (state) => ({ erased: goneOf(state), weights: state.isMoved ? attentionOf(state) : null });
+const answered = (state) => state.entry.asked?.get(JSON.stringify(editOf(state)));
+
 /* Class probabilities after the edit; null where a head that is not linear was not asked before. */
 const decide = (state) => {
   const { entry } = state;
   if (!entry.unit_logits) {
     const gone = goneOf(state);
+    if (entry.asked && (gone.length || state.isMoved)) return answered(state)?.attention ?? null;
     return gone.length ? lookedUp(entry, gone, entry.erasures, entry.cumulative?.slice(1)) : entry.probabilities;
   }
   const attention = attentionOf(state);
@@ -59,7 +64,7 @@ const decide = (state) => {
 };
 
 /* Class probabilities on the text without the erased units, read again; null where that was not done. */
-const decideWithout = (state) =>
+const decideWithout = (state) => state.entry.asked ? answered(state)?.text ?? null :
   lookedUp(state.entry, goneOf(state), state.entry.deleted, state.entry.deleted_together);
 
 /* Computed beforehand: each unit by itself, and the first 1, 2, … by attention together. */

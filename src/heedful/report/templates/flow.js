@@ -81,8 +81,8 @@ const flowView = (entry) => {
     names.push({ name: pressable(name, height ? `layer ${height}` : "input", choose("layer", height)), height });
   }
   drawing.append(...names.map(({ name }) => name));
-  const words = labels.map((unit) => make("bdi", { class: "unit-text" }, unit));
-  const line = make("p", { class: "flow-words", dir: "auto" },
+  const words = labels.map((unit) => make("bdi", { class: "word" }, unit));
+  const line = make("p", { class: "words flow-words", dir: "auto" },
     ...words.flatMap((word, unit) => [count === entry.units.length ? spaced(entry, unit) : " ", word]));
   const caption = make("p", { class: "help", role: "status" });
   const show = () => {
@@ -91,7 +91,7 @@ const flowView = (entry) => {
     const held = words.map((_, unit) => chosen.reduce((sum, head) => sum + shares[height][head][unit], 0));
     const top = Math.max(...held) || 1;
     words.forEach((word, unit) => {
-      word.style.opacity = 0.2 + 0.8 * (held[unit] / top);
+      shade(word, held[unit] / top);
       word.title = digits4(held[unit]);
     });
     cells.forEach(({ cell, head, layer }) => {

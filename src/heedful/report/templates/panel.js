@@ -4,26 +4,30 @@
 const STEP = 0.02;
 const BIG_STEP = 0.1;
 
-const openPanel = (entry, report) => {
-  const state = { ...untouched(entry) };
+/* `live` is for a page with a model behind it: the edit to begin with, and who is told of every other
+   (`changed`, given the state and what shows the decision again once it is known). */
+const openPanel = (entry, report, live = null) => {
+  const state = { ...untouched(entry), ...live?.start };
   const panel = make("div", { class: "panel" });
   const outcome = outcomeView(entry, report);
-  const stage = stageView(entry, report.linear);
+  const isMovable = report.linear || live !== null;
+  const stage = stageView(entry, isMovable);
   const update = (isDragging = false) => {
     stage.show(state, isDragging);
     outcome.show(state);
     refreshNumbers();
+    live?.changed(state, () => outcome.show(state));
   };
-  const controls = controlsView(entry, report, {
+  const controls = controlsView(entry, report, isMovable, {
     flatten: () => flatten(state),
     shuffle: () => shuffle(state),
     next: () => { const unit = byAttention(entry).find((i) => !state.erased[i]); if (unit >= 0) state.erased[unit] = true; },
     reset: () => Object.assign(state, untouched(entry)),
   }, update);
-  panel.append(stage.element, outcome.element, controls, methodsView(entry, report));
+  panel.append(stage.element, outcome.element, controls, methodsView(entry, report, live !== null));
   if (entry.flow) panel.append(flowView(entry));
   if (entry.heads) panel.append(headsView(entry, report.audited.heads));
-  listenToStage(stage, state, report.linear, update);
+  listenToStage(stage, state, isMovable, update);
   listenForNumbers(panel, entry, (unit) => [["attention now", digits4(attentionOf(state)[unit])]]);
   update();
   return panel;
@@ -31,12 +35,12 @@ const openPanel = (entry, report) => {
 
 /* ------------------------------------------------------------------ the stage: a bar per unit */
 
-const stageView = (entry, isLinear) => {
+const stageView = (entry, isMovable) => {
   const isLong = entry.units.reduce((sum, text) => sum + text.length, 0) > 24 * entry.units.length;
   const element = make("div", {
-    class: `stage${isLong ? " of-sentences" : ""}${isLinear ? " movable" : ""}`,
+    class: `stage${isLong ? " of-sentences" : ""}${isMovable ? " movable" : ""}`,
     role: "group", dir: "auto",
-    "aria-label": isLinear
+    "aria-label": isMovable
       ? "Words with their attention. Left and right arrows move between words, Enter removes attention, up and down arrows move attention."
       : "Words with their attention. Left and right arrows move between words, Enter removes attention.",
   });
@@ -73,13 +77,13 @@ const stageView = (entry, isLinear) => {
   return view;
 };
 
-const listenToStage = (stage, state, isLinear, update) => {
+const listenToStage = (stage, state, isMovable, update) => {
   const { element } = stage;
   const unitAt = (event) => event.target.closest("[data-unit]");
   let drag = null;
   element.addEventListener("pointerdown", (event) => {
     const bar = event.target.closest(".bar");
-    if (!bar || !isLinear || event.button) return;
+    if (!bar || !isMovable || event.button) return;
     const unit = Number(unitAt(event).dataset.unit);
     drag = { unit, bar, y: event.clientY, from: attentionOf(state)[unit] };
     bar.setPointerCapture(event.pointerId);
@@ -114,7 +118,7 @@ const listenToStage = (stage, state, isLinear, update) => {
     const step = event.shiftKey ? BIG_STEP : STEP;
     const by = { ArrowUp: step, ArrowDown: -step, PageUp: BIG_STEP, PageDown: -BIG_STEP }[event.key];
     if (event.key === "Enter" || event.key === " ") toggle(unit);
-    else if (by && isLinear) {
+    else if (by && isMovable) {
       setWeight(state, unit, attentionOf(state)[unit] + by);
       update();
     } else return;
@@ -137,7 +141,7 @@ const decisionView = (entry, classes, kind) => {
       make("span", { class: "track", "aria-hidden": "true" }, fill, was), number);
     return { row, fill, number };
   });
-  const done = make("h4", { class: "done" });
+  const done = make("h3", { class: "done" });
   const message = make("p", { class: "message", role: "status" });
   const element = make("div", { class: "decided-by", "data-decided": kind },
     done, make("div", { class: "classes" }, ...rows.map(({ row }) => row)), message);
@@ -151,7 +155,7 @@ const decisionView = (entry, classes, kind) => {
     const decision = now && argmax(now);
     const flips = now !== null && decision !== entry.decision;
     message.classList.toggle("flips", flips);
-    if (!now) message.textContent = NOT_COMPUTED;
+    if (!now) message.textContent = entry.asked ? "Being computed …" : NOT_COMPUTED;
     else if (flips) message.textContent = `The decision flips from ${classes[entry.decision]} to ${classes[decision]}.`;
     else message.textContent = `${isEdited ? "The decision stays" : "The model decides"} ${classes[decision]}.`;
   };
@@ -186,7 +190,7 @@ const outcomeView = (entry, { classes, audited }) => {
 const atSite = (audited) => (audited.where ? ` ${audited.where}` : "");
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
-const controlsView = (entry, { linear, audited }, actions, update) => {
+const controlsView = (entry, { linear, audited }, isMovable, actions, update) => {
   const button = (name, label, hint) => {
     const element = make("button", { type: "button", class: "quiet", "data-action": name, title: hint }, label);
     element.addEventListener("click", () => { actions[name](); update(); });
@@ -199,9 +203,9 @@ const controlsView = (entry, { linear, audited }, actions, update) => {
     : "";
   const outside = entry.outside >= 0.005
     ? ` Special tokens, which are no words, hold ${(100 * entry.outside).toFixed(0)} % of this attention; the bars share the rest.` : "";
-  const help = `Click a ${unit} to remove the attention to it${atSite(audited)}${linear ? "; drag its bar to move attention" : ""}.${folded}${outside}`;
+  const help = `Click a ${unit} to remove the attention to it${atSite(audited)}${isMovable ? "; drag its bar to move attention" : ""}.${folded}${outside}`;
   return make("div", { class: "controls" },
-    ...(linear
+    ...(isMovable
       ? [button("flatten", "Flatten", `Give every ${unit} the same attention`),
          button("shuffle", "Shuffle", "Deal the present weights anew")]
       : []),
@@ -212,15 +216,21 @@ const controlsView = (entry, { linear, audited }, actions, update) => {
 
 /* ------------------------------------------------------------ every method's words, line by line */
 
-const methodsView = (entry, { methods, recommended }) => {
+/* Methods that have not answered yet are left out, or with `isLive` have a line that waits for them. */
+const methodsView = (entry, { methods, recommended }, isLive) => {
   const list = make("dl", { class: "methods" });
   for (const { name, sentence } of methods) {
-    const values = entry.importance[name];
-    if (!values) continue;
-    const line = colouredWords(entry, values, true);
-    line.addEventListener("keydown", (event) => walk(event, line));
+    if (!entry.importance[name] && !isLive) continue;
     list.append(make("div", { class: "method", "data-method": name },
-      make("dt", {}, make("b", {}, name), name === recommended ? make("em", { class: "recommended" }, "recommended") : null, make("span", {}, sentence)), make("dd", {}, line)));
+      make("dt", {}, make("b", {}, name), name === recommended ? make("em", { class: "recommended" }, "recommended") : null, make("span", {}, sentence)),
+      make("dd", {}, methodWords(entry, name))));
   }
   return list;
+};
+
+const methodWords = (entry, name) => {
+  if (!entry.importance[name]) return make("span", { class: "help" }, "…");
+  const line = colouredWords(entry, entry.importance[name], true);
+  line.addEventListener("keydown", (event) => walk(event, line));
+  return line;
 };

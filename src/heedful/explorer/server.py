@@ -1,0 +1,225 @@
+"""The server of the live page: a few addresses, JSON in and out, and one worker behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from heedful.errors import InputError
+from heedful.explorer.documents import OfferedDocuments
+from heedful.explorer.page import explore_page, explore_script, explore_style
+from heedful.explorer.safety import Door, Guard
+from heedful.explorer.texts import (
+    MOST_CHARACTERS,
+    MOST_UNITS,
+    ExploredModel,
+    TextAsked,
+    WordEdit,
+    edited,
+    explanation_steps,
+)
+from heedful.explorer.worker import EDIT, FIRST, IDLE, Busy, Event, Job, Worker, WorkStep
+
+BUSY = "So many texts are being explained that this one must wait; try again in a moment."
+RETRY_SECONDS = 1
+LOOK_UP_SECONDS = 0.25
+"""How often a client that waits is looked at: is it still there?"""
+
+
+@dataclass(frozen=True, eq=False)
+class Explorer:
+    """What the page can ask for."""
+
+    models: Sequence[ExploredModel]
+    documents: OfferedDocuments = field(default_factory=OfferedDocuments)
+    worker: Worker = field(default_factory=Worker)
+    seed: int = 0
+
+    def about(self) -> dict[str, Any]:
+        """The models, and what there is to pick from."""
+        offered = self.documents
+        return {
+            "models": [model.about() for model in self.models],
+            "documents": {
+                "name": offered.name, "total": len(offered.documents), "of": offered.of,
+                "labels": list(offered.classes),
+            },
+            "limits": {"characters": MOST_CHARACTERS, "units": MOST_UNITS},
+        }  # fmt: skip
+
+    def explaining(self, asked: dict[str, Any]) -> Job:
+        """A text explained in every way, told step by step."""
+        model, text = self._model(asked), _text(asked)
+        return Job(explanation_steps(model, text, self.seed), _untold, FIRST)
+
+    def deciding(self, asked: dict[str, Any]) -> Job:
+        """A text decided under another attention."""
+        model, text = self._model(asked), _text(asked)
+        edit = WordEdit.checked(asked.get("erased", []), asked.get("weights"))
+        step = WorkStep(model.model, partial(edited, model, text, edit))
+        return Job(deque([step]), _untold, EDIT)
+
+    def _model(self, asked: dict[str, Any]) -> ExploredModel:
+        number = asked.get("model", 0)
+        if type(number) is not int or not 0 <= number < len(self.models):
+            raise InputError(f"There is no model {number!r}; there are {len(self.models)}.")
+        return self.models[number]
+
+
+def application(explorer: Explorer, door: Door = Door()) -> Guard:
+    """The ASGI application, behind its guard."""
+    # Documents are of whoever starts the server, texts of whoever types: no address is a path.
+    script, style = explore_script(), explore_style()
+    page = explore_page([model.name for model in explorer.models])
+
+    @asynccontextmanager
+    async def working(app: Starlette) -> AsyncIterator[None]:
+        explorer.worker.start()
+        if explorer.documents.documents:
+            steps = explorer.documents.steps(explorer.models[0])
+            explorer.worker.submit(Job(steps, _untold, IDLE))
+        try:
+            yield
+        finally:
+            explorer.worker.stop()
+
+    async def about(request: Request) -> Response:
+        return JSONResponse(explorer.about())
+
+    async def documents(request: Request) -> Response:
+        given = request.query_params
+        label, decision, search = (
+            given.get(name, "")[:200] for name in ("label", "decision", "search")
+        )
+        start = _whole(given.get("start", "0"))
+        return JSONResponse(explorer.documents.page(label, decision, search, start))
+
+    async def document(request: Request) -> Response:
+        return JSONResponse(explorer.documents.one(_whole(request.path_params["number"])))
+
+    async def explain(request: Request) -> Response:
+        job = explorer.explaining(await _json(request))
+        events = _submit(explorer.worker, job)
+        return StreamingResponse(
+            _stream(request, explorer.worker, job, events), media_type="text/event-stream"
+        )
+
+    async def decide(request: Request) -> Response:
+        job = explorer.deciding(await _json(request))
+        events = _submit(explorer.worker, job)
+        found: Event = {}
+        async for event in _heard(request, explorer.worker, job, events):
+            found = found | (event or {})
+        status = 200 if "error" not in found else 500 if found.pop("ours", False) else 400
+        return JSONResponse(found, status)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        return JSONResponse({"error": str(error)}, 400)
+
+    async def busy(request: Request, error: Exception) -> Response:
+        return JSONResponse({"error": BUSY}, 503, {"Retry-After": str(RETRY_SECONDS)})
+
+    async def missing(request: Request, error: Exception) -> Response:
+        return JSONResponse({"error": "There is nothing at this address."}, 404)
+
+    routes = [
+        Route("/", _file(page, "text/html")),
+        Route("/page.js", _file(script, "text/javascript")),
+        Route("/page.css", _file(style, "text/css")),
+        Route("/api/about", about),
+        Route("/api/documents", documents),
+        Route("/api/documents/{number}", document),
+        Route("/api/explain", explain, methods=["POST"]),
+        Route("/api/decide", decide, methods=["POST"]),
+    ]
+    handlers: Any = {InputError: refused, Busy: busy, 404: missing}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers, lifespan=working), door)
+
+
+def _file(text: str, kind: str) -> Any:
+    async def given(request: Request) -> Response:
+        return Response(text, media_type=kind)
+
+    return given
+
+
+def _submit(worker: Worker, job: Job) -> asyncio.Queue[Event | None]:
+    """The queue in which a job's events will arrive."""
+    events: asyncio.Queue[Event | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def tell(event: Event | None) -> None:
+        with suppress(RuntimeError):  # the server has stopped
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+    job.tell = tell
+    worker.submit(job)
+    return events
+
+
+async def _heard(
+    request: Request, worker: Worker, job: Job, events: asyncio.Queue[Event | None]
+) -> AsyncIterator[Event | None]:
+    """A job's events; None while it waits. Who goes away takes the job along."""
+    try:
+        while True:
+            try:
+                event = await asyncio.wait_for(events.get(), LOOK_UP_SECONDS)
+            except TimeoutError:
+                if await request.is_disconnected():
+                    return
+                yield None
+                continue
+            if event is None:
+                return
+            yield event
+    finally:
+        worker.cancel(job)
+
+
+async def _stream(
+    request: Request, worker: Worker, job: Job, events: asyncio.Queue[Event | None]
+) -> AsyncIterator[str]:
+    """The events as server-sent events; a comment while there is none, so that a gap is noticed."""
+    is_whole = True
+    async for event in _heard(request, worker, job, events):
+        is_whole = is_whole and "error" not in (event or {})
+        told = event and json.dumps(event, allow_nan=False)
+        yield f"data: {told}\n\n" if told else ": waiting\n\n"
+    if is_whole:
+        yield 'data: {"done": true}\n\n'
+
+
+async def _json(request: Request) -> dict[str, Any]:
+    try:
+        found = json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise InputError("Expected a JSON object in the body.") from error
+    if not isinstance(found, dict):
+        raise InputError("Expected a JSON object in the body.")
+    return found
+
+
+def _text(asked: dict[str, Any]) -> TextAsked:
+    return TextAsked.checked(asked.get("text"), asked.get("text2"))
+
+
+def _whole(given: str) -> int:
+    if not given.isdecimal() or len(given) > 9:
+        raise InputError(f"Expected a whole number, got {given[:20]!r}.")
+    return int(given)
+
+
+def _untold(event: Event | None) -> None:
+    """What becomes of events that nobody waits for."""

@@ -1,0 +1,116 @@
+"""An audit over shards says what one over all documents together says."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import heedful
+from heedful.cluster import shards
+from heedful.corpora import read_texts
+from heedful.corpora.samples import sampled
+from heedful.errors import InputError
+from tests.cluster.shard_files import AUDITS, METHODS, saved_model, written_shards
+
+pytestmark = pytest.mark.slow
+DRAWN = 100
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    written_shards(folder)
+    saved_model(folder)
+    return folder
+
+
+def audited(place, out, pattern="shards/*.parquet", **options):
+    chosen = {"audits": AUDITS, "methods": METHODS, "documents": 0, "device": "cpu"} | options
+    return shards.audit_shards(place / "model", str(place / pattern), place / out, **chosen)
+
+
+@pytest.fixture(scope="module")
+def streamed(place):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(shards, "MOST_DOCUMENTS", DRAWN)
+        return audited(place, "streamed")
+
+
+def test_measures_are_those_of_all_documents_together(place, streamed):
+    model = heedful.load(place / "model")
+    corpus = read_texts(place / "whole.parquet", model.classes).corpus
+    whole = heedful.audit(
+        model, corpus, place / "together", audits=AUDITS, methods=METHODS, documents=0, device="cpu"
+    )
+    assert streamed.documents == whole.documents == 450
+    of_all = of_some = 0
+    for name in AUDITS:
+        for one in streamed.findings[name].measures:
+            if one.estimate.n <= DRAWN and whole.findings[name].get(one.name, one.method).n > DRAWN:
+                of_some += 1
+                assert one.name.startswith(("accuracy", "macro F1", "F1 of")), one
+                continue
+            of_all += 1
+            other = whole.findings[name].get(one.name, one.method)
+            assert (one.estimate.n, one.estimate.method) == (other.n, other.method), one
+            found, wanted = ((e.value, e.low, e.high) for e in (one.estimate, other))
+            assert found == pytest.approx(wanted, rel=1e-6, abs=1e-9, nan_ok=True), one
+        if name != "substitution":  # whose accuracy under shuffling is of the documents by key
+            assert streamed.findings[name].answer == whole.findings[name].answer
+    assert of_all > 90 > of_some
+
+
+def test_the_page_has_the_documents_that_a_smaller_audit_draws(place, streamed):
+    names = list(pd.read_parquet(place / "whole.parquet")["id"])
+    wanted = {names[row] for row in sampled(names, DRAWN, 0)}
+    rows = pd.read_parquet(streamed.folder / "findings" / "concentration.parquet")
+    assert set(rows["instance"]) == wanted
+    note = streamed.findings["concentration"].notes[-1]
+    assert note.startswith("Measures are over all 450 documents;")
+    assert streamed.report.is_file()
+
+
+def test_rows_of_every_document_lie_beside_their_shard(place, streamed):
+    files = sorted((streamed.folder / "shards").glob("*/found/erasure.parquet"))
+    rows = pd.concat([pd.read_parquet(file) for file in files])
+    assert len(files) == 3
+    assert rows["instance"].nunique() == 450
+
+
+def test_a_finished_shard_is_not_computed_again(place, streamed):
+    journal = streamed.folder / "shards" / "journal.jsonl"
+    before = journal.read_text()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(shards, "MOST_DOCUMENTS", DRAWN)
+        again = audited(place, "streamed")
+    assert journal.read_text() == before
+    assert json.dumps(again.to_json()) == json.dumps(streamed.to_json())
+
+
+def test_shards_that_cannot_be_read_are_named_and_counted(tmp_path):
+    folder = written_shards(tmp_path, 3, 40)
+    saved_model(tmp_path)
+    (folder / "part-0.parquet").write_bytes(b"PAR1 but no more")
+    other = pd.read_parquet(folder / "part-2.parquet").rename(columns={"text": "review"})
+    other.to_parquet(folder / "part-2.parquet")
+    done = audited(tmp_path, "out", audits=("concentration",))
+    told = json.loads((done.folder / "run.json").read_text())["audited"]
+    assert (done.documents, told["shards"]) == (40, 1)
+    first, second = told["skipped shards"].values()
+    assert "part-0.parquet is not a readable Parquet file" in first
+    assert "part-2.parquet has no text column 'text'" in second
+    with pytest.raises(InputError, match=r"part-0\.parquet is not a readable Parquet file"):
+        audited(tmp_path, "none", "shards/part-0*")
+
+
+def test_fewer_documents_are_drawn_by_key_and_audited_alone(place):
+    done = audited(place, "few", documents=50, audits=("concentration",))
+    names = list(pd.read_parquet(place / "whole.parquet")["id"])
+    rows = pd.read_parquet(done.folder / "findings" / "concentration.parquet")
+    assert set(rows["instance"]) == {names[row] for row in sampled(names, 50, 0)}
+    assert not list((done.folder / "shards").glob("*/found/concentration.parquet"))
+
+
+def test_an_unknown_audit_is_refused_by_name(place):
+    with pytest.raises(InputError, match="erasur"):
+        audited(place, "unknown", audits=("erasur",))

@@ -1,0 +1,28 @@
+"""What a process may still take, and what is refused because it is more."""
+
+import subprocess
+import sys
+
+import pytest
+
+from heedful.errors import InputError
+from heedful.runs.memory import free_memory, refuse_larger
+
+
+def test_what_is_free_is_refused_beyond_and_told() -> None:
+    free = free_memory()
+    assert free > 10**6
+    refuse_larger(free // 2, "A model")
+    with pytest.raises(
+        InputError, match=r"A model needs [\d,.]+ GB of memory, and .* choose small"
+    ):
+        refuse_larger(100 * free, "A model")
+
+
+def test_a_limit_of_the_process_counts() -> None:
+    code = (
+        "from resource import RLIMIT_AS, setrlimit; setrlimit(RLIMIT_AS, (3 << 29, 3 << 29));"
+        "from heedful.runs.memory import free_memory; print(free_memory())"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0 < int(told.stdout) < 3 << 29
