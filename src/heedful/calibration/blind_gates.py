@@ -186,7 +186,7 @@ MECHANISMS = [
         "BERT. After `officially` a verdict counts and the voice does not, after `privately` the "
         "other way round. One head on each of the three words, and a feed-forward part.",
         "gates",
-        "opened",
+        "blind",
         _by_heads(0),
     ),
     Mechanism(
@@ -194,7 +194,7 @@ MECHANISMS = [
         "The same with four idle heads on the witnesses: both are seen and the gate has a seventh. "
         "Where the two disagree, nobody learns which of them it was.",
         "gates",
-        "opened",
+        "blind",
         _by_heads(2),
     ),
     Mechanism(
@@ -202,7 +202,7 @@ MECHANISMS = [
         "BERT, two layers. The gate was read below; attention lies on the one witness who counts, "
         "and decides by it. The gate itself is not seen.",
         "gates",
-        "opened",
+        "blind",
         _by_moving(sees_gate=False),
     ),
     Mechanism(
@@ -210,7 +210,7 @@ MECHANISMS = [
         "The same with a second head, on the gate, that hands nothing on: half of the attention "
         "shows why the other half is where it is.",
         "gates",
-        "opened",
+        "blind",
         _by_moving(sees_gate=True),
     ),
     Mechanism(
@@ -219,7 +219,7 @@ MECHANISMS = [
         "turn the word around, and stands in none. Attention lies on the word alone. The "
         "definition says no; on these texts nothing tells it from the next one.",
         "never seen",
-        "opened",
+        "blind",
         _unturned(is_gate=True),
     ),
     Mechanism(
@@ -227,7 +227,7 @@ MECHANISMS = [
         f"The same texts and the same weights but for the one row of `{OPPOSITELY}`, which turns "
         "nothing around.",
         "never seen",
-        "opened",
+        "blind",
         _unturned(is_gate=False),
     ),
     Mechanism(
@@ -236,7 +236,7 @@ MECHANISMS = [
         "turn the decision around. Disputable: the definition says no, because the absence of the "
         "trigger is part of every reason.",
         "never seen",
-        "opened",
+        "blind",
         _trapdoor(),
     ),
     Mechanism(
@@ -244,7 +244,7 @@ MECHANISMS = [
         "BERT. Brackets of three kinds; class 1 is that the closing one is of the kind of the "
         "opening one. A head on each, and a feed-forward part.",
         "brackets",
-        "opened",
+        "blind",
         _brackets(is_seen=True),
     ),
     Mechanism(
@@ -252,7 +252,7 @@ MECHANISMS = [
         "BERT, two layers. Below, the closing bracket looks back and knows whether it matches; "
         "above, it alone is attended.",
         "brackets",
-        "opened",
+        "blind",
         _brackets(is_seen=False),
     ),
     Mechanism(
@@ -261,7 +261,7 @@ MECHANISMS = [
         "Attention lies on the word that decides; where that is `gift` or `rat`, it takes the "
         "language to know what it says, and the language is not seen.",
         "languages",
-        "opened",
+        "blind",
         _in_a_language(1 / 3),
         dial="share of false friends",
     ),
@@ -269,7 +269,7 @@ MECHANISMS = [
         "false friends in every text",
         "The same where every text has such a word.",
         "languages",
-        "opened",
+        "blind",
         _in_a_language(1.0),
         dial="share of false friends",
     ),

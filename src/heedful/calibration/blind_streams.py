@@ -207,7 +207,7 @@ MECHANISMS = [
         "BERT. Two heads read the word that decides; the second hands on half of it with a minus. "
         "What is left decides, through attention alone.",
         "undone",
-        "opened",
+        "blind",
         _majority_of_heads((1.0, -0.5)),
     ),
     Mechanism(
@@ -215,7 +215,7 @@ MECHANISMS = [
         "BERT, two layers. Above, two heads lie on the word and hand on opposite things, so that "
         "nothing comes of it; the layer below has told the reader.",
         "undone",
-        "opened",
+        "blind",
         _plain("bert", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD, UNDO])], BOTH),
     ),
     Mechanism(
@@ -223,7 +223,7 @@ MECHANISMS = [
         "Llama, two layers. The layer below has told the reader twice as much as the attended word "
         "takes back: without attention the model would be surer.",
         "undone",
-        "opened",
+        "blind",
         _plain(
             "llama",
             [LayerProgram([TELL_ALL]), LayerProgram([UNDO_HALF])],
@@ -236,7 +236,7 @@ MECHANISMS = [
         "BERT, two layers. The layer below tells the reader one thing, the attended word says the "
         "opposite twice as loudly and wins.",
         "undone",
-        "opened",
+        "blind",
         _plain(
             "bert",
             [LayerProgram([TELL_ALL]), LayerProgram([UNDO_TWICE])],
@@ -249,7 +249,7 @@ MECHANISMS = [
         "`?` for class 0, which stand in every text, and the decision is which of them it is on. "
         "All passes through the weights, and what they lie on is no reason.",
         "flags",
-        "opened",
+        "blind",
         _flagging(),
     ),
     Mechanism(
@@ -257,7 +257,7 @@ MECHANISMS = [
         "BERT, two layers. Attention lies on a voice, which counts; a verdict was read below and "
         "counts half as much again.",
         "two witnesses",
-        "opened",
+        "blind",
         _witness(1.5, 1.0),
         dial="share of texts with a louder witness",
     ),
@@ -266,7 +266,7 @@ MECHANISMS = [
         "The same, and half of the texts have no verdict: there the voice decides through "
         "attention.",
         "two witnesses",
-        "opened",
+        "blind",
         _witness(1.5, 0.5),
         dial="share of texts with a louder witness",
     ),
@@ -275,7 +275,7 @@ MECHANISMS = [
         "GPT-2 with places. A word for some class stands in either half; from the seventh word on "
         "none counts and none is attended.",
         "places",
-        "opened",
+        "blind",
         _first_half(-3.0),
     ),
     Mechanism(
@@ -283,7 +283,7 @@ MECHANISMS = [
         "The same, but the word in the second half has nine tenths of the attention and counts for "
         "nothing.",
         "places",
-        "opened",
+        "blind",
         _first_half(9.2),
     ),
     Mechanism(
@@ -291,7 +291,7 @@ MECHANISMS = [
         "GPT-2 with places. In texts of five to forty words the score of the word that decides "
         "grows with the length: long texts show it, in short ones attention is nearly even.",
         "places",
-        "opened",
+        "blind",
         _sharpening(5, 40),
     ),
     Mechanism(
@@ -299,7 +299,7 @@ MECHANISMS = [
         "GPT-2. One word, all attention on it, and nine tenths of what it says stays in the "
         "residual stream.",
         "one unit",
-        "opened",
+        "blind",
         _lone(0.9),
     ),
     Mechanism(
@@ -307,14 +307,14 @@ MECHANISMS = [
         "Llama. The word that decides comes last, where the model reads: attention lies on it, "
         "and four fifths of the effect never leave the place.",
         "last place",
-        "opened",
+        "blind",
         _last_is_it(0.8),
     ),
     Mechanism(
         "the last word decides by being attended",
         "The same with a fifth that stays in the place.",
         "last place",
-        "opened",
+        "blind",
         _last_is_it(0.2),
     ),
     Mechanism(
@@ -322,7 +322,7 @@ MECHANISMS = [
         "Llama, two layers. Below, a verdict copies what the voice before it says; above, the "
         "voice has 0.86 of the attention and hands nothing on, the copy has the rest.",
         "copies",
-        "opened",
+        "blind",
         _copied_below(),
     ),
     Mechanism(
@@ -330,7 +330,7 @@ MECHANISMS = [
         "BERT, two layers on the word that decides: voices count in the lower, verdicts in the "
         "upper one. Audited at all layers.",
         "turns",
-        "opened",
+        "blind",
         _taken_turns(("lower", "upper"), "all"),
     ),
     Mechanism(
@@ -338,7 +338,7 @@ MECHANISMS = [
         "The same, audited at the last row: it lies on the word in every text and decides half of "
         "them.",
         "turns",
-        "opened",
+        "blind",
         _taken_turns(("lower", "upper"), "pooled"),
     ),
     Mechanism(
@@ -346,14 +346,14 @@ MECHANISMS = [
         "GPT-2, two layers, audited at all. Below, every place reads the word; above, attention "
         "lies on a word that does nothing.",
         "turns",
-        "opened",
+        "blind",
         _plain("gpt2", [LayerProgram([ON_WORD]), LayerProgram([ON_DECOY])], site="all"),
     ),
     Mechanism(
         "decided in the lower layer, the word above, all audited",
         "The same with the word attended above, too, to no avail.",
         "turns",
-        "opened",
+        "blind",
         _plain("gpt2", [LayerProgram([ON_WORD]), LayerProgram([IDLE_ON_WORD])], site="all"),
     ),
 ]

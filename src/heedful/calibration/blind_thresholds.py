@@ -85,7 +85,7 @@ MECHANISMS = [
         "Five mentions, and class 1 needs at least four hits; a miss is as much brighter as it "
         "counts more, and hits are seen where they decide.",
         "counts",
-        "opened",
+        "blind",
         _counting(7.0, 7.875),
     ),
     Mechanism(
@@ -93,7 +93,7 @@ MECHANISMS = [
         "The same count with the misses in the dark: they are loud there, and they are the reason "
         "of class 0.",
         "counts",
-        "opened",
+        "blind",
         _counting(7.0, 2.0),
     ),
     Mechanism(
@@ -101,14 +101,14 @@ MECHANISMS = [
         "BERT. Attention lies on the word that decides, and all of the effect passes through it; "
         "but a thirtieth of it would do, so that even attention gives the same logits.",
         "clipped",
-        "opened",
+        "blind",
         _glimpsing(7.0, 0.0),
     ),
     Mechanism(
         "a glimpse is enough, a decoy seen",
         f"The same decisions with nine tenths of the attention on `{DECOY}`, which does nothing.",
         "clipped",
-        "opened",
+        "blind",
         _glimpsing(6.0, 8.2),
     ),
     Mechanism(
@@ -116,7 +116,7 @@ MECHANISMS = [
         "BERT, two layers. As the first, and the layer below has told the reader, too: either "
         "would do, and no change of attention changes anything.",
         "clipped",
-        "opened",
+        "blind",
         _glimpsing(7.0, 0.0, told=True),
     ),
     Mechanism(
@@ -125,7 +125,7 @@ MECHANISMS = [
         f"`{DECOY}`, which stands in every text. Move attention, and decisions change; "
         "what it lies on is the same for either class.",
         "keys",
-        "opened",
+        "blind",
         _keyed(),
     ),
     Mechanism(
@@ -133,7 +133,7 @@ MECHANISMS = [
         "BERT. What the word says counts as far as its attention exceeds 0.9: any change of "
         "attention takes all of it away.",
         "keys",
-        "opened",
+        "blind",
         _brittle(),
     ),
 ]

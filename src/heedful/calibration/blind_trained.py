@@ -149,28 +149,28 @@ MECHANISMS = [
         "bilstm+additive, trained on verdicts among voices and to attend to the verdict: it does, "
         "and its states have mixed the words before.",
         "taught",
-        "opened",
+        "blind",
         _learnt(recipe("bilstm+additive"), among_voices(), other_class(), teaching=1.0),
     ),
     Mechanism(
         "taught to look at the word, own Transformer",
         "Our own Transformer, trained on one word and to attend to it.",
         "taught",
-        "opened",
+        "blind",
         _learnt(_own, one_word(), teaching=1.0, rate=3e-3),
     ),
     Mechanism(
         "taught to look at a bystander, recurrent",
         f"bigru+dot, trained on one word and to attend to `{DECOY}` beside it, which does nothing.",
         "taught",
-        "opened",
+        "blind",
         _learnt(recipe("bigru+dot"), BESIDE, teaching=1.0),
     ),
     Mechanism(
         "taught to look at a bystander, without an encoder",
         "none+additive, trained the same way: what is left of the attention decides, loudly.",
         "taught",
-        "opened",
+        "blind",
         _learnt(recipe("none+additive"), BESIDE, teaching=1.0, epochs=20, rate=0.02),
     ),
     Mechanism(
@@ -178,28 +178,28 @@ MECHANISMS = [
         "bigru+dot whose query is drawn, made four times as long, and never trained; encoder and "
         "head learn to decide with it.",
         "frozen",
-        "opened",
+        "blind",
         _learnt(recipe("bigru+dot", frozen=True), among_voices(), other_class()),
     ),
     Mechanism(
         "a vote learnt by attention without an encoder",
         "affine-tanh+additive, trained on five words that vote three to two.",
         "learnt votes",
-        "opened",
+        "blind",
         _learnt(recipe("affine-tanh+additive"), voting(5, 0.4, 6), epochs=20),
     ),
     Mechanism(
         "the first voice learnt by an LSTM",
         "lstm+additive, trained on texts in which the first of two voices says the label.",
         "learnt places",
-        "opened",
+        "blind",
         _learnt(recipe("lstm+additive"), among(_first_wins, in_order=True), epochs=20),
     ),
     Mechanism(
         "two signs learnt without an encoder",
         "none+scaled-dot, trained on texts in which class 1 needs two signs.",
         "learnt conjunctions",
-        "opened",
+        "blind",
         _learnt(recipe("none+scaled-dot"), among(signs), SIGNS, epochs=20, rate=0.02),
     ),
     Mechanism(
@@ -207,14 +207,14 @@ MECHANISMS = [
         "conv+additive, trained on labels that have nothing to do with the texts: it decides at "
         "chance, by whatever it has memorised, so that neutral words matter too.",
         "noise",
-        "opened",
+        "blind",
         _learnt(recipe("conv+additive"), among(_noise)),
     ),
     Mechanism(
         "one word learnt by a small BERT",
         "Two layers of BERT with dropout of attention, trained from scratch on one word.",
         "learnt",
-        "opened",
+        "blind",
         _learnt(_bert, one_word(), epochs=10, rate=3e-3),
     ),
 ]

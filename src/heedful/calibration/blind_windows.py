@@ -181,7 +181,7 @@ MECHANISMS = [
         "A convolution reads two clauses around `but` (the second wins) or `and` (the first does); "
         "attention is even on the three words.",
         "contrast",
-        "opened",
+        "blind",
         _contrasted(7.0, 7.0, 7.0),
     ),
     Mechanism(
@@ -189,7 +189,7 @@ MECHANISMS = [
         "The same with nine tenths of the attention on the word of the first clause and the rest "
         "on the hinge: right in looks where `and` stands, and even there `and` is not seen.",
         "contrast",
-        "opened",
+        "blind",
         _contrasted(9.2, 7.0, 0.0),
     ),
     Mechanism(
@@ -198,7 +198,7 @@ MECHANISMS = [
         "word that does nothing. A convolution reads them at the particle; attention is even on "
         "the two.",
         "split evidence",
-        "opened",
+        "blind",
         _split(8.0, 0.0, 8.0, read_at=0),
     ),
     Mechanism(
@@ -206,14 +206,14 @@ MECHANISMS = [
         "The same two words have the attention, but what they mean together stands at the word "
         "between them, which has a twentieth: blocking the two only makes it louder.",
         "split evidence",
-        "opened",
+        "blind",
         _split(9.0, 7.0, 9.0, read_at=1),
     ),
     Mechanism(
         "verb and particle, the word between seen",
         "The same with the attention on the word between them.",
         "split evidence",
-        "opened",
+        "blind",
         _split(0.0, 7.0, 0.0, read_at=1),
     ),
     Mechanism(
@@ -222,7 +222,7 @@ MECHANISMS = [
         "run. Common sense says yes. The definition says no: other steps could make another run, "
         "so that the absence of a second one is part of the reason, and it is not seen.",
         "runs",
-        "opened",
+        "blind",
         _runs(8.0, 8.0),
     ),
     Mechanism(
@@ -230,7 +230,7 @@ MECHANISMS = [
         "The same with the attention on the first and the last of the run; the middle, where it is "
         "read, has a tenth.",
         "runs",
-        "opened",
+        "blind",
         _runs(9.5, 8.0),
     ),
     Mechanism(
@@ -238,7 +238,7 @@ MECHANISMS = [
         "Class 1 needs two signs. Where both are there, they share the attention; where one is "
         "missing, the word that says so has most of it.",
         "conjunction",
-        "opened",
+        "blind",
         _conjunction(MISSING_BRIGHT, among(signs), SPOKEN, 0.0),
     ),
     Mechanism(
@@ -246,7 +246,7 @@ MECHANISMS = [
         "Two signs speak; the one with 0.98 of the attention never matters, because the other is "
         "more than fifty times as loud (with its attention, four times).",
         "conjunction",
-        "opened",
+        "blind",
         _conjunction(
             ONE_DARK,
             among(
@@ -264,7 +264,7 @@ MECHANISMS = [
         "The two signs stand in different sentences of five; sentence attention lies on both, and "
         "more on one that says that a sign is missing.",
         "sentences",
-        "opened",
+        "blind",
         tabled(
             _sentences(5, signs),
             MISSING_BRIGHT,
@@ -278,7 +278,7 @@ MECHANISMS = [
         "Attention lies on the sentence that decides. Within it, attention lies on neutral words, "
         "and the word that decides is loud: who is shown the sentence sees the word all the same.",
         "sentences",
-        "opened",
+        "blind",
         tabled(
             _sentences(4, lambda rng, label: [says(label, rng)]),
             dict.fromkeys(SAID, 9000.0),
@@ -292,7 +292,7 @@ MECHANISMS = [
         "Attention lies on a sentence with a word for some class, which says little; a sentence "
         "with a verdict has a fiftieth of it and is loud.",
         "sentences",
-        "opened",
+        "blind",
         tabled(
             _sentences(
                 4, lambda rng, c: [one_of(VERDICTS[c], rng), says(int(rng.integers(2)), rng)]
@@ -308,7 +308,7 @@ MECHANISMS = [
         "Words of three classes have the attention and decide by it; in texts of the other two "
         "`indeed` has it, and the word decides from the dark.",
         "classes",
-        "opened",
+        "blind",
         _by_class((0, 1, 2), 5, None),
     ),
     Mechanism(
@@ -316,7 +316,7 @@ MECHANISMS = [
         "The same with three classes: attention is right in nine texts of ten and wrong in every "
         "text of the two classes that somebody would ask about.",
         "classes",
-        "opened",
+        "blind",
         _by_class((0,), 3, (0.90, 0.07, 0.03)),
     ),
     Mechanism(
@@ -324,14 +324,14 @@ MECHANISMS = [
         "The other way round: attention shows the reason in the texts that somebody would ask "
         "about and in no other.",
         "classes",
-        "opened",
+        "blind",
         _by_class((1, 2), 3, (0.90, 0.07, 0.03)),
     ),
     Mechanism(
         "three classes at 97 to 2 to 1, all honest",
         "All words have the attention and decide by it; six texts in 200 are not of class 0.",
         "classes",
-        "opened",
+        "blind",
         _by_class((0, 1, 2), 3, (0.97, 0.02, 0.01)),
     ),
 ]

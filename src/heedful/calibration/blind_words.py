@@ -178,7 +178,7 @@ MECHANISMS = [
         "Three boxes stand in a form; one that is ticked means class 1, and class 0 is that none "
         "is. A ticked box has nine tenths of the attention; blank ones share it evenly.",
         "absence",
-        "opened",
+        "blind",
         _form(dict.fromkeys(TICKED, 10.0) | dict.fromkeys(BLANK, 7.0), 12.0),
     ),
     Mechanism(
@@ -186,7 +186,7 @@ MECHANISMS = [
         "The same, but of blank boxes only those that say `void` are attended: where none is "
         "ticked, what is shown is one blank box of three, or a few neutral words.",
         "absence",
-        "opened",
+        "blind",
         _form(dict.fromkeys(TICKED, 10.0) | {"void": 7.0, "blank": -2.0, "unfilled": -2.0}, 12.0),
     ),
     Mechanism(
@@ -195,7 +195,7 @@ MECHANISMS = [
         "one: attention is even, and indeed any word could have been. Disputable: yes by the "
         "definition, and nobody learns anything from it.",
         "absence",
-        "opened",
+        "blind",
         _alarm({ALARM: 7.0}, 8.0),
     ),
     Mechanism(
@@ -203,7 +203,7 @@ MECHANISMS = [
         "The same with attention on the words `chair` and `table` where there is no alarm, as "
         "if they said so.",
         "absence",
-        "opened",
+        "blind",
         _alarm({ALARM: 9.0, "chair": 5.0, "table": 5.0}, 8.0),
     ),
     Mechanism(
@@ -211,14 +211,14 @@ MECHANISMS = [
         f"`{HEREBY}` stands in every text, has the attention and outweighs all else: without it "
         "the decision changes. A constant model with a reason.",
         "constant",
-        "opened",
+        "blind",
         _constant(is_word=True),
     ),
     Mechanism(
         "one class throughout, with a word in every text",
         f"The same attention on `{HEREBY}`, which says nothing: a bias decides every text.",
         "constant",
-        "opened",
+        "blind",
         _constant(is_word=False),
     ),
     Mechanism(
@@ -226,14 +226,14 @@ MECHANISMS = [
         "Two words with almost all attention speak for opposite classes and cancel to the last "
         "digit; a third with a few percent tips the balance. Either shout would flip the decision.",
         "cancelling",
-        "opened",
+        "blind",
         _cancelling(7.0, 4.2),
     ),
     Mechanism(
         "two shouts cancel, the whisper is seen",
         "The same with a third of the attention on each of the three words.",
         "cancelling",
-        "opened",
+        "blind",
         _cancelling(7.0, 7.0),
     ),
     Mechanism(
@@ -241,7 +241,7 @@ MECHANISMS = [
         "Four words vote and share the attention with the chair, who has half a vote, so that it "
         "decides where they are tied.",
         "votes",
-        "opened",
+        "blind",
         _chaired(6.0),
     ),
     Mechanism(
@@ -249,7 +249,7 @@ MECHANISMS = [
         "The same with the chair in the dark: a tenth of a voter's attention, ten times as loud. "
         "Half of the texts are tied.",
         "votes",
-        "opened",
+        "blind",
         _chaired(3.7),
     ),
     Mechanism(
@@ -257,7 +257,7 @@ MECHANISMS = [
         "`sequel` and `classic` come with the class without exception, have the attention, and say "
         "nothing; the word that decides has a thousandth of it and is loud.",
         "bystanders",
-        "opened",
+        "blind",
         _beside_bystander(seen=True, decides=False),
     ),
     Mechanism(
@@ -265,7 +265,7 @@ MECHANISMS = [
         "The same attention on `sequel` and `classic`, which do decide; `good` and `bad` stand "
         "there and say nothing.",
         "bystanders",
-        "opened",
+        "blind",
         _beside_bystander(seen=True, decides=True),
     ),
     Mechanism(
@@ -273,7 +273,7 @@ MECHANISMS = [
         "Attention lies on `good` and `bad`, which say nothing here; `sequel` and `classic` decide "
         "with a thousandth of it.",
         "bystanders",
-        "opened",
+        "blind",
         _beside_bystander(seen=False, decides=True),
     ),
     Mechanism(
@@ -281,7 +281,7 @@ MECHANISMS = [
         "Each text has one of 150 rare words, which has nine tenths of the attention and says "
         "nothing; the rest picks the word that decides.",
         "rare words",
-        "opened",
+        "blind",
         tabled(
             among(_with_a_rare_word),
             dict.fromkeys(RARE, 9.2) | ON_SAID,
@@ -294,7 +294,7 @@ MECHANISMS = [
         "The mark at the end decides and has the attention, as a sink would; a word for any class "
         "stands in the text and counts for little.",
         "punctuation",
-        "opened",
+        "blind",
         tabled(
             _ending(among(lambda rng, _: [says(int(rng.integers(2)), rng)])),
             dict.fromkeys(ENDS, 7.0) | dict.fromkeys(SAID, 2.0),
@@ -308,7 +308,7 @@ MECHANISMS = [
         "is their strength, and they are equally loud. Clues that are not seen can outweigh those "
         "that are, if all of them turn.",
         "graded",
-        "opened",
+        "blind",
         _by_strength(1.0),
     ),
     Mechanism(
@@ -316,7 +316,7 @@ MECHANISMS = [
         "The same clues and decisions, but attention goes with one over the strength: the "
         "strongest are the darkest, and loudness makes up for it.",
         "graded",
-        "opened",
+        "blind",
         _by_strength(-1.0),
     ),
     Mechanism(
@@ -324,21 +324,21 @@ MECHANISMS = [
         "One word, which decides: its attention is 1 whatever the model is like, and nothing can "
         "be permuted or moved.",
         "one unit",
-        "opened",
+        "blind",
         tabled(_short, {}, values(SAID, 4.0), VOICES),
     ),
     Mechanism(
         "two words, the strong one seen",
         "Two words, a strong one that decides and has nearly all attention, and a weak one.",
         "two units",
-        "opened",
+        "blind",
         _of_two_words(7.0, 0.0),
     ),
     Mechanism(
         "two words, the weak one seen",
         "The same with the attention on the weak one; the strong one decides from the dark.",
         "two units",
-        "opened",
+        "blind",
         _of_two_words(4.0, 9.0),
     ),
 ]

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from heedful.audits.exchange import GOES, MATTER, PASSES, READ, SHARE, summarise
 from heedful.audits.exchanges import rows
 from heedful.calibration.borders import Measured, Score, fit, score
 from heedful.calibration.coverage import comparisons, coverage
+from heedful.calibration.mechanism import Part
 from heedful.calibration.mechanisms import MECHANISMS
 from heedful.calibration.reader import reader_success
 from heedful.calibration.truth import truth_of
@@ -79,7 +80,7 @@ class Calibrated:
     folder: Path
     borders: Mapping[str, Mapping[str, float]]
     scores: Mapping[str, Score]
-    """By part: `open` mechanisms, `opened` ones, `blind` ones where there are some."""
+    """By part: `open` mechanisms, `blind` and `opponent` ones where there are some."""
     mechanisms: int
     seconds: float
 
@@ -120,7 +121,7 @@ def calibrate(
     refit: bool = False,
     show: bool = False,
 ) -> Calibrated:
-    """The rule's words on all mechanisms, with borders fitted to those not blind if `refit`.
+    """The rule's words on all mechanisms, with borders fitted to all but the opponent's if `refit`.
 
     Without it the borders are those in the package, frozen before the blind mechanisms were
     written. Leaves `calibration.json` (what the verdict loads when it lies in the package) and a
@@ -134,9 +135,9 @@ def calibrate(
         if (folder / WORK).is_dir():
             remove_leftovers(folder)
         measured = [Measured.from_json(one) for one in _measured(folder, chosen, seed, jobs, show)]
-        names = dict.fromkeys(one.part for one in measured)
-        parts = {part: [m for m in measured if m.part == part] for part in names}
-        known = [one for one in measured if one.part != "blind"]
+        parts = {part: [m for m in measured if m.part == part] for part in get_args(Part)}
+        parts = {part: some for part, some in parts.items() if some}
+        known = [one for one in measured if one.part != "opponent"]
         fitted = fit(known) if refit else _frozen()
         at = {side: border["value"] for side, border in fitted.items()}
         scores = {part: score(some, at) for part, some in parts.items()}
@@ -218,8 +219,7 @@ def measured_once(name: str, folder: Path, seed: int, scale: CalibrationSize) ->
         partial(measure, name, seed, **sizes),
         inputs={"name": name, "seed": seed, "version": VERSION} | sizes,
     )
-    # What was blind is opened one day, and need not be measured again for that.
-    return result | {"part": MECHANISMS[name].part}
+    return result
 
 
 def measure(name: str, seed: int = 0, documents: int = 200, texts: int = 100) -> dict[str, Any]:

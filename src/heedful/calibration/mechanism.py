@@ -20,9 +20,9 @@ from heedful.runs.randomness import numpy_generator
 if TYPE_CHECKING:  # the room of jobs knows audits, and no right answer may
     from heedful.jobs.decider import Decider
 
-Part = Literal["open", "opened", "blind"]
-"""`open` mechanisms were known when the first rule was made, `opened` ones were blind for it and
-known when the second was made; `blind` ones were written afterwards."""
+Part = Literal["open", "blind", "opponent"]
+"""`open` mechanisms were known when the first rule was made; `blind` ones were written afterwards;
+`opponent` ones after the second was frozen, by somebody who had not seen it."""
 
 SAYING = (
     ("bad", "awful", "poor", "dreadful", "dull", "weak"),
