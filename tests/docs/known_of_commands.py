@@ -222,7 +222,7 @@ def check_tests(compared: Compared) -> None:
         for line in compared.blocks[heading]:
             name, told = line.split()[:2]
             rows = compared.runs[name].rows("exchange")
-            value = shares(rows)[1 + place] if len(rows) else np.nan
+            value = shares(rows)[1 + place].value if len(rows) else np.nan
             if np.isnan(value):
                 assert told == "–:"
                 continue

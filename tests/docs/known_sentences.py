@@ -11,7 +11,7 @@ import pytest
 from heedful.audits.verdict import calibration
 from heedful.statistics import Estimate, paired, proportion
 from heedful.statistics.association import spearman
-from tests.docs.exchange_again import share_of, shares
+from tests.docs.exchange_again import shares
 from tests.docs.sentences import Expected, Known, Run, average, times
 
 E = r"#(?: \[#, #\])?"
@@ -216,20 +216,18 @@ def _level(run: Run, match: Match) -> Expected:
 
 def _heads(run: Run, match: Match) -> Expected:
     rows = run.rows("single-heads")
-    found = {head: share_of(some) for head, some in rows.groupby("head")}
-    best = max(found, key=lambda head: found[head])
-    return [len(found), int(best), 100 * found[best], None, None]
+    found = {head: shares(some).every for head, some in rows.groupby("head")}
+    best = max(found, key=lambda head: found[head].value)
+    return [len(found), int(best), times(found[best])]
 
 
 def _test(place: int) -> object:
     def test(run: Run, match: Match) -> Expected:
-        kept = run.verdict["tests"][place]
-        found = 100 * shares(run.rows("exchange"))[1 + place]
-        ends = [100 * kept["low"], 100 * kept["high"]]
+        found = times(shares(run.rows("exchange"))[1 + place])
         borders = _borders()
         if "supports above" in match[0]:
-            return [found, 100 * borders["yes"], 100 * borders["no"], found, *ends]
-        return [found, *ends]
+            return [found.value, 100 * borders["yes"], 100 * borders["no"], found]
+        return [found]
 
     return test
 
@@ -241,10 +239,8 @@ def _borders() -> Mapping[str, float]:
 
 
 def _exchanged(run: Run, match: Match) -> Expected:
-    found: list[float | Estimate | None] = []
-    for share in shares(run.rows("exchange"))[1:]:
-        found += [] if np.isnan(share) else [100 * share, None, None]
-    return found
+    _, *each = shares(run.rows("exchange"))
+    return [times(share) for share in each if not np.isnan(share.value)]
 
 
 def _texts(run: Run, match: Match) -> Expected:
@@ -256,6 +252,15 @@ def _rare(run: Run, match: Match) -> Expected:
     decided = run.rows("exchange")["decided"].value_counts()
     assert decided.idxmin() == match[1]
     return [int(decided.min())]
+
+
+def _at_chance(run: Run, match: Match) -> Expected:
+    rows = run.rows("exchange")
+    rows = rows[rows["label"] != ""]
+    common = rows["label"].value_counts()
+    assert common[match[1]] == common.max()
+    right = proportion(int((rows["decided"] == rows["label"]).sum()), len(rows))
+    return [times(right), 100 * common.max() / len(rows)]
 
 
 def _shown(run: Run, match: Match) -> Expected:
@@ -272,14 +277,14 @@ def _published(run: Run, match: Match) -> Expected:
 
 
 AUDIT: Known = [
-    (r"All of it holds in # % of the texts\.", lambda r, m: [100 * shares(r.rows("exchange"))[0]]),
-    (r"(?:\w+ The decision goes with the words shown )?(?:Exchanged with a text decided "
-     r"otherwise|Put into texts that were decided otherwise), .* in # % of the texts.*",
-     _test(0)),
-    (r"(?:\w+ Most of .* matter )?Where (?:it does|they do), most of the attention lies on words "
-     r"that (?:move the decision|the decision needs) in # % of the texts\..*", _test(1)),
-    (r"(?:\w+ Their effect .* attention )?(?:With attention to the words forbidden|Where they do), "
-     r"most of their effect is gone .*in # % of the texts\..*", _test(2)),
+    (r"All of it holds in # % of the texts\.",
+     lambda r, m: [100 * shares(r.rows("exchange")).every.value]),
+    (r"(?:\w+ The decision goes with the words shown )?Put into texts that were decided otherwise, "
+     r".* in # % of the texts.*", _test(0)),
+    (r"(?:\w+ Most of .* matter )?Where they do, most of the attention lies on words that the "
+     r"decision needs in # % of the texts\..*", _test(1)),
+    (r"(?:\w+ Their effect .* attention )?Where they do, most of their effect is gone .*in # % of "
+     r"the texts\..*", _test(2)),
     (rf"The decision goes with the words shown in {P} of the texts, most of the attention lies on "
      rf"words that matter in (?:{P}|an undefined share) of these, and their effect passes through "
      rf"attention in (?:{P}|an undefined share)\.",
@@ -288,7 +293,9 @@ AUDIT: Known = [
      r"measured", lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
     (r"Yes if all of this holds in at least #% of the texts.*, no if in at most #%, partly .*",
      lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
-    (r"# texts(?: with a partner each; a text|; each) was read # times, .*", _texts),
+    (r"# texts; each was read # times, .*", _texts),
+    (rf"The model decides {P} of these texts rightly, where always saying (\w+) would be right in "
+     r"# %: .*", _at_chance),
     (r"Only # texts? (?:were|was) decided as (\w+): .*", _rare),
     (rf"Of # heads, head # does best: all three tests hold in {P} of the texts\.", _heads),
     (rf"(?:Accuracy: )?test {P} of # documents(?:, accuracy, prior \w+ {P} of # documents)*"
