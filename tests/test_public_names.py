@@ -47,7 +47,15 @@ def test_an_option_has_the_name_of_its_parameter() -> None:
     documents = {"corpus", "data", "text", "label", "split", "labels", "threshold", "data_root"}
     elsewhere = {
         "audit": {
-            "context", "config", "quick", "prompt", "chat", "prior", "require", "baseline", "on",
+            "context",
+            "config",
+            "quick",
+            "prompt",
+            "chat",
+            "prior",
+            "require",
+            "baseline",
+            "on",
         },
         "explain": {"texts", "method", "every", "device", "prompt", "chat"},
         "lexicon": set(),
