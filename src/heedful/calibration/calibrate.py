@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from heedful.audits.exchange import GOES, MATTER, PASSES, READ, SHARE, summarise
 from heedful.audits.exchanges import rows
 from heedful.calibration.borders import Measured, Score, fit, score
 from heedful.calibration.coverage import comparisons, coverage
+from heedful.calibration.mechanism import Part
 from heedful.calibration.mechanisms import MECHANISMS
 from heedful.calibration.truth import truth_of
 from heedful.errors import unknown
@@ -72,7 +73,7 @@ class Calibrated:
     folder: Path
     borders: Mapping[str, Mapping[str, float]]
     scores: Mapping[str, Score]
-    """By part: `open` mechanisms, `blind` ones where there are some."""
+    """By part: `open` mechanisms, `blind` and `opponent` ones where there are some."""
     mechanisms: int
     seconds: float
 
@@ -126,7 +127,7 @@ def calibrate(
     started = time.perf_counter()
     with locked(folder):
         measured = [Measured.from_json(one) for one in _measured(folder, chosen, seed, jobs, show)]
-        parts = {part: [m for m in measured if m.part == part] for part in ("open", "blind")}
+        parts = {part: [m for m in measured if m.part == part] for part in get_args(Part)}
         parts = {part: some for part, some in parts.items() if some}
         fitted = fit(parts["open"]) if refit else _frozen()
         at = {side: border["value"] for side, border in fitted.items()}

@@ -20,8 +20,9 @@ from heedful.runs.randomness import numpy_generator
 if TYPE_CHECKING:  # the room of jobs knows audits, and no right answer may
     from heedful.jobs.decider import Decider
 
-Part = Literal["open", "blind"]
-"""`open` mechanisms were known when the rule was made; `blind` ones were written afterwards."""
+Part = Literal["open", "blind", "opponent"]
+"""`open` mechanisms were known when the rule was made; `blind` ones were written afterwards, and
+`opponent` ones after the rule had been changed and frozen again, by somebody who had not seen it."""
 
 SAYING = (
     ("bad", "awful", "poor", "dreadful", "dull", "weak"),
