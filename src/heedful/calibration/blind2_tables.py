@@ -112,7 +112,7 @@ def _dose(scores: Mapping[str, float]) -> Build:
 def _absorbed(confirmed: float) -> Build:
     """A crime counts unless `allegedly`, which says nothing, draws the attention away from it."""
     scores = dict.fromkeys(CRIMES, 7.0) | {ALLEGED: 9.5, CONFIRMED: confirmed}
-    substitutes = {w: (NEUTRAL[0],) for w in CRIMES}
+    substitutes = dict.fromkeys(CRIMES, (NEUTRAL[0],))
     substitutes |= {ALLEGED: (CONFIRMED,), CONFIRMED: (ALLEGED,)}
     write = among(lambda rng, label: [one_of(CRIMES, rng), (ALLEGED, CONFIRMED)[label]])
     return tabled(write, scores, {w: [0.0, 10.0] for w in CRIMES}, substitutes, bias=(3.0, 0.0))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the room of jobs knows audits, and no right answer may
 
 Part = Literal["open", "blind", "opponent"]
 """`open` mechanisms were known when the rule was made; `blind` ones were written afterwards, and
-`opponent` ones after the rule had been changed and frozen again, by somebody who had not seen it."""
+`opponent` ones after the rule had been changed and frozen again, by one who had not seen it."""
 
 SAYING = (
     ("bad", "awful", "poor", "dreadful", "dull", "weak"),
