@@ -1,8 +1,8 @@
-"""The opponent's Transformers: middle layers, majorities, recency, parity, length, relays."""
+"""The opponent's Transformers: majorities, recency, parity, length, rebuttals."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -38,45 +38,33 @@ from heedful.calibration.mechanisms_heads import (
     HEARD,
     IDLE_ON_WORD,
     OFF,
-    ON_DECOY,
     ON_WORD,
-    TELL_ALL,
     sheet,
 )
-from heedful.calibration.mechanisms_words import DECOY, one_word
 
 SMILES = (("frown", "thumbs-down"), ("smile", "thumbs-up"))
 VERY, QUITE, NOT, HOWEVER = "very", "quite", "not", "however"
 VOICES = counterparts(*SAYING[:2])
 KINDS = VOICES | counterparts(*VERDICTS[:2])
 STRICT = {w: others[:1] for w, others in (KINDS | counterparts(*SMILES)).items()}
+DOUBLE: Substitutes = STRICT | {NOT: (QUITE,), QUITE: (NOT,)}
 SIGNS = (1.0, -1.0)
 IDLE = HeadProgram({})
+TURNED = [NeuronProgram({"heard": s, "odd": 1.0, ONE: -1.0}, {"heard": -2.0 * s}) for s in SIGNS]
+"""Turns around what was heard where `odd` is 1."""
 ON_GIVEN = HeadProgram({"given": 6.0, **OFF}, (("gave", "heard", 1.0),))
 ON_SMILE = HeadProgram({"smiles": 6.0, **OFF}, (("smiled", "heard", 1.0),))
 TELL_GIVEN = HeadProgram({"given": 30.0, **OFF}, (("gave", "told", 1.0),))
 Layers = Sequence[LayerProgram]
 
 
-def _kinds() -> dict[str, dict[str, float]]:
+def kinds() -> dict[str, dict[str, float]]:
     """What voices, verdicts and smiles start with."""
     start = sheet()
     for label, side in enumerate((-1.0, 1.0)):
         start |= {w: {"given": 1.0, "gave": side} for w in VERDICTS[label]}
         start |= {w: {"smiles": 1.0, "smiled": side} for w in SMILES[label]}
     return start
-
-
-def _three_layers(kind: str, times: Sequence[float], site: str) -> Build:
-    """All layers lie on the word; each hands on so many times what it says."""
-    layers = [LayerProgram([HeadProgram(ON_WORD.scores, (("said", "heard", t),))]) for t in times]
-    write = one_word(beside=(DECOY,))
-    return transformed(kind, write, sheet(), layers, HEARD, VOICES, site=site)
-
-
-def _simple(kind: str, layers: Layers, decides: Mapping[str, Sequence[float]], site: str) -> Build:
-    write = one_word(beside=(DECOY,))
-    return transformed(kind, write, sheet(), layers, decides, VOICES, site=site)
 
 
 def _jury(idle: int) -> Build:
@@ -89,7 +77,7 @@ def _jury(idle: int) -> Build:
         return [says(sides[0], rng), verdict(sides[1], rng), one_of(SMILES[sides[2]], rng)]
 
     layers = [LayerProgram([ON_WORD, ON_GIVEN, ON_SMILE, *[IDLE_ON_WORD] * idle])]
-    return transformed("bert", among(draw), _kinds(), layers, HEARD, STRICT)
+    return transformed("bert", among(draw), kinds(), layers, HEARD, STRICT)
 
 
 def _outvoted(heads: Sequence[HeadProgram]) -> Build:
@@ -98,7 +86,7 @@ def _outvoted(heads: Sequence[HeadProgram]) -> Build:
     def draw(rng: np.random.Generator, label: int) -> list[str]:
         return [verdict(label, rng), says(int(rng.integers(2)), rng)]
 
-    return transformed("llama", among(draw), _kinds(), [LayerProgram(heads)], HEARD, KINDS)
+    return transformed("llama", among(draw), kinds(), [LayerProgram(heads)], HEARD, KINDS)
 
 
 def _recent() -> Build:
@@ -120,6 +108,24 @@ def _by_length(rng: np.random.Generator, label: int) -> Text:
     place = int(rng.integers(len(words) - 1))
     words[place] = says(int(rng.integers(2)), rng)
     return Text(words, label, [place])
+
+
+def _ironic() -> Build:
+    """Texts of more than ten words mean the opposite of what their voice says."""
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        is_long = bool(rng.integers(2))
+        words = fillers(rng, int(rng.integers(12, 17) if is_long else rng.integers(6, 10)))
+        place = int(rng.integers(len(words) - 1))
+        words[place] = says(1 - label if is_long else label, rng)
+        return Text(words, label, [place])
+
+    odd = [
+        NeuronProgram({PLACE: float(LONGEST), ONE: -edge}, {"odd": times})
+        for edge, times in ((9.0, 1.0), (10.0, -1.0))
+    ]
+    layers = [LayerProgram([IDLE], odd), LayerProgram([ON_WORD], TURNED)]
+    return transformed("gpt2", write, sheet(), layers, HEARD, VOICES, knows_places=True)
 
 
 def _early_told() -> Build:
@@ -162,7 +168,7 @@ def _counter_argument() -> Build:
     ]
     top = HeadProgram({"lit": 8.0, **OFF})
     layers = [LayerProgram([TELL_GIVEN], against), LayerProgram([top])]
-    return transformed("bert", among(draw), _kinds(), layers, {"told": (-5.0, 5.0)}, KINDS)
+    return transformed("bert", among(draw), kinds(), layers, {"told": (-5.0, 5.0)}, KINDS)
 
 
 def _rebutted() -> Build:
@@ -173,7 +179,7 @@ def _rebutted() -> Build:
             return [says(1 - label, rng), HOWEVER, verdict(label, rng)]
         return [says(label, rng)]
 
-    start = _kinds() | {HOWEVER: {"but": 1.0}}
+    start = kinds() | {HOWEVER: {"but": 1.0}}
     named = [
         NeuronProgram({"given": 1.0, "mode": 1.0, ONE: -1.0}, {"named": 1.0}),
         NeuronProgram({"word": 1.0, "mode": -1.0}, {"named": 1.0}),
@@ -185,13 +191,15 @@ def _rebutted() -> Build:
     return transformed("bert", among(draw, in_order=True), start, layers, HEARD, substitutes)
 
 
+def double_negation(rng: np.random.Generator, label: int) -> list[str]:
+    """A voice and two modifiers, none to two of which are `not`."""
+    nots = int(rng.integers(3))
+    voice = says(1 - label if nots == 1 else label, rng)
+    return [voice, *[NOT] * nots, *[QUITE] * (2 - nots)]
+
+
 def _parity(sees_modifiers: bool) -> Build:
     """Two modifiers, `not` or `quite`; one `not` turns the voice around, two do not."""
-
-    def draw(rng: np.random.Generator, label: int) -> list[str]:
-        nots = int(rng.integers(3))
-        voice = says(1 - label if nots == 1 else label, rng)
-        return [voice, *[NOT] * nots, *[QUITE] * (2 - nots)]
 
     start = sheet() | {NOT: {"neg": 1.0, "mod": 1.0}, QUITE: {"mod": 1.0}}
     # Shared with the two special tokens: a third for one `not`, a half for two.
@@ -200,16 +208,12 @@ def _parity(sees_modifiers: bool) -> Build:
         NeuronProgram({"share": 1.0}, {"odd": 3.0}),
         NeuronProgram({"share": 1.0, ONE: -1 / 3}, {"odd": -9.0}),
     ]
-    turned = [
-        NeuronProgram({"heard": s, "odd": 1.0, ONE: -1.0}, {"heard": -2.0 * s}) for s in SIGNS
-    ]
     heads = [ON_WORD, *([HeadProgram({"mod": 9.0, **OFF})] if sees_modifiers else [])]
-    layers = [LayerProgram([below], odd), LayerProgram(heads, turned)]
-    substitutes: Substitutes = {w: o[:1] for w, o in VOICES.items()} | {
+    layers = [LayerProgram([below], odd), LayerProgram(heads, TURNED)]
         NOT: (QUITE,),
         QUITE: (NOT,),
     }
-    return transformed("bert", among(draw), start, layers, HEARD, substitutes)
+    return transformed("bert", among(double_negation), start, layers, HEARD, DOUBLE)
 
 
 def _intensified() -> Build:
@@ -226,26 +230,6 @@ def _intensified() -> Build:
     return transformed("bert", among(draw, in_order=True), start, layers, HEARD, substitutes)
 
 
-def _relayed(times: float) -> Build:
-    """Below, the decoy is told so many times what the word says; two thirds of the light on it."""
-    told = HeadProgram({"word": 30.0}, (("said", "noted", times),), asks="decoy")
-    hands = (("said", "heard", 1.0), ("noted", "heard", 1.0))
-    layers = [LayerProgram([told]), LayerProgram([HeadProgram({"word": 7.7, "decoy": 7.0}, hands)])]
-    return _simple("own", layers, HEARD, "pooled")
-
-
-def _head_per_class(classes: int) -> Build:
-    """A head for each class looks for its words and is even where there are none."""
-    start = {w: {f"is {c}": 1.0} for c in range(classes) for w in SAYING[c]}
-    heads = [
-        HeadProgram({f"is {c}": 8.0, **OFF}, ((f"is {c}", f"found {c}", 1.0),))
-        for c in range(classes)
-    ]
-    decides = {f"found {c}": [8.0 * (c == d) for d in range(classes)] for c in range(classes)}
-    substitutes = counterparts(*SAYING[:classes])
-    return transformed("bert", one_word(), start, [LayerProgram(heads)], decides, substitutes)
-
-
 def _segments(rng: np.random.Generator, label: int) -> Text:
     """Two segments around a bar, with a voice for the label in each."""
     parts = [shuffled([says(label, rng), *fillers(rng, 5)], rng) for _ in range(2)]
@@ -253,46 +237,11 @@ def _segments(rng: np.random.Generator, label: int) -> Text:
     return Text(words, label, [p for p, w in enumerate(words) if w not in (*NEUTRAL, "|")])
 
 
-TOLD = LayerProgram([TELL_ALL])
-ERASE = [NeuronProgram({"heard": s}, {"heard": -s}) for s in SIGNS]
-CONSENT = [NeuronProgram({"heard": s, "told": s, ONE: -1.0}, {"both": 2.0 * s}) for s in SIGNS]
-BOTH = {"heard": (-5.0, 5.0), "told": (-5.0, 5.0)}
 ON_GIVEN_LOUD = HeadProgram(ON_GIVEN.scores, (("gave", "heard", 3.0),))
 ON_TAG = HeadProgram({"word": 6.0, "given": 9.0}, ON_WORD.hands)
 LENGTH = {PLACE: (0.0, float(LONGEST)), ONE: (9.5, 0.0)}
 
 MECHANISMS = [
-    observed(
-        "decided in the middle layer, which is audited",
-        "Llama, three layers on the word that decides; only the middle one hands it on, and it is "
-        "the one that is shown.",
-        "middle layers",
-        _three_layers("llama", (0.0, 1.0, 0.0), "layer:1"),
-    ),
-    observed(
-        "decided in the middle layer, the first audited",
-        "The same audited at layer:0, whose row looks the same and brings nothing.",
-        "middle layers",
-        _three_layers("llama", (0.0, 1.0, 0.0), "layer:0"),
-    ),
-    *(
-        observed(
-            f"three layers share the work, {times[1]:.2f} in the audited one",
-            "GPT-2, three layers on the word, audited at layer:1, which brings "
-            f"{times[1]:.2f} of what decides; the others bring the rest.",
-            "middle layers",
-            _three_layers("gpt2", times, "layer:1"),
-            dial="share of the middle layer",
-        )
-        for times in ((0.2, 0.6, 0.2), (0.35, 0.3, 0.35))
-    ),
-    observed(
-        "one idle layer of three on a decoy, all audited",
-        "BERT, three layers, all audited: the first and the last read the word, half each; the "
-        "middle one lies on a word that does nothing.",
-        "middle layers",
-        _simple("bert", [LayerProgram([h]) for h in (ON_WORD, ON_DECOY, ON_WORD)], HEARD, "all"),
-    ),
     observed(
         "a jury of three kinds, all seen",
         "BERT. A voice, a verdict and a smile have a head each, and two of the three are enough; "
@@ -358,7 +307,7 @@ MECHANISMS = [
         transformed(
             "gpt2",
             _tagged,
-            _kinds(),
+            kinds(),
             [LayerProgram([ON_TAG])],
             {"heard": (-5.0, 5.0), "gave": (-5.0, 5.0)},
             KINDS,
@@ -400,50 +349,6 @@ MECHANISMS = [
         _intensified(),
     ),
     observed(
-        "a feed-forward part erases what attention brings",
-        "Llama, two layers. Attention reads the word, and the feed-forward part behind it "
-        "subtracts just that; the layer below has told the reader.",
-        "erased",
-        _simple(
-            "llama", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD], ERASE)], BOTH, "pooled"
-        ),
-    ),
-    observed(
-        "what was told counts only with attention's consent",
-        "BERT, two layers. The reader was told below, and attention reads the word once more; only "
-        "where both say the same does it count. Without attention nothing is decided.",
-        "consent",
-        _simple(
-            "bert",
-            [TOLD, LayerProgram([ON_WORD], CONSENT)],
-            {"both": (-5.0, 5.0)},
-            "pooled",
-        ),
-    ),
-    *(
-        observed(
-            f"a decoy that was told {times:.1f} of it, own Transformer",
-            f"Our own Transformer. A layer below tells `{DECOY}` {times:.1f} of what the word "
-            "says; the pooling attention gives the word two thirds and the decoy one.",
-            "relays by degrees",
-            _relayed(times),
-            dial="what a decoy was told",
-        )
-        for times in (0.2, 1.0)
-    ),
-    *(
-        observed(
-            f"a head for each of {number} classes",
-            f"BERT with {number} heads, each of which looks for the words of its class and is even "
-            "where there are none. Disputable with four: the word is the brightest by far, and has "
-            "a third of the mass.",
-            "heads by class",
-            _head_per_class(count),
-            dial="a head for each class",
-        )
-        for number, count in (("two", 2), ("four", 4))
-    ),
-    observed(
         "two segments repeat each other, both lit",
         "BERT. A title and a body, with a bar between, say the same; both voices share the light "
         "and the decision, and neither is needed alone.",
@@ -451,5 +356,13 @@ MECHANISMS = [
         transformed(
             "bert", _segments, sheet() | {"|": {}}, [LayerProgram([ON_WORD])], HEARD, STRICT
         ),
+    ),
+    observed(
+        "irony by length",
+        "GPT-2 with places. The voice decides through attention, but in texts of more than ten "
+        "words it means the opposite. Disputable: yes by the definition, since no other word can "
+        "change anything; who compares texts of different length is puzzled.",
+        "length",
+        _ironic(),
     ),
 ]

@@ -195,6 +195,14 @@ def _documents(write: Writer, scores: Mapping[str, float], loud: float) -> Build
     return tabled(write, scores, values(SAID, loud), VOICES, within=within)
 
 
+def _echoed() -> Build:
+    """Slang and a formal word agree in every text; slang is dark and three times as loud."""
+    scores = ON_SAID | {w: 4.5 for words in SLANG for w in words}
+    said = spoken(scores, values(SAID, 4.0) | values(SLANG_SAID, 12.0))
+    write = among(lambda rng, label: [says(label, rng), one_of(SLANG[label], rng)])
+    return tabled(write, scores, said, VOICES | counterparts(*SLANG))
+
+
 THREE = paragraphs(12, lambda rng, label: [says(label, rng) for _ in range(3)])
 RUNNERS = ((7.4,) * 3, (7.0,) * 3)
 ON_SAID = dict.fromkeys(SAID, 7.0)
@@ -319,6 +327,13 @@ MECHANISMS = [
         "of the texts have no slang, a quarter both, a quarter slang alone.",
         "registers",
         tabled(among(_registers), REGISTER, SPOKEN, VOICES | counterparts(*SLANG)),
+    ),
+    observed(
+        "an echo of the reason is seen",
+        "The formal word that is lit always agrees with the slang in the dark, which is three "
+        "times as loud and alone decides: the person is shown a word that fits and does not count.",
+        "registers",
+        _echoed(),
     ),
     observed(
         "the loudest wins and takes the light",

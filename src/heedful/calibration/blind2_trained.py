@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from heedful.calibration.blind2_streams import DOUBLE, double_negation
 from heedful.calibration.blind2_tables import CRIMES, DESKS, POLITE, observed, paragraphs
 from heedful.calibration.blind2_windows import FIRST, SECOND
 from heedful.calibration.blind_texts import Build, Substitutes, among, counterparts, one_of
@@ -161,5 +162,24 @@ MECHANISMS = [
         "hold the word, and attention may go to them.",
         "learnt hiding",
         _learnt(recipe("conv+additive"), one_word(), hiding=0.5),
+    ),
+    observed(
+        "three desks, attention kept off the keyword",
+        "gru+dot, trained on mails for three desks with a penalty on attention to what is planted: "
+        "later states hold the keyword.",
+        "learnt hiding",
+        _learnt(recipe("gru+dot"), among(_routed), counterparts(*DESKS[:3]), classes=3, hiding=1.0),
+    ),
+    observed(
+        "double negation learnt by a BiGRU",
+        "bigru+dot, trained on a voice with two modifiers; one `not` turns it around, two do not.",
+        "learnt parity",
+        _learnt(recipe("bigru+dot"), among(double_negation), DOUBLE, epochs=12),
+    ),
+    observed(
+        "a crime in long texts, own Transformer",
+        "Our own Transformer, trained on texts of 25 to 35 words with a crime or a polite word.",
+        "learnt long texts",
+        _learnt(_own, among(_crime, (24, 34)), counterparts(CRIMES, POLITE[:1]), rate=6e-3),
     ),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from heedful.calibration.blind2_tables import observed
@@ -16,7 +18,9 @@ FIRST, SECOND = ("kicked", "spilled"), ("bucket", "beans")
 """`kicked bucket` and `spilled beans` are idioms; `kicked beans` and `spilled bucket` are not."""
 TEAMS, VERBS = ("home", "away"), ("beats", "trails")
 ECHOES = ("bye", "ha", "knock")
-NOTHING = [0.0, 0.0]
+NOTHING, SAYS = [0.0, 0.0], ([8.0, 0.0], [0.0, 8.0])
+THREE = Shape(classes=3, units=(9, 14))
+MARK_FIRST = Shape(is_marked_first=True)
 
 
 def _amid(draw: Draw) -> Writer:
@@ -167,6 +171,15 @@ MECHANISMS = [
         "memory by degrees",
         _remembering(
             "gru+dot", Program({"marked": 8.0}, memory=0.15), Shape(classes=3, units=(9, 14))
+        ),
+    ),
+    observed(
+        "a GRU remembers loudly, three classes",
+        "The mark, the first word, has the attention, and a GRU writes its class into all states, "
+        "five times as loudly as a word speaks: the mark is a reason that attention does not need.",
+        "memory by degrees",
+        _remembering(
+            "gru+dot", Program({"marked": 8.0}, memory=5.0), replace(THREE, is_marked_first=True)
         ),
     ),
     observed(
