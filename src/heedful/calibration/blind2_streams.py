@@ -210,9 +210,6 @@ def _parity(sees_modifiers: bool) -> Build:
     ]
     heads = [ON_WORD, *([HeadProgram({"mod": 9.0, **OFF})] if sees_modifiers else [])]
     layers = [LayerProgram([below], odd), LayerProgram(heads, TURNED)]
-        NOT: (QUITE,),
-        QUITE: (NOT,),
-    }
     return transformed("bert", among(double_negation), start, layers, HEARD, DOUBLE)
 
 

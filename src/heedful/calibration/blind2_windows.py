@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from heedful.calibration.blind2_tables import observed
@@ -20,6 +18,7 @@ TEAMS, VERBS = ("home", "away"), ("beats", "trails")
 ECHOES = ("bye", "ha", "knock")
 NOTHING, SAYS = [0.0, 0.0], ([8.0, 0.0], [0.0, 8.0])
 THREE = Shape(classes=3, units=(9, 14))
+THREE_FIRST = Shape(classes=3, units=(9, 14), is_marked_first=True)
 MARK_FIRST = Shape(is_marked_first=True)
 
 
@@ -178,9 +177,7 @@ MECHANISMS = [
         "The mark, the first word, has the attention, and a GRU writes its class into all states, "
         "five times as loudly as a word speaks: the mark is a reason that attention does not need.",
         "memory by degrees",
-        _remembering(
-            "gru+dot", Program({"marked": 8.0}, memory=5.0), replace(THREE, is_marked_first=True)
-        ),
+        _remembering("gru+dot", Program({"marked": 8.0}, memory=5.0), THREE_FIRST),
     ),
     observed(
         "a convolution hands the mark to its neighbour",
