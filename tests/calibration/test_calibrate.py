@@ -31,7 +31,7 @@ def test_the_frozen_rule_is_right_on_a_few_mechanisms(quick: Calibrated) -> None
     part = quick.scores["open"]
     assert part.right.value >= 0.8, part.wrong
     assert part.deceivers_called_yes == ()
-    assert set(quick.scores) == {"open", "blind"}
+    assert set(quick.scores) == {"open", "blind", "opponent"}
     stored = calibration()
     assert stored is not None
     assert {s: b["value"] for s, b in quick.borders.items()} == borders(stored)
