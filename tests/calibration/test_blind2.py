@@ -81,7 +81,7 @@ def mass(reading: Reading, *words: str) -> np.ndarray:
 @pytest.mark.parametrize("name", COMPILED)
 def test_a_mechanism_of_the_opponents_has_its_word(name: str) -> None:
     texts = 100 if word_of(name) == "partly" or "lexicon" in name or "offer" in name else 8
-    found = truth_of(OPPONENT[name].build(0, texts), texts=texts)
+    found = truth_of(OPPONENT[name].build(0, 100), texts=texts)
     assert found.word == word_of(name)
     assert found.unstable.value == 0.0
     assert found.accuracy == 1.0
