@@ -98,6 +98,7 @@ def test_hybrids_are_read_as_the_same_texts_by_themselves() -> None:
     assert asked.tokens == pytest.approx(lengths + rests + [len(h.units) for h in hybrids])
 
 
+@pytest.mark.slow
 def test_batches_change_nothing() -> None:
     built = MECHANISMS["two heads, one on a decoy"].build(0, 30)
     documents = built.corpus.splits["test"]
@@ -119,6 +120,7 @@ def test_texts_that_are_all_decided_alike_are_put_into_each_other() -> None:
     assert "All texts were decided as class" in verdict.sentence
 
 
+@pytest.mark.slow
 def test_a_model_at_chance_is_judged_and_said_to_be_at_chance() -> None:
     verdict = judged("honest at chance")
     assert verdict.word == "yes"
@@ -137,6 +139,7 @@ def test_nothing_is_said_of_no_texts() -> None:
     assert found.measures == ()
 
 
+@pytest.mark.slow
 def test_texts_that_can_be_told_apart_are_named() -> None:
     built = MECHANISMS["one class hidden, the other seen"].build(0, 200)
     found = exchange.summarise(rows(built.model, built.corpus.splits["test"]))
@@ -149,6 +152,7 @@ def test_texts_that_can_be_told_apart_are_named() -> None:
     assert same.drawn["group"] is None
 
 
+@pytest.mark.slow
 def test_the_one_head_that_may_be_shown_is_found() -> None:
     built = MECHANISMS["four heads, three on a decoy"].build(0, 40)
     found = single_heads.summarise(single_heads.rows(built.model, built.corpus.splits["test"]))

@@ -139,7 +139,8 @@ def test_the_calibration_in_the_package_keeps_its_promise() -> None:
     assert stored["scores"]["open"]["right"]["value"] >= 0.9
     assert stored["scores"]["open"]["no called yes"] == []
     # Published whatever it says, and never refitted.
-    assert stored["scores"]["blind"]["right"]["n"] >= 60
+    assert stored["scores"]["opponent"]["right"]["n"] >= 60
+    assert stored["scores"]["opponent"]["no called yes"] == []
     for row in stored["coverage"]:
         most = 1.0 if row["interval"] == "gamma" else 0.99
         assert row["n"] < 100 or 0.93 <= row["coverage"] <= most

@@ -60,7 +60,7 @@ def _desk(salutation: float) -> Build:
 
 def _contest(strong: Sequence[float], weak: Sequence[float]) -> Build:
     """Three classes; a strong word for the label and a weak one for another class, scores given."""
-    scores, worth = {}, {}
+    scores, worth = dict[str, float](), dict[str, float]()
     for words in SAYING[:3]:
         scores |= dict(zip(words, (*strong, *weak), strict=True))
         worth |= dict(zip(words, (2.0,) * 3 + (1.0,) * 3, strict=True))
@@ -89,9 +89,9 @@ def _offers(far: float, near: float, offer: float, size: float = 1.0) -> Build:
     scores |= dict.fromkeys(OFFERS, offer)
     worth = {word: [0.0, 5.5 - number] for number, word in enumerate(PRICES, 1)}
     worth |= {name: [0.0, size * added] for name, added in OFFERS.items()}
-    substitutes = {w: (PRICES[9 - n],) for n, w in enumerate(PRICES)}
-    substitutes |= {name: tuple(o for o in OFFERS if o != name) for name in OFFERS}
-    return tabled(among(draw), scores, spoken(scores, worth), substitutes)
+    prices: dict[str, tuple[str, ...]] = {w: (PRICES[9 - n],) for n, w in enumerate(PRICES)}
+    offers = {name: tuple(o for o in OFFERS if o != name) for name in OFFERS}
+    return tabled(among(draw), scores, spoken(scores, worth), prices | offers)
 
 
 def _dose(scores: Mapping[str, float]) -> Build:
@@ -180,7 +180,7 @@ def paragraphs(count: int, draw: Draw, others: int = 3, lead: float | None = Non
         places = rng.permutation(count)
         if lead is not None:
             units[0].insert(0, DATELINE)
-            places = [0] if rng.random() < lead else 1 + rng.permutation(count - 1)
+            places = np.zeros(1, int) if rng.random() < lead else 1 + rng.permutation(count - 1)
         for unit, word in zip(places, draw(rng, label), strict=False):
             units[int(unit)][int(rng.integers(1, others))] = word
         words = [word for unit in units for word in unit]
