@@ -207,11 +207,14 @@ def print_corpora(rows: Sequence[Availability]) -> None:
 
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False)
-    for column in ("corpus", "here", "what", "where from and where to"):
+    for column in ("corpus", "here", "what, and where to get it"):
         table.add_column(column, overflow="fold")
     for row in rows:
         here = Text("yes", "green") if row.is_present else Text("no", "red")
-        where = "" if row.is_present else f"put {', '.join(row.missing)}; from {row.source}"
-        variants = f" Variants: {', '.join(row.variants)}." if row.variants else ""
-        table.add_row(Text(row.name, "bold"), here, Text(row.what + variants), Text(where))
+        told = [row.what]
+        if row.variants:
+            told.append(f"Variants: {', '.join(row.variants)}")
+        if not row.is_present:
+            told.append(f"Put {', '.join(row.missing)}; from {row.source}")
+        table.add_row(Text(row.name, "bold"), here, Text(". ".join(told)))
     console.print(table)
