@@ -53,7 +53,9 @@ def print_verdict(
         console.print(Text(f"Accuracy: {accuracy}."))
     if outside:
         console.print(Text(outside))
-    console.print(Text(f"Tests on {documents:,} documents:", "dim"))
+    asked = max((test["n"] for test in verdict["tests"]), default=documents)
+    some = f"{asked:,} of {documents:,}" if 0 < asked < documents else f"{documents:,}"
+    console.print(Text(f"Tests on {some} documents:", "dim"))
     for test in verdict["tests"]:
         mark, colour = OUTCOMES[test["outcome"]]
         line = Text(f" {mark} ", f"bold {colour}")
