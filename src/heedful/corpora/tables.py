@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -12,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from heedful.errors import InputError
 from heedful.runs.progress import ticking
@@ -80,7 +79,8 @@ def _separated(text: str, path: Path, separator: str) -> Table:
     """The columns of a CSV or TSV; the first line names them."""
     import pandas as pd
 
-    quoting = csv.QUOTE_NONE if separator == "\t" and _has_stray_quotes(text) else csv.QUOTE_MINIMAL
+    is_plain = separator == "\t" and _has_stray_quotes(text)
+    quoting: Literal[0, 3] = 3 if is_plain else 0  # csv.QUOTE_NONE, csv.QUOTE_MINIMAL
     source = io.StringIO(text)
     try:
         cells = pd.read_csv(
