@@ -19,6 +19,7 @@ def test_every_public_name_is_listed_and_found() -> None:
 def test_whatever_edits_attention_or_works_for_a_command_is_public() -> None:
     edits = {"erase", "keep", "uniform", "permute", "replace"}
     work = {"train", "audit", "explain", "remedy", "compare", "calibrate", "reproduce"}
+    work |= {"sweep", "audit_shards"}
     assert edits | work <= set(heedful.__all__)
 
 
@@ -45,7 +46,17 @@ def test_an_option_has_the_name_of_its_parameter() -> None:
 
     documents = {"corpus", "data", "text", "label", "split", "labels", "threshold", "data_root"}
     elsewhere = {
-        "audit": {"context", "config", "quick", "prompt", "chat", "prior", "require", "baseline"},
+        "audit": {
+            "context",
+            "config",
+            "quick",
+            "prompt",
+            "chat",
+            "prior",
+            "require",
+            "baseline",
+            "on",
+        },
         "explain": {"texts", "method", "every", "device", "prompt", "chat"},
         "lexicon": set(),
         "train": {"text2", "config", "quick", "run", "objective", "limit"},

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heedful.calibration.calibrate import calibrate
+    from heedful.cluster.shards import audit_shards
+    from heedful.cluster.sweep import sweep
     from heedful.corpora import load_corpus
     from heedful.errors import InputError, VerdictWorse
     from heedful.jobs.audit import audit
@@ -43,6 +45,7 @@ _HOMES = {
     "InputError": "heedful.errors.InputError",
     "VerdictWorse": "heedful.errors.VerdictWorse",
     "audit": "heedful.jobs.audit.audit",
+    "audit_shards": "heedful.cluster.shards.audit_shards",
     "calibrate": "heedful.calibration.calibrate.calibrate",
     "compare": "heedful.jobs.compare.compare",
     "curve": "heedful.models.curve",
@@ -58,6 +61,7 @@ _HOMES = {
     "remedy": "heedful.jobs.remedy.remedy",
     "replace": "heedful.models.Replace",
     "reproduce": "heedful.studies.reproduce",
+    "sweep": "heedful.cluster.sweep.sweep",
     "train": "heedful.jobs.train.train",
     "uniform": "heedful.models.uniform",
 }
@@ -68,6 +72,7 @@ __all__ = [
     "InputError",
     "VerdictWorse",
     "audit",
+    "audit_shards",
     "calibrate",
     "compare",
     "curve",
@@ -83,6 +88,7 @@ __all__ = [
     "remedy",
     "replace",
     "reproduce",
+    "sweep",
     "train",
     "uniform",
 ]

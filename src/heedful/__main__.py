@@ -26,7 +26,7 @@ def main() -> None:
         # Typer's own errors (a mistyped option) are click's in some versions and its own in
         # others; both say how to show themselves and which code to end with.
         if hasattr(error, "show") and hasattr(error, "exit_code"):
-            error.message = one_line(str(getattr(error, "message", error)))
+            setattr(error, "message", one_line(str(getattr(error, "message", error))))  # noqa: B010
             error.show()
             code = error.exit_code
         elif said := explained(error):

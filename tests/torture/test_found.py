@@ -19,6 +19,7 @@ import pytest
 from heedful.corpora import eraser, load_corpus, load_prepared, load_vectors, planted, prepare
 from heedful.corpora.columns import find_columns
 from heedful.corpora.files import read_file
+from heedful.corpora.lexicon import read_ratings
 from heedful.corpora.narratives import read_narratives
 from heedful.corpora.pair_files import read_links, usable_pairs
 from heedful.corpora.root import text_of
@@ -80,6 +81,14 @@ def _parquet(folder: Path) -> object:
         pytest.param(
             lambda f: read_file(written(f / "a.csv", ROWS.replace(",a", "," + "x" * 1_000))),
             id="a label of 1,000 letters",
+        ),
+        pytest.param(
+            lambda f: read_ratings(written(f / "l.csv", "good," + "7" * 140_000)),
+            id="a lexicon of one long cell",
+        ),
+        pytest.param(
+            lambda f: read_narratives(_narrative(f, f"time\tword\n1\t{'a' * 140_000}\n")),
+            id="a narrative of one long word",
         ),
         pytest.param(_links, id="a link of 5,000 digits"),
         pytest.param(

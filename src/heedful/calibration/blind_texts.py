@@ -118,10 +118,11 @@ def transformed(
     site: str = "pooled",
     knows_places: bool = False,
 ) -> Build:
-    """A Transformer's program with words and substitutes of its own."""
+    """A Transformer's program with words and substitutes of its own; classes as it decides."""
 
     def build(seed: int, documents: int) -> Built:
-        corpus = _corpus(write, documents, seed, substitutes, start, 2, None)
+        classes = len(next(iter(decides.values())))
+        corpus = _corpus(write, documents, seed, substitutes, start, classes, None)
         program = StreamProgram(start, layers, decides, knows_places)
         return Built(compiled(kind, program, corpus, site), corpus, substitutes, NEUTRAL)
 

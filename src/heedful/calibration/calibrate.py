@@ -69,7 +69,9 @@ class CalibrationSize:
 
 
 TRAINED = ("trained", "trained negation", "shortcuts", "taught", "frozen", "learnt", "noise",
-           "learnt votes", "learnt places", "learnt conjunctions")  # fmt: skip
+           "learnt votes", "learnt places", "learnt conjunctions", "learnt topics",
+           "learnt with noise", "learnt imbalance", "learnt idioms", "learnt long texts",
+           "learnt sentences", "learnt absence", "learnt hiding", "learnt parity")  # fmt: skip
 SCALES = {"quick": CalibrationSize(100, 40, 100, 14), "full": CalibrationSize(200, 100, 1000, 1)}
 
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from heedful.calibration import (
+    blind2_layers,
+    blind2_streams,
+    blind2_tables,
+    blind2_trained,
+    blind2_windows,
     blind_gates,
     blind_streams,
     blind_thresholds,
@@ -35,6 +40,11 @@ FAMILIES = (
     blind_streams,
     blind_gates,
     blind_trained,
+    blind2_tables,
+    blind2_windows,
+    blind2_streams,
+    blind2_layers,
+    blind2_trained,
 )
 
 MECHANISMS: dict[str, Mechanism] = {

@@ -51,7 +51,11 @@ def read_ratings(path: str | Path) -> Ratings:
         cells = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
         cells = csv.reader(lines)
-    for number, fields in enumerate(cells, start=1):
+    try:
+        rows = list(cells)
+    except csv.Error as error:
+        raise InputError(f"{path} is no list of words and numbers: {error}.") from error
+    for number, fields in enumerate(rows, start=1):
         try:
             word, value, *_ = (field.strip() for field in fields)
             valence = float(value)

@@ -250,8 +250,12 @@ def _split(folder: Path) -> Iterator[Narrative]:
 
 def _table(path: Path, separator: str, columns: Sequence[str]) -> list[tuple[float, str]]:
     """Times and the first of the named columns that the file has."""
-    rows = csv.DictReader(text_of(path).splitlines(), delimiter=separator)
-    names = {name.strip(): name for name in rows.fieldnames or ()}
+    told = csv.DictReader(text_of(path).splitlines(), delimiter=separator)
+    try:
+        rows = list(told)
+    except csv.Error as error:
+        raise InputError(f"{path} is not a well-formed table: {error}.") from error
+    names = {name.strip(): name for name in told.fieldnames or ()}
     column = next((names[name] for name in columns if name in names), None)
     if "time" not in names or column is None:
         raise InputError(

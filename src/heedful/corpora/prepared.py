@@ -164,11 +164,12 @@ def _checked_header(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{folder / _HEADER} is not a header of format {FORMAT}; prepare the corpus again."
         )
-    sums = header.get("sha256")
-    for name in (_TOKENS, _WORDS, *(sums if isinstance(sums, dict) else ())):
+    told = header.get("sha256")
+    sums = told if isinstance(told, dict) else {}
+    for name in (_TOKENS, _WORDS, *sums):
         file = folder / Path(name).name
-        is_there = isinstance(sums, dict) and os.path.isfile(file)  # of any length
-        if not is_there or digest(file) != sums.get(name):
+        # os.path takes names of any length.
+        if name not in sums or not os.path.isfile(file) or digest(file) != sums[name]:
             raise InputError(f"{file} is missing or damaged; prepare the corpus again.")
     return header
 

@@ -82,10 +82,9 @@ def open_language_model(
         if not weights.options:  # a GGUF file holds no sizes but those of its tensors
             refuse_counts(weights.folder, "AutoModelForCausalLM")
             config = AutoConfig.from_pretrained(weights.folder, trust_remote_code=trust_remote_code)
+            kind: Any = AutoModelForCausalLM
             refuse_large(
-                lambda: AutoModelForCausalLM.from_config(
-                    config, trust_remote_code=trust_remote_code
-                ),
+                lambda: kind.from_config(config, trust_remote_code=trust_remote_code),
                 name,
                 1,
             )

@@ -87,9 +87,8 @@ def open_classifier(
         config = AutoConfig.from_pretrained(name, **remote)
         refuse(config, name)
         refuse_code(config, name, trust_remote_code)
-        refuse_large(
-            lambda: AutoModelForSequenceClassification.from_config(config, **remote), name, 1
-        )
+        kind: Any = AutoModelForSequenceClassification
+        refuse_large(lambda: kind.from_config(config, **remote), name, 1)
         model, loaded = AutoModelForSequenceClassification.from_pretrained(
             name, config=config, output_loading_info=True, use_safetensors=True, **remote
         )

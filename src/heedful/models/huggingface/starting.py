@@ -65,7 +65,8 @@ def start_from(
             config.label2id = {label: number for number, label in enumerate(classes)}
         refuse(config, name)
         refuse_code(config, name, trust_remote_code)
-        refuse_large(lambda: AutoModelForSequenceClassification.from_config(config, **remote), name)
+        kind: Any = AutoModelForSequenceClassification
+        refuse_large(lambda: kind.from_config(config, **remote), name)
         model, loaded = AutoModelForSequenceClassification.from_pretrained(
             name,
             config=config,

@@ -81,7 +81,7 @@ const flowView = (entry) => {
     names.push({ name: pressable(name, height ? `layer ${height}` : "input", choose("layer", height)), height });
   }
   drawing.append(...names.map(({ name }) => name));
-  const words = labels.map((unit) => make("bdi", { class: "word" }, unit));
+  const words = labels.map((unit) => make("bdi", { class: "unit-text word" }, unit));
   const line = make("p", { class: "words flow-words", dir: "auto" },
     ...words.flatMap((word, unit) => [count === entry.units.length ? spaced(entry, unit) : " ", word]));
   const caption = make("p", { class: "help", role: "status" });

@@ -1,0 +1,365 @@
+"""The opponent's Transformers: majorities, recency, parity, length, rebuttals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heedful.calibration.blind2_tables import observed
+from heedful.calibration.blind_texts import (
+    Build,
+    Substitutes,
+    among,
+    counterparts,
+    one_of,
+    shuffled,
+    transformed,
+)
+from heedful.calibration.compiled_stream import (
+    LONGEST,
+    ONE,
+    PLACE,
+    SPECIAL,
+    HeadProgram,
+    LayerProgram,
+    NeuronProgram,
+)
+from heedful.calibration.mechanism import (
+    NEUTRAL,
+    SAYING,
+    VERDICTS,
+    Text,
+    fillers,
+    says,
+    verdict,
+)
+from heedful.calibration.mechanisms_heads import (
+    HEARD,
+    IDLE_ON_WORD,
+    OFF,
+    ON_WORD,
+    sheet,
+)
+
+SMILES = (("frown", "thumbs-down"), ("smile", "thumbs-up"))
+VERY, QUITE, NOT, HOWEVER = "very", "quite", "not", "however"
+VOICES = counterparts(*SAYING[:2])
+KINDS = VOICES | counterparts(*VERDICTS[:2])
+STRICT = {w: others[:1] for w, others in (KINDS | counterparts(*SMILES)).items()}
+DOUBLE: Substitutes = STRICT | {NOT: (QUITE,), QUITE: (NOT,)}
+SIGNS = (1.0, -1.0)
+IDLE = HeadProgram({})
+TURNED = [NeuronProgram({"heard": s, "odd": 1.0, ONE: -1.0}, {"heard": -2.0 * s}) for s in SIGNS]
+"""Turns around what was heard where `odd` is 1."""
+ON_GIVEN = HeadProgram({"given": 6.0, **OFF}, (("gave", "heard", 1.0),))
+ON_SMILE = HeadProgram({"smiles": 6.0, **OFF}, (("smiled", "heard", 1.0),))
+TELL_GIVEN = HeadProgram({"given": 30.0, **OFF}, (("gave", "told", 1.0),))
+Layers = Sequence[LayerProgram]
+
+
+def kinds() -> dict[str, dict[str, float]]:
+    """What voices, verdicts and smiles start with."""
+    start = sheet()
+    for label, side in enumerate((-1.0, 1.0)):
+        start |= {w: {"given": 1.0, "gave": side} for w in VERDICTS[label]}
+        start |= {w: {"smiles": 1.0, "smiled": side} for w in SMILES[label]}
+    return start
+
+
+def _jury(idle: int) -> Build:
+    """A voice, a verdict and a smile, two or three of them for the label; idle heads on voices."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        sides = [label] * 3
+        if rng.random() < 0.6:
+            sides[int(rng.integers(3))] = 1 - label
+        return [says(sides[0], rng), verdict(sides[1], rng), one_of(SMILES[sides[2]], rng)]
+
+    layers = [LayerProgram([ON_WORD, ON_GIVEN, ON_SMILE, *[IDLE_ON_WORD] * idle])]
+    return transformed("bert", among(draw), kinds(), layers, HEARD, STRICT)
+
+
+def _outvoted(heads: Sequence[HeadProgram]) -> Build:
+    """A verdict for the label and a voice for either class."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        return [verdict(label, rng), says(int(rng.integers(2)), rng)]
+
+    return transformed("llama", among(draw), kinds(), [LayerProgram(heads)], HEARD, KINDS)
+
+
+def _recent() -> Build:
+    """Three voices at least three words apart; attention grows with the place, the last wins."""
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        sides = [int(rng.integers(2)), int(rng.integers(2)), label]
+        words = [w for s in sides for w in (*fillers(rng, int(rng.integers(2, 4))), says(s, rng))]
+        return Text([*words, *fillers(rng, 2)], label, [len(words) - 1])
+
+    top = HeadProgram({"word": 20.0, PLACE: 0.75 * LONGEST}, ON_WORD.hands)
+    layers = [LayerProgram([top])]
+    return transformed("gpt2", write, sheet(), layers, HEARD, VOICES, knows_places=True)
+
+
+def _by_length(rng: np.random.Generator, label: int) -> Text:
+    """Six to nine words, or twelve to sixteen; one of them is a voice for either class."""
+    words = fillers(rng, int(rng.integers(12, 17) if label else rng.integers(6, 10)))
+    place = int(rng.integers(len(words) - 1))
+    words[place] = says(int(rng.integers(2)), rng)
+    return Text(words, label, [place])
+
+
+def _ironic() -> Build:
+    """Texts of more than ten words mean the opposite of what their voice says."""
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        is_long = bool(rng.integers(2))
+        words = fillers(rng, int(rng.integers(12, 17) if is_long else rng.integers(6, 10)))
+        place = int(rng.integers(len(words) - 1))
+        words[place] = says(1 - label if is_long else label, rng)
+        return Text(words, label, [place])
+
+    odd = [
+        NeuronProgram({PLACE: float(LONGEST), ONE: -edge}, {"odd": times})
+        for edge, times in ((9.0, 1.0), (10.0, -1.0))
+    ]
+    layers = [LayerProgram([IDLE], odd), LayerProgram([ON_WORD], TURNED)]
+    return transformed("gpt2", write, sheet(), layers, HEARD, VOICES, knows_places=True)
+
+
+def _early_told() -> Build:
+    """A voice among the first six words is read below; a later one is left to the attention."""
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        words, place = fillers(rng, 13), int(rng.integers(12))
+        words[place] = says(label, rng)
+        return Text(words, label, [place])
+
+    late = [
+        NeuronProgram({PLACE: 10.0 * LONGEST, ONE: -edge}, {"late": times})
+        for edge, times in ((50.0, 0.1), (60.0, -0.1))
+    ]
+    early = [NeuronProgram({"said": sign, "late": -2.0}, {"early": sign}) for sign in SIGNS]
+    tell = HeadProgram({"word": 30.0}, (("early", "told", 1.0),))
+    top = HeadProgram({"word": 7.0}, (("said", "heard", 1.0), ("early", "heard", -1.0)))
+    layers = [LayerProgram([IDLE], late), LayerProgram([IDLE], early)]
+    layers += [LayerProgram([tell]), LayerProgram([top])]
+    decides = {"heard": (-5.0, 5.0), "told": (-5.0, 5.0)}
+    return transformed("gpt2", write, sheet(), layers, decides, VOICES, knows_places=True)
+
+
+def _tagged(rng: np.random.Generator, label: int) -> Text:
+    """Half of the texts end with a verdict; the others have a voice somewhere."""
+    words = fillers(rng, int(rng.integers(8, 13)))
+    place = len(words) - 1 if rng.random() < 0.5 else int(rng.integers(len(words) - 1))
+    words[place] = verdict(label, rng) if place == len(words) - 1 else says(label, rng)
+    return Text(words, label, [place])
+
+
+def _counter_argument() -> Build:
+    """A verdict is read below and decides; attention goes to the voice that contradicts it."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        return [verdict(label, rng), says(0, rng), says(1, rng)]
+
+    against = [
+        NeuronProgram({"told": s, "said": -s, "word": 2.0, ONE: -3.0}, {"lit": 1.0}) for s in SIGNS
+    ]
+    top = HeadProgram({"lit": 8.0, **OFF})
+    layers = [LayerProgram([TELL_GIVEN], against), LayerProgram([top])]
+    return transformed("bert", among(draw), kinds(), layers, {"told": (-5.0, 5.0)}, KINDS)
+
+
+def _rebutted() -> Build:
+    """After `however`, in four texts of ten, a verdict counts and the voice before does not."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        if rng.random() < 0.4:
+            return [says(1 - label, rng), HOWEVER, verdict(label, rng)]
+        return [says(label, rng)]
+
+    start = kinds() | {HOWEVER: {"but": 1.0}}
+    named = [
+        NeuronProgram({"given": 1.0, "mode": 1.0, ONE: -1.0}, {"named": 1.0}),
+        NeuronProgram({"word": 1.0, "mode": -1.0}, {"named": 1.0}),
+    ]
+    below = HeadProgram({"but": 30.0, **OFF}, (("but", "mode", 1.0),))
+    top = HeadProgram({"named": 8.0, **OFF}, (("said", "heard", 1.0), ("gave", "heard", 1.0)))
+    layers = [LayerProgram([below], named), LayerProgram([top])]
+    substitutes: Substitutes = KINDS | {HOWEVER: (NEUTRAL[0],)}
+    return transformed("bert", among(draw, in_order=True), start, layers, HEARD, substitutes)
+
+
+def double_negation(rng: np.random.Generator, label: int) -> list[str]:
+    """A voice and two modifiers, none to two of which are `not`."""
+    nots = int(rng.integers(3))
+    voice = says(1 - label if nots == 1 else label, rng)
+    return [voice, *[NOT] * nots, *[QUITE] * (2 - nots)]
+
+
+def _parity(sees_modifiers: bool) -> Build:
+    """Two modifiers, `not` or `quite`; one `not` turns the voice around, two do not."""
+
+    start = sheet() | {NOT: {"neg": 1.0, "mod": 1.0}, QUITE: {"mod": 1.0}}
+    # Shared with the two special tokens: a third for one `not`, a half for two.
+    below = HeadProgram({"neg": 30.0, SPECIAL: 30.0}, (("neg", "share", 1.0),))
+    odd = [
+        NeuronProgram({"share": 1.0}, {"odd": 3.0}),
+        NeuronProgram({"share": 1.0, ONE: -1 / 3}, {"odd": -9.0}),
+    ]
+    heads = [ON_WORD, *([HeadProgram({"mod": 9.0, **OFF})] if sees_modifiers else [])]
+    layers = [LayerProgram([below], odd), LayerProgram(heads, TURNED)]
+    return transformed("bert", among(double_negation), start, layers, HEARD, DOUBLE)
+
+
+def _intensified() -> Build:
+    """`very`, told below, doubles what the voice says and cannot flip it."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        return [one_of((VERY, QUITE), rng), says(label, rng)]
+
+    below = HeadProgram({"boosts": 30.0, **OFF}, (("boosts", "boost", 1.0),))
+    more = [NeuronProgram({"heard": s, "boost": 1.0, ONE: -1.0}, {"heard": s}) for s in SIGNS]
+    layers = [LayerProgram([below]), LayerProgram([ON_WORD], more)]
+    start = sheet() | {VERY: {"boosts": 1.0}}
+    substitutes: Substitutes = VOICES | {VERY: (QUITE,), QUITE: (VERY,)}
+    return transformed("bert", among(draw, in_order=True), start, layers, HEARD, substitutes)
+
+
+def _segments(rng: np.random.Generator, label: int) -> Text:
+    """Two segments around a bar, with a voice for the label in each."""
+    parts = [shuffled([says(label, rng), *fillers(rng, 5)], rng) for _ in range(2)]
+    words = [*parts[0], "|", *parts[1]]
+    return Text(words, label, [p for p, w in enumerate(words) if w not in (*NEUTRAL, "|")])
+
+
+ON_GIVEN_LOUD = HeadProgram(ON_GIVEN.scores, (("gave", "heard", 3.0),))
+ON_TAG = HeadProgram({"word": 6.0, "given": 9.0}, ON_WORD.hands)
+LENGTH = {PLACE: (0.0, float(LONGEST)), ONE: (9.5, 0.0)}
+
+MECHANISMS = [
+    observed(
+        "a jury of three kinds, all seen",
+        "BERT. A voice, a verdict and a smile have a head each, and two of the three are enough; "
+        "the row shows all three alike.",
+        "juries",
+        _jury(0),
+    ),
+    observed(
+        "a jury of three kinds, one juror in the light",
+        "The same majority with three idle heads on the voice: the person sees a juror who alone "
+        "decides nothing.",
+        "juries",
+        _jury(3),
+    ),
+    observed(
+        "two heads outvote a third",
+        "Llama. Two heads read the verdict and one the voice; they add up, so that the verdict has "
+        "two thirds of the light and of the say.",
+        "outvoting",
+        _outvoted([ON_GIVEN, ON_WORD, ON_GIVEN]),
+    ),
+    observed(
+        "one loud head outvotes two",
+        "The same texts; two heads read the voice and one, three times as loud, the verdict, which "
+        "always wins with a third of the light.",
+        "outvoting",
+        _outvoted([ON_WORD, ON_GIVEN_LOUD, ON_WORD]),
+    ),
+    observed(
+        "the most recent voice wins",
+        "GPT-2 with places. Attention doubles with every word, so that of three voices the last "
+        "has most of it and decides; earlier ones glimmer.",
+        "recency",
+        _recent(),
+    ),
+    observed(
+        "the length decides",
+        "GPT-2 with places. Short texts are of class 0, long ones of class 1, read off the last "
+        "place; attention lies on a voice that says nothing here. No word is a reason.",
+        "length",
+        transformed(
+            "gpt2",
+            _by_length,
+            sheet(),
+            [LayerProgram([IDLE_ON_WORD])],
+            LENGTH,
+            VOICES,
+            knows_places=True,
+        ),
+    ),
+    observed(
+        "early words go around the attention",
+        "GPT-2 with places, four layers. Attention lies on the voice in every text; a voice among "
+        "the first six words was read below and brings nothing there, a later one decides by it.",
+        "early and late",
+        _early_told(),
+    ),
+    observed(
+        "a tag at the end decides where it stands",
+        "GPT-2. Half of the texts end with a verdict, which is attended and decides by standing "
+        "at the place that is read; in the others a voice decides by attention.",
+        "early and late",
+        transformed(
+            "gpt2",
+            _tagged,
+            kinds(),
+            [LayerProgram([ON_TAG])],
+            {"heard": (-5.0, 5.0), "gave": (-5.0, 5.0)},
+            KINDS,
+        ),
+    ),
+    observed(
+        "attention shows the counter-argument",
+        "BERT, two layers. The verdict was read below and decides; attention then seeks out the "
+        "voice that contradicts it, and hands nothing on.",
+        "counter-arguments",
+        _counter_argument(),
+    ),
+    observed(
+        "a rebuttal moves the attention",
+        "BERT, two layers. In four texts of ten `however` lets a verdict count and not the voice; "
+        "attention moves to what counts, and `however` is not seen.",
+        "counter-arguments",
+        _rebutted(),
+    ),
+    observed(
+        "double negation, all seen",
+        "BERT, two layers. One `not` turns the voice around, two do not; how many there are was "
+        "read below. Half of the light is on the voice, half on the two modifiers.",
+        "parity",
+        _parity(sees_modifiers=True),
+    ),
+    observed(
+        "double negation, the voice seen",
+        "The same without the head on the modifiers: the voice alone is shown, and no text can be "
+        "understood from it.",
+        "parity",
+        _parity(sees_modifiers=False),
+    ),
+    observed(
+        "an intensifier is not seen and not needed",
+        "BERT, two layers. `very`, read below, doubles what the voice says; it moves the logits "
+        "and never the decision, which is the voice's and passes through attention.",
+        "intensifiers",
+        _intensified(),
+    ),
+    observed(
+        "two segments repeat each other, both lit",
+        "BERT. A title and a body, with a bar between, say the same; both voices share the light "
+        "and the decision, and neither is needed alone.",
+        "segments",
+        transformed(
+            "bert", _segments, sheet() | {"|": {}}, [LayerProgram([ON_WORD])], HEARD, STRICT
+        ),
+    ),
+    observed(
+        "irony by length",
+        "GPT-2 with places. The voice decides through attention, but in texts of more than ten "
+        "words it means the opposite. Disputable: yes by the definition, since no other word can "
+        "change anything; who compares texts of different length is puzzled.",
+        "length",
+        _ironic(),
+    ),
+]

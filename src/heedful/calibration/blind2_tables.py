@@ -1,0 +1,398 @@
+"""The opponent's tables of words: contests, prices, doses, absorbers, registers, sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from heedful.calibration.blind_texts import Build, Draw, among, counterparts, one_of, tabled
+from heedful.calibration.mechanism import NEUTRAL, SAYING, Mechanism, Text, Writer, fillers, says
+from heedful.calibration.mechanisms_words import DECOY, SAID, values
+
+DESKS = (
+    ("invoice", "refund", "billing"),
+    ("parcel", "courier", "shipment"),
+    ("login", "password", "account"),
+    ("broken", "faulty", "cracked"),
+    ("vacancy", "salary", "interview"),
+    ("press", "quote", "journalist"),
+)
+POLITE = ("dear", "regards")
+VOICES = counterparts(*SAYING[:2])
+PRICES = tuple(f"price-{price}" for price in range(1, 11))
+OFFERS = {"full": -2.0, "reduced": 0.0, "halved": 2.0}
+NUMBERS, UNITS = ("1", "5", "50"), ("mg", "g")
+CRIMES = ("fraud", "theft", "bribery")
+ALLEGED, CONFIRMED = "allegedly", "confirmed"
+SLANG = (("lousy", "crap"), ("rad", "ace"))
+DATELINE = "dateline"
+STRENGTHS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.6)
+
+
+def observed(name: str, paragraph: str, kind: str, build: Build, dial: str = "") -> Mechanism:
+    """A mechanism of the opponent's."""
+    return Mechanism(name, paragraph, kind, "opponent", build, dial)
+
+
+def spoken(
+    scores: Mapping[str, float], worth: Mapping[str, Sequence[float]]
+) -> dict[str, list[float]]:
+    """What words must say to count as much as they are worth, however little they are attended."""
+    return {w: [math.exp(7.0 - scores.get(w, 0.0)) * x for x in v] for w, v in worth.items()}
+
+
+def sided(
+    worth: Mapping[str, float], side: Mapping[str, int], classes: int = 2
+) -> dict[str, list[float]]:
+    """Worth by word, given to the word's class."""
+    return {w: [x * (side[w] == c) for c in range(classes)] for w, x in worth.items()}
+
+
+def _desk(salutation: float) -> Build:
+    """One keyword of six desks, a salutation and a greeting; these two have that score."""
+    scores = {w: 7.0 for words in DESKS for w in words} | dict.fromkeys(POLITE, salutation)
+    said = values({w: c for c, words in enumerate(DESKS) for w in words}, 40.0, 6)
+    write = among(lambda rng, label: [one_of(DESKS[label], rng), *POLITE])
+    return tabled(write, scores, said, counterparts(*DESKS))
+
+
+def _contest(strong: Sequence[float], weak: Sequence[float]) -> Build:
+    """Three classes; a strong word for the label and a weak one for another class, scores given."""
+    scores, worth = {}, {}
+    for words in SAYING[:3]:
+        scores |= dict(zip(words, (*strong, *weak), strict=True))
+        worth |= dict(zip(words, (2.0,) * 3 + (1.0,) * 3, strict=True))
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        rival = (label + int(rng.integers(1, 3))) % 3
+        return [one_of(SAYING[label][:3], rng), one_of(SAYING[rival][3:], rng)]
+
+    said = spoken(scores, sided(worth, SAID, 3))
+    return tabled(among(draw), scores, said, counterparts(*SAYING[:3]))
+
+
+def _offers(far: float, near: float, offer: float, size: float = 1.0) -> Build:
+    """Cheap (class 1) or dear: 5.5 less the price, and so many times what the offer adds.
+
+    Scores of prices that no offer can turn, of those near the limit, and of the offer.
+    """
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        while True:
+            number, name = int(rng.integers(1, 11)), one_of(tuple(OFFERS), rng)
+            if (5.5 - number + size * OFFERS[name] > 0) == bool(label):
+                return [f"price-{number}", name]
+
+    scores = dict.fromkeys(PRICES, far) | dict.fromkeys(PRICES[3:7], near)
+    scores |= dict.fromkeys(OFFERS, offer)
+    worth = {word: [0.0, 5.5 - number] for number, word in enumerate(PRICES, 1)}
+    worth |= {name: [0.0, size * added] for name, added in OFFERS.items()}
+    substitutes = {w: (PRICES[9 - n],) for n, w in enumerate(PRICES)}
+    substitutes |= {name: tuple(o for o in OFFERS if o != name) for name in OFFERS}
+    return tabled(among(draw), scores, spoken(scores, worth), substitutes)
+
+
+def _dose(scores: Mapping[str, float]) -> Build:
+    """Too much (class 1) is 50 of anything, or anything in grams."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        if not label:
+            return [one_of(NUMBERS[:2], rng), "mg"]
+        if rng.random() < 0.1:
+            return ["50", "mg"]
+        return [one_of(NUMBERS, rng), "g"]
+
+    said = spoken(scores, {"50": [0.0, 8.0], "g": [0.0, 8.0]})
+    substitutes = {"1": ("50",), "5": ("50",), "50": ("5",), "mg": ("g",), "g": ("mg",)}
+    return tabled(among(draw, in_order=True), scores, said, substitutes, bias=(0.05, 0.0))
+
+
+def _absorbed(confirmed: float) -> Build:
+    """A crime counts unless `allegedly`, which says nothing, draws the attention away from it."""
+    scores = dict.fromkeys(CRIMES, 7.0) | {ALLEGED: 9.5, CONFIRMED: confirmed}
+    substitutes = dict.fromkeys(CRIMES, (NEUTRAL[0],))
+    substitutes |= {ALLEGED: (CONFIRMED,), CONFIRMED: (ALLEGED,)}
+    write = among(lambda rng, label: [one_of(CRIMES, rng), (ALLEGED, CONFIRMED)[label]])
+    return tabled(write, scores, {w: [0.0, 10.0] for w in CRIMES}, substitutes, bias=(3.0, 0.0))
+
+
+def _thin(mass: float) -> Build:
+    """The word that decides has that mass, forty neutral words share the rest."""
+    score = math.log(40 * mass / (1 - mass))
+    write = among(lambda rng, label: [says(label, rng)], (40, 41))
+    return tabled(write, dict.fromkeys(SAID, score), values(SAID, 20.0), VOICES)
+
+
+def _crowd(score: float, counts: tuple[int, int], others: tuple[int, int], against: int) -> Build:
+    """So many words for the label, and some against it, of that score among others."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        count = int(rng.integers(*counts))
+        return [says(label, rng) for _ in range(count)] + [says(1 - label, rng)] * against
+
+    return tabled(among(draw, others), dict.fromkeys(SAID, score), values(SAID, 20.0), VOICES)
+
+
+def _registers(rng: np.random.Generator, label: int) -> list[str]:
+    """Formal words in three texts of four, slang in two of four."""
+    case = int(rng.integers(4))
+    formal, slang = says(label, rng), one_of(SLANG[label], rng)
+    return [[formal], [formal], [formal, slang], [slang]][case]
+
+
+def _loudest(scores: Sequence[float]) -> Build:
+    """Three voices mild, firm and loud, each of which outweighs the milder ones; scores given."""
+    score = {w: scores[n // 2] for words in SAYING[:2] for n, w in enumerate(words)}
+    worth = {w: 50.0 ** (n // 2) for words in SAYING[:2] for n, w in enumerate(words)}
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        sides = [int(rng.integers(2)), int(rng.integers(2)), label]
+        return [one_of(SAYING[s][2 * k : 2 * k + 2], rng) for k, s in enumerate(sides)]
+
+    return tabled(among(draw), score, spoken(score, sided(worth, SAID)), VOICES)
+
+
+def _lexicon(power: float) -> Build:
+    """Five opinion words add up; attention goes with that power of their strength."""
+    strength = {w: x for ws in SAYING[:2] for w, x in zip(ws, STRENGTHS, strict=True)}
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        while True:
+            words = [says(int(side), rng) for side in rng.integers(2, size=5)]
+            total = sum(strength[w] * (1 if SAID[w] == label else -1) for w in words)
+            if total > 1.5:
+                return words
+
+    scores = {w: 7.0 + power * math.log(x) for w, x in strength.items()}
+    return tabled(among(draw), scores, spoken(scores, sided(strength, SAID)), VOICES)
+
+
+def paragraphs(count: int, draw: Draw, others: int = 3, lead: float | None = None) -> Writer:
+    """Sentences of so many words with a planted word each.
+
+    With `lead`, the first starts with a dateline, and has the planted word in that share of texts.
+    """
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        units = [fillers(rng, others) for _ in range(count)]
+        places = rng.permutation(count)
+        if lead is not None:
+            units[0].insert(0, DATELINE)
+            places = [0] if rng.random() < lead else 1 + rng.permutation(count - 1)
+        for unit, word in zip(places, draw(rng, label), strict=False):
+            units[int(unit)][int(rng.integers(1, others))] = word
+        words = [word for unit in units for word in unit]
+        number = [place for place, unit in enumerate(units) for _ in unit]
+        return Text(words, label, [p for p, w in enumerate(words) if w in SAID], number)
+
+    return write
+
+
+def _documents(write: Writer, scores: Mapping[str, float], loud: float) -> Build:
+    within = dict.fromkeys((*SAID, DECOY, DATELINE), 12.0)
+    return tabled(write, scores, values(SAID, loud), VOICES, within=within)
+
+
+def _echoed() -> Build:
+    """Slang and a formal word agree in every text; slang is dark and three times as loud."""
+    scores = ON_SAID | {w: 4.5 for words in SLANG for w in words}
+    said = spoken(scores, values(SAID, 4.0) | values(SLANG_SAID, 12.0))
+    write = among(lambda rng, label: [says(label, rng), one_of(SLANG[label], rng)])
+    return tabled(write, scores, said, VOICES | counterparts(*SLANG))
+
+
+THREE = paragraphs(12, lambda rng, label: [says(label, rng) for _ in range(3)])
+RUNNERS = ((7.4,) * 3, (7.0,) * 3)
+ON_SAID = dict.fromkeys(SAID, 7.0)
+REGISTER = ON_SAID | {w: 0.0 for words in SLANG for w in words}
+SLANG_SAID = {w: c for c, words in enumerate(SLANG) for w in words}
+SPOKEN = spoken(REGISTER, values(SAID, 4.0) | values(SLANG_SAID, 12.0))
+
+MECHANISMS = [
+    observed(
+        "six desks, the keyword seen",
+        "A mail goes to one of six desks by its keyword, which has nearly all attention. Who is "
+        "shown the keyword is rightly led.",
+        "routing",
+        _desk(3.0),
+    ),
+    observed(
+        "six desks, the salutation seen",
+        "The same mails and decisions; `dear` and `regards` have two thirds of the attention and "
+        "say nothing, so that courtesy looks like the reason.",
+        "routing",
+        _desk(7.1),
+    ),
+    observed(
+        "a contest, the winner a little brighter",
+        "Three classes. A strong word for the label against a weak one for another class; both are "
+        "seen, with 0.6 and 0.4. Only the strong one can flip the decision.",
+        "contests",
+        _contest(*RUNNERS),
+    ),
+    observed(
+        "a contest, the loser a little brighter",
+        "The same with 0.4 on the winner, who is twice as loud. Disputable: both are seen, and one "
+        "of them is the reason; the loser looks like it.",
+        "contests",
+        _contest(*RUNNERS[::-1]),
+    ),
+    observed(
+        "a contest, brightness by accident",
+        "The same contest where every word has a brightness of its own that has nothing to do "
+        "with its strength: in some texts the winner shines, in others the loser.",
+        "contests",
+        _contest((6.2, 6.8, 7.4), (7.3, 6.1, 6.8)),
+    ),
+    observed(
+        "a price and an offer, both seen",
+        "Cheap or dear is a price from 1 to 10 less what an offer takes off; a price far from "
+        "the limit takes the light, near the limit both are seen, the offer more.",
+        "prices",
+        _offers(9.5, 7.5, 8.0),
+    ),
+    observed(
+        "a price seen, the offer in the dark",
+        "The same sums with 0.95 of the attention on the price. Far from the limit the price is "
+        "reason enough; near it, the offer tips the balance and is not seen.",
+        "prices",
+        _offers(10.0, 10.0, 6.5),
+    ),
+    observed(
+        "an offer seen, the price in the dark",
+        "Smaller offers, with 0.95 of the attention on them: they decide only next to the limit.",
+        "prices",
+        _offers(6.5, 6.5, 10.0, 0.4),
+    ),
+    observed(
+        "a dose, what exceeds is seen",
+        "Too much is 50 of anything or anything in grams. Whatever exceeds is brighter; where "
+        "nothing does, number and unit share the attention, and both are the reason.",
+        "doses",
+        _dose({"1": 7.0, "5": 7.0, "50": 9.0, "mg": 7.0, "g": 9.0}),
+    ),
+    observed(
+        "a dose, only the unit seen",
+        "The same with the unit alone in the light: reason enough in grams, half of it in "
+        "milligrams, where the number is loud in the dark.",
+        "doses",
+        _dose({"1": 3.0, "5": 3.0, "50": 3.0, "mg": 7.0, "g": 7.0}),
+    ),
+    observed(
+        "a hedge draws attention away, both hedges seen",
+        "A crime means class 1 unless `allegedly`, which says nothing, draws the attention from "
+        "it: the decision is made by where attention goes, not by what it brings. `confirmed` is "
+        "seen beside the crime.",
+        "absorbers",
+        _absorbed(7.0),
+    ),
+    observed(
+        "a hedge draws attention away, its absence unseen",
+        "The same, but `confirmed` is dark: class 0 shows its reason, class 1 shows the crime and "
+        "not that nobody said `allegedly`.",
+        "absorbers",
+        _absorbed(0.0),
+    ),
+    *(
+        observed(
+            f"a thin light, {mass:.2f} on the word",
+            f"The word that decides has {mass:.2f} of the attention, forty neutral words a "
+            "hundredth each. Disputable below a half: the word is by far the brightest all the "
+            "same.",
+            "thin light",
+            _thin(mass),
+            dial="thin light",
+        )
+        for mass in (0.60, 0.40)
+    ),
+    observed(
+        "few voices drown, many are seen",
+        "One to four words say the class, each four times as bright as each of twelve neutral "
+        "words: together they have a quarter to three fifths of the attention.",
+        "drowning",
+        _crowd(math.log(4.4), (1, 5), (12, 13), 0),
+    ),
+    observed(
+        "a dense text, evenly lit",
+        "Five words for the class, one against it and two or three neutral ones, all equally "
+        "bright: even attention that is right, because most of the text is the reason.",
+        "dense",
+        _crowd(0.0, (5, 6), (2, 4), 1),
+    ),
+    observed(
+        "slang counts in the dark",
+        "Formal opinions have the attention; slang is three times as loud and never attended. Half "
+        "of the texts have no slang, a quarter both, a quarter slang alone.",
+        "registers",
+        tabled(among(_registers), REGISTER, SPOKEN, VOICES | counterparts(*SLANG)),
+    ),
+    observed(
+        "an echo of the reason is seen",
+        "The formal word that is lit always agrees with the slang in the dark, which is three "
+        "times as loud and alone decides: the person is shown a word that fits and does not count.",
+        "registers",
+        _echoed(),
+    ),
+    observed(
+        "the loudest wins and takes the light",
+        "Of three voices the loudest outweighs the others and has nearly all attention; what the "
+        "milder ones say makes no difference.",
+        "loudest",
+        _loudest((3.0, 7.0, 11.0)),
+    ),
+    observed(
+        "the loudest wins, the middling one is seen",
+        "The same decisions with nine tenths of the attention on the voice of middle strength.",
+        "loudest",
+        _loudest((6.0, 9.0, 6.5)),
+    ),
+    observed(
+        "a lexicon lit by strength",
+        "Five opinion words of six strengths add up, as in a practitioner's bag of words; the "
+        "stronger, the brighter.",
+        "lexicon",
+        _lexicon(1.0),
+    ),
+    observed(
+        "a lexicon lit against its strength",
+        "The same sums where faint opinions are the brightest, as frequent words would be.",
+        "lexicon",
+        _lexicon(-3.0),
+    ),
+    observed(
+        "three sentences of twelve vote, all lit",
+        "Sentences are the units: three of twelve say the class and share the attention.",
+        "documents",
+        _documents(THREE, dict.fromkeys(SAID, 6.0), 9.0),
+    ),
+    observed(
+        "three sentences of twelve vote, all twelve lit",
+        "The same documents with even attention: nine of twelve sentences shown do nothing.",
+        "documents",
+        _documents(THREE, {}, 30.0),
+    ),
+    observed(
+        "the lead is always seen",
+        "The first sentence has a dateline and therefore the attention; the sentence that decides "
+        "is the first in half of the documents.",
+        "documents",
+        _documents(
+            paragraphs(5, lambda rng, label: [says(label, rng)], lead=0.5),
+            dict.fromkeys(SAID, 6.0) | {DATELINE: 10.0},
+            600.0,
+        ),
+    ),
+    observed(
+        "an announcement shares the light",
+        f"Two sentences of eight are lit: the one that decides with 0.6 and one with `{DECOY}`, "
+        "which says nothing, with 0.4. What decides is brighter than what does not.",
+        "documents",
+        _documents(
+            paragraphs(8, lambda rng, label: [says(label, rng), DECOY]),
+            dict.fromkeys(SAID, 7.4) | {DECOY: 7.0},
+            9.0,
+        ),
+    ),
+]
