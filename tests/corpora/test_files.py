@@ -349,7 +349,29 @@ def test_stray_quotes_do_not_swallow_rows(
     separator = "," if suffix == ".csv" else "\t"
     path.write_text("text\tlabel\n".replace("\t", separator)
                     + "\n".join(lines).replace("\t", separator))  # fmt: skip
+    if suffix == ".tsv":  # every line has its tab, so that all are rows, with the quotes they have
+        corpus = read_file(path).corpus
+        texts = {document.text for split in corpus.splits.values() for document in split}
+        assert texts == {line.split("\t")[0] for line in lines}
+        return
     with pytest.raises(InputError, match=rf"row {first + 1}: a cell goes on after .* a quote"):
+        read_file(path)
+
+
+def test_quoted_cells_between_tabs_are_read_as_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text("text\tlabel\n" + '"He said ""so""\nand left"\tpos\n"a\tb"\tneg\n' * 10)
+    corpus = read_file(path).corpus
+    texts = {document.text for split in corpus.splits.values() for document in split}
+    assert texts == {'He said "so"\nand left', "a\tb"}
+
+
+def test_a_file_without_a_line_of_names_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text("ham\tsee you\n" + "spam\twin a prize\nham\tat home now\n" * 10)
+    with pytest.raises(
+        InputError, match=r"first line has 'ham' as 10 other rows do\. Put one such"
+    ):
         read_file(path)
 
 

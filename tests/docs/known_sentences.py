@@ -303,7 +303,8 @@ AUDIT: Known = [
     (rf"Of the audited attention {P} lies on what is no word of the text: .*", _outside),
     (rf"On average attention is spread as if over # units, {P} of a text; the largest weight is "
      rf"{P} of all attention\.", _concentration),
-    (r"Tests on # documents:", lambda r, m: [r.documents]),
+    (r"Tests on (?:# of )?# documents:", lambda r, m: [
+        *([len(r.rows("exchange"))] if " of " in m[0] else []), r.documents]),
     (r"# of # explanations of this model (?:are|is) better than a random order: .*", _ranking),
     (rf"Attention is number #, .* {ABOVE}, and (?:not clearly )?behind (\S+) {ABOVE}\.", _standing),
     (rf"Attention is the best of them {ABOVE}\.", lambda r, m: [r.beyond(r.ranked[0])]),

@@ -84,3 +84,12 @@ def test_a_command_in_the_advice_stays_in_one_line(capsys: pytest.CaptureFixture
     advice = [f"{'Some words. ' * 5}{command} tries several strengths."]
     print_verdict(VERDICT | {"advice": advice}, 120, "runs/a/report.html")
     assert command in capsys.readouterr().out
+
+
+def test_tests_on_some_of_the_documents_say_on_how_many(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    test = {"outcome": "mixed", "sentence": "It does in 45 %.", "low": 0.38, "high": 0.52}
+    for asked, said in ((200, "Tests on 200 of 836 documents:"), (836, "Tests on 836 documents:")):
+        print_verdict(VERDICT | {"tests": [test | {"n": asked}]}, 836, "page.html")
+        assert said in capsys.readouterr().out

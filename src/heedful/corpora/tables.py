@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from heedful.errors import InputError
 from heedful.runs.progress import ticking
@@ -28,6 +28,8 @@ _RATIO, _UNPACKED = 200, 100_000_000
 _LIST = re.compile(r"\s*\[")
 _LONG = 10_000_000
 """Characters of JSON Lines from which on reading tells how far it is."""
+_LABELS = 100
+"""A column with more different cells is no column of labels."""
 _CELLS = 100_000_000
 """A packed table with more would fill the memory."""
 
@@ -77,9 +79,12 @@ def _separated(text: str, path: Path, separator: str) -> Table:
     """The columns of a CSV or TSV; the first line names them."""
     import pandas as pd
 
+    is_plain = separator == "\t" and _has_stray_quotes(text)
+    quoting: Literal[0, 3] = 3 if is_plain else 0  # csv.QUOTE_NONE, csv.QUOTE_MINIMAL
+    source = io.StringIO(text)
     try:
         cells = pd.read_csv(
-            io.StringIO(text), sep=separator, header=None, dtype=str, na_filter=False
+            source, sep=separator, header=None, dtype=str, na_filter=False, quoting=quoting
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path} is not a well-formed table: {str(error).strip()}.") from error
@@ -90,8 +95,32 @@ def _separated(text: str, path: Path, separator: str) -> Table:
         name: [cell if isinstance(cell, str) else None for cell in body[index].tolist()]
         for index, name in enumerate(names)
     }
+    _refuse_nameless(table, path, separator)
     _refuse_swallowed(table, path, separator)
     return table
+
+
+def _refuse_nameless(table: Table, path: Path, separator: str) -> None:
+    """Raises where the first line is a row: its label is that of many others."""
+    for name, cells in table.items():
+        if len(table) > 1 and cells.count(name) > 1 and len(set(cells)) <= _LABELS:
+            named = separator.join("label" if one == name else "text" for one in table)
+            raise InputError(
+                f"{path} has no line of names: its first line has {name!r} as {cells.count(name):,}"
+                f" other rows do. Put one such as {named!r} above it, with a name for each column."
+            )
+
+
+def _has_stray_quotes(text: str) -> bool:
+    """Whether lines between tabs are rows as they stand, and some cell opens a quote it never ends.
+
+    Text that was put between tabs as it was, messages say, has its quotation marks as letters.
+    """
+    rows = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
+    if len({len(row) for row in rows}) != 1 or len(rows[0]) < 2:
+        return False
+    opened = (cell for row in rows for cell in row if cell.startswith('"'))
+    return any(cell.count('"') % 2 for cell in opened)
 
 
 def _refuse_swallowed(table: Table, path: Path, separator: str) -> None:

@@ -53,7 +53,9 @@ def print_verdict(
         console.print(Text(f"Accuracy: {accuracy}."))
     if outside:
         console.print(Text(outside))
-    console.print(Text(f"Tests on {documents:,} documents:", "dim"))
+    asked = max((test["n"] for test in verdict["tests"]), default=documents)
+    some = f"{asked:,} of {documents:,}" if 0 < asked < documents else f"{documents:,}"
+    console.print(Text(f"Tests on {some} documents:", "dim"))
     for test in verdict["tests"]:
         mark, colour = OUTCOMES[test["outcome"]]
         line = Text(f" {mark} ", f"bold {colour}")
@@ -207,11 +209,14 @@ def print_corpora(rows: Sequence[Availability]) -> None:
 
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False)
-    for column in ("corpus", "here", "what", "where from and where to"):
+    for column in ("corpus", "here", "what, and where to get it"):
         table.add_column(column, overflow="fold")
     for row in rows:
         here = Text("yes", "green") if row.is_present else Text("no", "red")
-        where = "" if row.is_present else f"put {', '.join(row.missing)}; from {row.source}"
-        variants = f" Variants: {', '.join(row.variants)}." if row.variants else ""
-        table.add_row(Text(row.name, "bold"), here, Text(row.what + variants), Text(where))
+        told = [row.what]
+        if row.variants:
+            told.append(f"Variants: {', '.join(row.variants)}")
+        if not row.is_present:
+            told.append(f"Put {', '.join(row.missing)}; from {row.source}")
+        table.add_row(Text(row.name, "bold"), here, Text(". ".join(told)))
     console.print(table)
