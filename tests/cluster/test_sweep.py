@@ -8,6 +8,7 @@ import pytest
 from heedful.cluster.sweep import read_grid, sweep
 from heedful.errors import InputError
 from tests.cluster.shard_files import saved_model
+from tests.schemas import conforms
 
 GRID = """
 models = ["none+additive", "{model}"]
@@ -43,7 +44,7 @@ def test_every_cell_is_audited_once_and_put_side_by_side(grid, capsys):
     assert done.page is not None
     assert done.page.read_text().count("none+additive") >= 2
     assert "step 4/4" in capsys.readouterr().err
-    assert len(json.loads(json.dumps(done.to_json()))["cells"]) == 4
+    assert len(conforms("sweep", json.dumps(done.to_json()))["cells"]) == 4
     assert done.lines()[-1] == f"Page: {done.page}"
     journal = done.folder / "steps" / "journal.jsonl"
     before = journal.read_text()

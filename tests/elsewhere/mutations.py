@@ -44,14 +44,14 @@ MUTATIONS = (
     Mutation("audits/exact_adversary.py", "- _overlap(torch.ones", "+ _overlap(torch.ones"),
     Mutation("statistics/divergence.py", "(divergence / 2)", "divergence"),
     Mutation("statistics/divergence.py", "masked_fill(~mask, 0)).sum(-1)", "clone()).sum(-1)"),
-    Mutation("statistics/intervals.py", "t[::-1, column]", "t[:, column]"),
+    Mutation("statistics/intervals.py", "scale * t[::-1])", "scale * t)"),
     Mutation("training/objectives.py", "penalties.tying * apart", "-penalties.tying * apart"),
     Mutation("models/huggingface/calls.py", "softmax(-1", "softmax(-2"),
     Mutation("models/huggingface/reweighing.py", "= visible & (unit", "= visible | (unit"),
     Mutation("models/huggingface/label_choice.py", "list(label)].sum(-1)", "list(label)].mean(-1)"),
-    Mutation("audits/exchanges.py", "both[..., 1] - both[..., 0]", "both[..., 0] - both[..., 1]"),
-    Mutation("audits/exchanges.py", "_way(-odds[:, 1], -", "_way(odds[:, 1], "),
-    Mutation("audits/hybrids.py", "[None] < 0", "[None] >= 0"),
+    Mutation("audits/exchanges.py", "comes[text] >= MOST_OF", "comes[text] < MOST_OF"),
+    Mutation("audits/exchanges.py", "others.comes & ~is_mute", "others.comes & is_mute"),
+    Mutation("audits/hybrids.py", "zero(decision != label)", "zero(decision == label)"),
     Mutation("audits/verdict.py", '.side(at["yes"]) == "above"', '.side(at["yes"]) != "below"'),
 )  # fmt: skip
 

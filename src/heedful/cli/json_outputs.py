@@ -77,6 +77,14 @@ class PlaceJson(TypedDict):
     beside: dict[str, EstimateJson]
 
 
+class SweepJson(TypedDict):
+    """A grid of audits: a row for each cell, with the columns of its table."""
+
+    folder: str
+    page: str | None
+    cells: list[dict[str, Any]]
+
+
 class RankingJson(TypedDict):
     """All explanations, best first."""
 
@@ -323,6 +331,7 @@ OUTPUTS: dict[str, Any] = {
     "report": ReportJson,
     "reproduce": ReproduceJson,
     "sheet": SheetJson,
+    "sweep": SweepJson,
     "train": TrainJson | RemedyJson,
     "translator": TranslatorJson,
 }

@@ -212,7 +212,9 @@ def _loaded(folder: Path, header: dict[str, Any]) -> EncodedCorpus:
     for part in splits.values():
         if not len(part.names) == len(part.labels) == len(part.starts) - 1:
             raise ValueError("documents, labels and names are not as many")
-        if part.ids.max(initial=0) >= len(words) or part.labels.max(initial=-1) >= len(classes):
+        # The pieces of a tokenizer are in no list of ours.
+        is_beyond = "unknown" not in header and part.ids.max(initial=0) >= len(words)
+        if is_beyond or part.labels.max(initial=-1) >= len(classes):
             raise ValueError("a word or a class is beyond the lists of them")
     return EncodedCorpus(
         name=header["name"],

@@ -82,12 +82,13 @@ def read(model: AttentiveModel, batch: Batch) -> Reading:
     >>> reading.attention.shape, reading.logits.shape
     (torch.Size([2, 2]), torch.Size([2, 2]))
     """
-    is_empty = ~batch.mask.any(-1)
-    if bool(is_empty.any()):
-        raise InputError(
-            f"Document {batch.names[int(is_empty.int().argmax())]} has no token, so that there is "
-            "nothing to attend to; give it the unknown word, as encoding an empty text does."
-        )
+    if hasattr(batch, "mask"):  # pairs of a translator have masks of their own
+        is_empty = ~batch.mask.any(-1)
+        if bool(is_empty.any()):
+            raise InputError(
+                f"Document {batch.names[int(is_empty.int().argmax())]} has no token, so that there "
+                "is nothing to attend to; give it the unknown word, as encoding an empty text does."
+            )
     with evaluating(model):
         return model.read(batch)
 

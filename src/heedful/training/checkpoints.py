@@ -114,7 +114,8 @@ def load_checkpoint(path: Path, task: Task, mark: str) -> tuple[Progress, dict[s
         if best and {name: value.shape for name, value in best.items()} != wanted:
             raise ValueError("its best weights are another model's")
         task.model.load_state_dict(_under("model.", tensors))
-        state = _optimiser_state(_under("optimiser.", tensors), list(task.model.parameters()))
+        weights = [one for group in task.optimiser.param_groups for one in group["params"]]
+        state = _optimiser_state(_under("optimiser.", tensors), weights)
         task.optimiser.load_state_dict(task.optimiser.state_dict() | {"state": state})
     except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
