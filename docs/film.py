@@ -21,7 +21,10 @@ def film(run: Path, out: Path, text: str = "") -> int:
     """Erases the most attended words of a text, the first if none is named; counts the pictures."""
     with chromium() as browser:
         show(browser, run / "report.html", WIDTH)
-        item = browser.find_element(By.CSS_SELECTOR, f'[data-id="{text}"]' if text else "[data-id]")
+        found = f'[data-id="{text}"]' if text else "[data-id]"
+        while not browser.find_elements(By.CSS_SELECTOR, found):
+            browser.find_element(By.CSS_SELECTOR, "[data-more]").click()
+        item = browser.find_element(By.CSS_SELECTOR, found)
         opener = item.find_element(By.CSS_SELECTOR, ".opener")
         if opener.get_attribute("aria-expanded") == "false":
             opener.click()
