@@ -25,6 +25,8 @@ from random import Random
 from types import FrameType
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from heedful.errors import InputError
 from tests.torture.opened import OPENED
 from tests.torture.readers import FAMILIES, Family, Reader, sentence
@@ -73,9 +75,10 @@ def attempt(reader: Reader, data: bytes) -> str | None:
 
 
 def limited() -> None:
-    """Bounds the memory of this process and what it writes to the terminal."""
+    """Bounds the memory of this process, beyond what Arrow sets aside when it is first asked."""
     from resource import RLIMIT_AS, setrlimit
 
+    pa.array(["one"])
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     setrlimit(RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
 
