@@ -18,6 +18,7 @@ from heedful.models.recipe import (
     Recipe,
     looks_like_recipe,
     parse,
+    with_settings,
 )
 
 positive = st.floats(min_value=1e-12, max_value=1e18)
@@ -123,3 +124,8 @@ def test_a_bad_size_is_refused_in_one_sentence(settings: dict[str, float], said:
 @pytest.mark.parametrize("text", ["runs/first", "model", "./a+b", "C:+x", "hf:name", "bilstm+"])
 def test_a_path_does_not_look_like_a_recipe(text: str) -> None:
     assert not looks_like_recipe(text)
+
+
+def test_a_number_larger_than_any_float_is_refused_in_one_sentence() -> None:
+    with pytest.raises(InputError, match="The setting scale must be"):
+        with_settings(ModelConfig, {"scale": 10**400})

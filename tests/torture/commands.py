@@ -74,11 +74,11 @@ def furnish(place: Path, words: str = "") -> None:
     import pandas as pd
 
     place.mkdir(parents=True, exist_ok=True)
-    words = ("good", "bad", "food", "service", "slow", "friend", "staff", "very", "the", "was")
+    said = ("good", "bad", "food", "service", "slow", "friend", "staff", "very", "the", "was")
     rows = []
     for number in range(DOCUMENTS):
         mood = number % 2
-        text = [words[(number * 7 + place * (3 + mood)) % len(words)] for place in range(4 + mood)]
+        text = [said[(number * 7 + place * (3 + mood)) % len(said)] for place in range(4 + mood)]
         rows.append((" ".join([*text[:2], ("bad", "good")[mood], *text[2:]]), ("neg", "pos")[mood]))
     pd.DataFrame(rows, columns=["text", "label"]).to_csv(place / "texts.csv", index=False)
     (place / "tiny.toml").write_text(SIZES + TRAINING)

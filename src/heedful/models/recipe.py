@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields
+from sys import float_info
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -263,7 +264,8 @@ def fits(value: Any, hint: Any) -> bool:
         one = get_args(hint)[0]
         return isinstance(value, tuple | list) and all(fits(entry, one) for entry in value)
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        # A whole number read from JSON may be larger than any float.
+        return isinstance(value, float) or (fits(value, int) and abs(value) <= float_info.max)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, get_origin(hint) or hint)
