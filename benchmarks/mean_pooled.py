@@ -12,28 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-OWN_CODE = '''
-from torch import nn
-from transformers import BertModel, BertPreTrainedModel
-from transformers.modeling_outputs import SequenceClassifierOutput
-
-
-class MeanPooledClassifier(BertPreTrainedModel):
-    def __init__(self, config):
-        super().__init__(config)
-        self.num_labels = config.num_labels
-        self.bert = BertModel(config, add_pooling_layer=False)
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
-        self.post_init()
-
-    def forward(self, input_ids=None, attention_mask=None, **kwargs):
-        passed = self.bert(input_ids, attention_mask=attention_mask, **kwargs)
-        mask = attention_mask[..., None].to(passed.last_hidden_state)
-        mean = (passed.last_hidden_state * mask).sum(1) / mask.sum(1)
-        return SequenceClassifierOutput(
-            logits=self.classifier(mean), hidden_states=passed.hidden_states
-        )
-'''
+from tests.tiny_transformers import OWN_CODE
 
 
 def make(encoder: Path, out: Path, data: Path) -> float:
