@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from heedful.cluster.sweep import sweep
     from heedful.corpora import load_corpus
     from heedful.errors import InputError, VerdictWorse
-    from heedful.jobs.audit import audit
+    from heedful.jobs.answers import audit_answers
+    from heedful.jobs.audit import audit, estimate
     from heedful.jobs.compare import compare
     from heedful.jobs.decider import load
     from heedful.jobs.explain import explain
@@ -45,12 +46,14 @@ _HOMES = {
     "InputError": "heedful.errors.InputError",
     "VerdictWorse": "heedful.errors.VerdictWorse",
     "audit": "heedful.jobs.audit.audit",
+    "audit_answers": "heedful.jobs.answers.audit_answers",
     "audit_shards": "heedful.cluster.shards.audit_shards",
     "calibrate": "heedful.calibration.calibrate.calibrate",
     "compare": "heedful.jobs.compare.compare",
     "curve": "heedful.models.curve",
     "decide": "heedful.models.decide",
     "erase": "heedful.models.erase",
+    "estimate": "heedful.jobs.audit.estimate",
     "explain": "heedful.jobs.explain.explain",
     "keep": "heedful.models.keep",
     "load": "heedful.jobs.decider.load",
@@ -72,12 +75,14 @@ __all__ = [
     "InputError",
     "VerdictWorse",
     "audit",
+    "audit_answers",
     "audit_shards",
     "calibrate",
     "compare",
     "curve",
     "decide",
     "erase",
+    "estimate",
     "explain",
     "keep",
     "load",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 
 def main() -> None:
     """Runs the command line; bad input ends with one sentence and exit code 2."""
+    from heedful.runs.memory import use_system_memory
     from heedful.runs.threads import share_cores
 
+    sys.unraisablehook = unheard
     share_cores()
+    use_system_memory()
     from heedful.cli import app
     from heedful.errors import InputError, one_line
 
@@ -37,6 +41,15 @@ def main() -> None:
     if code == 130:  # Ctrl-C
         print("heedful: stopped; the same command goes on from what was kept.", file=sys.stderr)
     sys.exit(code)
+
+
+def unheard(lost: Any) -> None:
+    """Says nothing of memory that ran out where no error can be raised: who asks next is told.
+
+    Python's own way has no memory to say what it began, and our sentence would end its line.
+    """
+    if not isinstance(lost.exc_value, MemoryError):
+        sys.__unraisablehook__(lost)
 
 
 def explained(error: Exception) -> str | None:

@@ -22,6 +22,7 @@ from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone
 from heedful.runs.randomness import keys, uniform_noise
+from heedful.statistics.estimates import per_cent
 from heedful.statistics.intervals import mean, paired, proportion
 
 SEARCHED = 0.03
@@ -81,7 +82,7 @@ def rows(
     return frame(reading.names, **arrays, tolerance=np.full(len(reading.names), tolerance))
 
 
-def _chosen(reading: Reading, seed: int, share: float) -> Bool[Tensor, "batch"]:
+def _chosen(reading: Reading, seed: int, share: float) -> Bool[Tensor, " batch"]:
     noise = uniform_noise(keys(seed, reading.names, "adversary searched"))
     return (noise < share).to(reading.mask.device) & (reading.units > 1)
 
@@ -111,7 +112,7 @@ def summarise(rows: pd.DataFrame) -> Finding:
     )
 
 
-def _column(rows: pd.DataFrame, name: str) -> Float64[np.ndarray, "instance"]:
+def _column(rows: pd.DataFrame, name: str) -> Float64[np.ndarray, " instance"]:
     return rows[name].to_numpy(dtype=np.float64)
 
 
@@ -138,7 +139,7 @@ def tell(found: Finding) -> str:
     )
 
 
-def _drawn(rows: pd.DataFrame, exact: Float64[np.ndarray, "instance"]) -> dict[str, Any]:
+def _drawn(rows: pd.DataFrame, exact: Float64[np.ndarray, " instance"]) -> dict[str, Any]:
     both = rows[rows["searched_jsd"].notna()].head(MOST_POINTS)
     return {
         "exact_jsd": histogram(exact, bins=28, low=0.0, high=0.7),
@@ -156,8 +157,8 @@ def _notes(rows: pd.DataFrame, every: int) -> tuple[str, ...]:
     tried = rows[rows["is_searched"].astype(bool)]
     failed = int(tried["searched_jsd"].isna().sum())
     almost = (
-        f"Almost completely: at least {ALMOST:.0%} of the divergence that moving everything to the "
-        "least attended unit would give."
+        f"Almost completely: at least {per_cent(ALMOST)} of the divergence that moving everything "
+        "to the least attended unit would give."
     )
     notes: tuple[str, ...] = (almost,)
     notes += counted(every - measured, every, "have one unit (or no linear head) and are left out.")

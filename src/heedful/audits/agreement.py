@@ -13,10 +13,14 @@ from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
 from heedful.statistics.agreement import kendall_tau_b, top_units
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import means
 
-MEASURES = {"tau": "Kendall τ", "top_1": "same top unit", "top_10th": "overlap of the top 10 %"}
+MEASURES = {
+    "tau": "Kendall τ",
+    "top_1": "same top unit",
+    "top_10th": f"overlap of the top {per_cent(0.1)}",
+}
 
 
 def rows(

@@ -25,7 +25,7 @@ from heedful.corpora.parallel import Links
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import pooled
 
 HIT, MASS = "top piece is aligned", "mass on aligned pieces"
@@ -111,13 +111,13 @@ def _tops(
     return is_top.double() / is_top.sum(-1, keepdim=True)
 
 
-def _same_position(reading: Reading, is_piece: Bool[Tensor, "batch unit"]) -> Int[Tensor, "batch"]:
+def _same_position(reading: Reading, is_piece: Bool[Tensor, "batch unit"]) -> Int[Tensor, " batch"]:
     """The piece with the output piece's own number, or the last one."""
-    step: Int[Tensor, "batch"] = reading.state.step
+    step: Int[Tensor, " batch"] = reading.state.step
     return torch.minimum(step, is_piece.sum(-1) - 1)
 
 
-def _diagonal(reading: Reading, is_piece: Bool[Tensor, "batch unit"]) -> Int[Tensor, "batch"]:
+def _diagonal(reading: Reading, is_piece: Bool[Tensor, "batch unit"]) -> Int[Tensor, " batch"]:
     """The piece as far into the source as the output piece is into the output, both by middles."""
     step, sentence = reading.state.step, reading.shared
     assert sentence is not None, "a translator's reading shares its values"
@@ -128,7 +128,7 @@ def _diagonal(reading: Reading, is_piece: Bool[Tensor, "batch unit"]) -> Int[Ten
 
 
 def _at(
-    place: Int[Tensor, "batch"], found: Bool[Tensor, "batch unit"]
+    place: Int[Tensor, " batch"], found: Bool[Tensor, "batch unit"]
 ) -> Float64[Tensor, "batch 1"]:
     """Whether the piece of that number is aligned; the start symbol is unit 0."""
     return found.gather(1, place[:, None] + 1).double()
@@ -216,7 +216,7 @@ def _answer(finding: Finding, method: str, top: str) -> str:
         case "partly":
             return (
                 f"Partly: {said}, more often than {best} ({percent(found)}), the best baseline, "
-                f"but not surely more than {100 * MOST:.0f} %."
+                f"but not surely more than {per_cent(MOST)}."
             )
     best, found = next(iter(_unbeaten(finding).items()))
     beyond = finding.get(BEYOND, best)

@@ -13,13 +13,24 @@ import torch
 from jaxtyping import Float64
 
 from heedful.audits.examination import Portion, readings
-from heedful.audits.hybrids import Hybrid, ReadText, encoded_hybrids, mixed, seen, texts_in
-from heedful.corpora.batches import Batch, batches
+from heedful.audits.hybrids import (
+    Hybrid,
+    ReadText,
+    Units,
+    encoded_hybrids,
+    mixed,
+    seen,
+    texts_in,
+)
+from heedful.corpora.batches import Batch, collate, groups
 from heedful.corpora.encoded import Encoded
 from heedful.models.edits import erase
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, decide, read
 from heedful.runs.kept_tables import Keep, keep_nothing
+
+ON_A_CARD = 4
+"""How many times more altered texts than documents a card reads at once."""
 
 
 class Answers(NamedTuple):
@@ -28,7 +39,7 @@ class Answers(NamedTuple):
     logits: Float64[np.ndarray, "hybrid class"]
     blocked: Float64[np.ndarray, "hybrid class"]
     """With attention to the new units forbidden; nan where that was not asked."""
-    weights: list[Float64[np.ndarray, "unit"]]
+    weights: list[Float64[np.ndarray, " unit"]]
     """The attention that is shown."""
 
 
@@ -50,7 +61,7 @@ class Asked:
         found: list[ReadText] = []
         for reading in readings(model, documents, device, at_once):
             weights = self._shown(reading)
-            blocked = self._forbidding(reading, [seen(row).tolist() for row in weights])
+            blocked = self._forbidding(reading, [seen(row) for row in weights])
             found += texts_in(reading, weights, blocked)
         place = {text.name: number for number, text in enumerate(found)}
         texts = [found[place[name]] for name in documents.names]
@@ -69,24 +80,28 @@ class Asked:
         self, hybrids: Sequence[Hybrid], of: Sequence[int], forbidding: bool = False
     ) -> Answers:
         """What the model says of hybrids, each read for the text of that number."""
-        found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
-        documents = encoded_hybrids(hybrids, self.unknown) if hybrids else None
+        shape = len(hybrids), len(self.model.classes)
+        found = Answers(np.zeros(shape), np.zeros(shape), [np.zeros(0)] * len(hybrids))
+        if not hybrids:
+            return found
+        documents = encoded_hybrids(hybrids, self.unknown)
         size, most = self.at_once
-        for batch in batches(documents, size, max_tokens=most) if documents else ():
-            places = [int(name) for name in batch.names]
+        if torch.device(self.device).type == "cuda":  # these are but read, so that more have room
+            size, most = ON_A_CARD * size, most and ON_A_CARD * most
+        for group in groups(documents, size, max_tokens=most):
+            batch, places = collate(documents, group), group.tolist()
             forbidden = [hybrids[place].is_new for place in places] if forbidding else []
             said = self.keep(_key(batch, forbidden), partial(self._said, batch, forbidden))
-            for place, *answer in zip(places, *(said[c] for c in Answers._fields), strict=True):
-                found[place] = (answer[0], answer[1], answer[2])
-                self.tokens[of[place]] += sum(map(len, hybrids[place].units))
-        every = [found[place] for place in range(len(hybrids))]
-        empty = np.zeros((0, len(self.model.classes)))
-        logits, blocked = (
-            np.stack([one[column] for one in every]) if every else empty for column in (0, 1)
-        )
-        return Answers(logits, blocked, [one[2] for one in every])
+            found.logits[places] = np.stack(said["logits"].tolist())
+            found.blocked[places] = np.stack(said["blocked"].tolist())
+            for place, weights in zip(places, said["weights"], strict=True):
+                found.weights[place] = weights
+        units = np.array([len(hybrid.units) for hybrid in hybrids])
+        tokens = documents.lengths * (units > 0)
+        self.tokens += np.bincount(np.asarray(of), tokens, len(self.tokens))
+        return found
 
-    def _said(self, batch: Batch, forbidden: Sequence[Sequence[bool]]) -> pd.DataFrame:
+    def _said(self, batch: Batch, forbidden: Sequence[Units]) -> pd.DataFrame:
         """What the model says of each hybrid of a batch; columns are those of `Answers`."""
         reading = read(self.model, batch.to(self.device))
         logits = reading.logits.cpu().numpy()
@@ -96,7 +111,7 @@ class Asked:
         columns = (list(logits), list(blocked), self._shown(reading))
         return pd.DataFrame(dict(zip(Answers._fields, columns, strict=True)))
 
-    def _shown(self, reading: Reading) -> list[Float64[np.ndarray, "unit"]]:
+    def _shown(self, reading: Reading) -> list[Float64[np.ndarray, " unit"]]:
         """The audited attention, or that of one head, as a person is shown it."""
         shown = reading.attention
         if self.head is not None:
@@ -107,19 +122,20 @@ class Asked:
         return [row[:n] for row, n in zip(shown.cpu().numpy(), counts, strict=True)]
 
     def _forbidding(
-        self, reading: Reading, forbidden: Sequence[Sequence[bool]]
+        self, reading: Reading, forbidden: Sequence[Units]
     ) -> Float64[np.ndarray, "text class"]:
         """Logits with attention to the marked units forbidden and the rest renormalised."""
         gone = torch.zeros(len(forbidden), 1, reading.mask.shape[1], dtype=torch.bool)
         for row, marked in enumerate(forbidden):
-            gone[row, 0, : len(marked)] = torch.tensor(marked)
+            gone[row, 0, : len(marked)] = torch.from_numpy(marked)
         found = decide(self.model, reading, erase(gone.to(reading.mask.device)))
         return np.asarray(found[:, 0].cpu().numpy())
 
 
-def _key(batch: Batch, forbidden: Sequence[Sequence[bool]]) -> str:
+def _key(batch: Batch, forbidden: Sequence[Units]) -> str:
     """What the model is asked, in a few digits."""
-    told = hashlib.sha256(repr((tuple(batch.ids.shape), forbidden)).encode())
-    for part in (batch.ids, batch.mask, batch.sentence):
-        told.update(part.cpu().numpy().tobytes())
+    told = hashlib.sha256(repr((tuple(batch.ids.shape), len(forbidden))).encode())
+    marked = np.concatenate(forbidden) if forbidden else np.zeros(0, dtype=bool)
+    for part in (batch.ids.numpy(), batch.mask.numpy(), batch.sentence.numpy(), marked):
+        told.update(part.tobytes())
     return told.hexdigest()[:32]

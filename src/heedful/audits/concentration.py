@@ -100,4 +100,5 @@ AUDIT = Audit(
     place=10,
     chart="concentration",
     tell=tell,
+    is_of_readings=True,
 )

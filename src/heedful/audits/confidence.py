@@ -16,7 +16,7 @@ from heedful.audits.tables import counted, histogram, percent
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import bootstrap, means
 from heedful.statistics.sums import OfSums
 
@@ -99,7 +99,7 @@ def _estimates(rows: pd.DataFrame) -> dict[str, Estimate]:
     confidence, agreeing, near = means(table, names, least=0, most=1)
     summed = table[:, 0] * units
 
-    def mean(sums: Float64[np.ndarray, "replicate 2"]) -> Float64[np.ndarray, "replicate"]:
+    def mean(sums: Float64[np.ndarray, "replicate 2"]) -> Float64[np.ndarray, " replicate"]:
         found = np.full(len(sums), np.nan)
         np.divide(sums[:, 0], sums[:, 1], out=found, where=sums[:, 1] > 0)
         return found
@@ -130,7 +130,7 @@ def tell(found: Finding) -> str:
     return (
         f"Attended alone, a unit gives the decision a probability of {percent(confidence)} on "
         f"average, and {percent(alike)} of a text's units would decide alike: "
-        "the nearer to 100 %, the less it matters where attention lies."
+        f"the nearer to {per_cent(1)}, the less it matters where attention lies."
     )
 
 
@@ -143,4 +143,5 @@ AUDIT = Audit(
     place=9,
     chart="confidence",
     tell=tell,
+    is_of_readings=True,
 )

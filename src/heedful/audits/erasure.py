@@ -60,7 +60,7 @@ def rows(
     return found[~too_long].reset_index(drop=True)
 
 
-def flips_first(removed: Wide, first: str, second: str) -> Float64[np.ndarray, "instance"]:
+def flips_first(removed: Wide, first: str, second: str) -> Float64[np.ndarray, " instance"]:
     """1 where `first` flips with fewer units than `second`, -1 with more, 0 with as many.
 
     A ranking that flips is earlier than one that never does; nan where neither flips, or
@@ -71,7 +71,7 @@ def flips_first(removed: Wide, first: str, second: str) -> Float64[np.ndarray, "
         return np.where(np.isinf(one) & np.isinf(other), np.nan, np.sign(other - one))
 
 
-def five_numbers(values: Float64[np.ndarray, "instance"]) -> dict[str, float | int | None]:
+def five_numbers(values: Float64[np.ndarray, " instance"]) -> dict[str, float | int | None]:
     """What a box plot draws: quartiles by linear interpolation, whiskers within 1.5 IQR."""
     values = values[~np.isnan(values)]
     if not len(values):

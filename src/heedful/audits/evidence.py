@@ -45,7 +45,7 @@ def share_on(
     importance: Float[Tensor, "batch unit"],
     evidence: Bool[Tensor, "batch unit"],
     mask: Bool[Tensor, "batch unit"],
-) -> Float[Tensor, "batch"]:
+) -> Float[Tensor, " batch"]:
     """Share of the positive importance that lies on evidence; for attention, its mass there.
 
     Negative importance speaks against the decision and is left out; nan where none is positive.

@@ -32,11 +32,11 @@ class Adversary(NamedTuple):
     """An alternative attention for each document, and how far it and its output have moved."""
 
     attention: Float[Tensor, "batch unit"]
-    jsd: Float[Tensor, "batch"]
+    jsd: Float[Tensor, " batch"]
     """Jensen-Shannon divergence to the trained attention, in nats."""
-    tvd: Float[Tensor, "batch"]
+    tvd: Float[Tensor, " batch"]
     """Total variation between the outputs."""
-    is_exact: Bool[Tensor, "batch"]
+    is_exact: Bool[Tensor, " batch"]
     """True where no attention within the tolerance lies farther; else a lower bound."""
 
 
@@ -55,15 +55,15 @@ class _Side(NamedTuple):
 class _Pair(NamedTuple):
     """The best two-unit attention found so far: the smaller the overlap, the farther away."""
 
-    overlap: Float[Tensor, "batch"]
+    overlap: Float[Tensor, " batch"]
     units: Int[Tensor, "batch 2"]
-    share: Float[Tensor, "batch"]
+    share: Float[Tensor, " batch"]
     """Weight of the second unit; the first has the rest."""
 
 
 def largest_jsd(
     attention: Float[Tensor, "batch unit"], mask: Bool[Tensor, "batch unit"]
-) -> Float[Tensor, "batch"]:
+) -> Float[Tensor, " batch"]:
     """The divergence of the farthest attention of all: everything on the least attended unit."""
     least = attention.masked_fill(~mask, torch.inf).amin(-1)
     return log(2) - _overlap(torch.ones_like(least), least) / 2
@@ -113,7 +113,7 @@ def _overlap(t: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, 
     return torch.xlogy(t + a, t + a) - torch.xlogy(t, t) - torch.xlogy(a, a)
 
 
-def _jsd(p: Float[Tensor, "batch unit"], q: Float[Tensor, "batch unit"]) -> Float[Tensor, "batch"]:
+def _jsd(p: Float[Tensor, "batch unit"], q: Float[Tensor, "batch unit"]) -> Float[Tensor, " batch"]:
     return (log(2) - _overlap(p, q).sum(-1) / 2).clamp_min(0)
 
 
@@ -158,7 +158,7 @@ def _best_single(
 def _least_attended(
     attention: Float[Tensor, "batch unit"],
     among: Bool[Tensor, "batch unit"],
-    most: Int[Tensor, "batch"],
+    most: Int[Tensor, " batch"],
 ) -> _Side:
     """The least attended of some units, at most so many of each document."""
     count = torch.minimum(among.sum(-1), most)
@@ -175,7 +175,7 @@ def _two_classes(
     tolerance: float,
     most_units: int,
     best: _Pair,
-) -> tuple[_Pair, Bool[Tensor, "batch"]]:
+) -> tuple[_Pair, Bool[Tensor, " batch"]]:
     """The best vertex of slab and simplex, and whether every pair was looked at."""
     margin = said[..., 1] - said[..., 0]
     probability = (start[:, 1] - start[:, 0]).sigmoid()
@@ -223,7 +223,7 @@ def _best_crossing(
     return _Pair(least, units, _at(share.flatten(1), place).nan_to_num(0.0))
 
 
-def _at(x: Float[Tensor, "batch place"], place: Int[Tensor, "batch"]) -> Float[Tensor, "batch"]:
+def _at(x: Float[Tensor, "batch place"], place: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
     return x.gather(1, place[:, None])[:, 0]
 
 
@@ -234,7 +234,7 @@ def _more_classes(
     trained: Float[Tensor, "batch class"],
     tolerance: float,
     best: _Pair,
-    enough: Float[Tensor, "batch"],
+    enough: Float[Tensor, " batch"],
 ) -> _Pair:
     """The best two-unit attention found within the tolerance, if its overlap is below `enough`.
 
@@ -265,7 +265,7 @@ def _more_classes(
 
 def _best_mixture(
     pair: Int[Tensor, "pair 2"],
-    document: Int[Tensor, "pair"],
+    document: Int[Tensor, " pair"],
     attention: Float[Tensor, "batch unit"],
     said: Float[Tensor, "batch unit class"],
     trained: Float[Tensor, "batch class"],
@@ -308,10 +308,10 @@ def _nothing(trained: Float[Tensor, "batch class"]) -> _Pair:
 
 
 def _least_per_document(
-    overlap: Float[Tensor, "pair"],
+    overlap: Float[Tensor, " pair"],
     pair: Int[Tensor, "pair 2"],
-    share: Float[Tensor, "pair"],
-    document: Int[Tensor, "pair"],
+    share: Float[Tensor, " pair"],
+    document: Int[Tensor, " pair"],
     trained: Float[Tensor, "batch class"],
 ) -> _Pair:
     """Of many mixtures the one with the least overlap for each document."""

@@ -16,6 +16,7 @@ from heedful.corpora.samples import Rows, subset
 from heedful.importance import explain
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, read
+from heedful.runs.meter import spent_on
 
 
 class Portion(NamedTuple):
@@ -47,7 +48,8 @@ def examine(
         for reading in readings(model, subset(documents, rows), device, at_once):
             importance = explain(model, reading, methods, seed)
             for name in names:
-                parts[name].append(audits[name](model, reading, importance, seed))
+                with spent_on(name):
+                    parts[name].append(audits[name](model, reading, importance, seed))
     return {name: joined(tables) for name, tables in parts.items()}
 
 

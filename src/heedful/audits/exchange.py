@@ -19,7 +19,7 @@ from heedful.audits.text_groups import best_group
 from heedful.importance import Importance
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import mean, proportion
 
 SHARE = "texts in which all three hold"
@@ -41,15 +41,15 @@ NONE = Estimate(np.nan, np.nan, np.nan, 0, "none")
 class Outcomes(NamedTuple):
     """What the exchanges say of each text."""
 
-    comes: Bool[np.ndarray, "text"]
+    comes: Bool[np.ndarray, " text"]
     """Whether the decision comes with the words shown."""
-    matters: Bool[np.ndarray, "text"]
+    matters: Bool[np.ndarray, " text"]
     """Whether most of the attention lies on words that it needs."""
-    passes: Bool[np.ndarray, "text"]
+    passes: Bool[np.ndarray, " text"]
     """Whether most of their effect passes through attention."""
 
     @property
-    def holds(self) -> Bool[np.ndarray, "text"]:
+    def holds(self) -> Bool[np.ndarray, " text"]:
         """Whether all three hold."""
         return np.asarray(self.comes & self.matters & self.passes)
 
@@ -116,7 +116,7 @@ def _conditions(rows: pd.DataFrame) -> tuple[str, ...]:
         return ()
     return (
         f"The model decides {percent(right)} of these texts rightly, where always saying "
-        f"{common.idxmax()} would be right in {100 * guessed:.0f} %: the word is about the reasons "
+        f"{common.idxmax()} would be right in {per_cent(guessed)}: the word is about the reasons "
         "of decisions that may be worth nothing.",
     )
 

@@ -47,15 +47,15 @@ TURNS = 3
 class _Tried(NamedTuple):
     """A text's shown units in other texts, pair by pair."""
 
-    text: Int[np.ndarray, "pair"]
-    base: Int[np.ndarray, "pair"]
-    comes: Bool[np.ndarray, "pair"]
+    text: Int[np.ndarray, " pair"]
+    base: Int[np.ndarray, " pair"]
+    comes: Bool[np.ndarray, " pair"]
     """Whether the text's decision comes with its shown units."""
-    says: Bool[np.ndarray, "pair"]
+    says: Bool[np.ndarray, " pair"]
     """Whether the context would be decided less surely, or more so, without them."""
-    around: Float64[np.ndarray, "pair"]
+    around: Float64[np.ndarray, " pair"]
     """The share of what they do that is left with attention to them forbidden."""
-    border: Float64[np.ndarray, "pair"]
+    border: Float64[np.ndarray, " pair"]
     """The margin of the decision below which it counts as turned."""
 
 
@@ -133,14 +133,14 @@ def _joined(one: _Tried, other: _Tried) -> _Tried:
 
 
 def _share(
-    holds: Bool[np.ndarray, "pair"], text: Int[np.ndarray, "pair"], count: int
-) -> Float64[np.ndarray, "text"]:
+    holds: Bool[np.ndarray, " pair"], text: Int[np.ndarray, " pair"], count: int
+) -> Float64[np.ndarray, " text"]:
     """The share of each text's pairs; 0 where it has none."""
     every = np.bincount(text, minlength=count)
     return np.asarray(np.bincount(text[holds], minlength=count) / np.maximum(every, 1))
 
 
-def _alone(asked: Asked, rows: Int[np.ndarray, "some"]) -> Bool[np.ndarray, "text"]:
+def _alone(asked: Asked, rows: Int[np.ndarray, " some"]) -> Bool[np.ndarray, " text"]:
     """Which of these texts are decided as they are by their shown units alone, and by nothing not.
 
     Asked of texts without a fair context: what the texts that are decided alike say unseen must not
@@ -149,10 +149,10 @@ def _alone(asked: Asked, rows: Int[np.ndarray, "some"]) -> Bool[np.ndarray, "tex
     texts = [asked.texts[row] for row in rows]
     shown = [np.flatnonzero(one.seen).tolist() for one in texts]
     hybrids = [
-        Hybrid([one.units[u] for u in some], one.side[some].tolist(), [True] * len(some))
+        Hybrid([one.units[u] for u in some], one.side[some], np.ones(len(some), dtype=bool))
         for one, some in zip(texts, shown, strict=True)
     ]
-    nothing = Hybrid([], [], [])
+    nothing = Hybrid([], np.zeros(0, dtype=int), np.zeros(0, dtype=bool))
     said = asked([*hybrids, nothing], [*rows.tolist(), 0]).logits
     found = np.zeros(len(asked.texts), dtype=bool)
     if len(rows):
@@ -200,7 +200,7 @@ def _put(asked: Asked, chosen: Sequence[Sequence[int]]) -> _Tried:
     second = np.where(np.arange(logits.shape[1]) == own[:, None], -np.inf, rest[base]).argmax(1)
     rival = np.where(is_alike, second, decision[base])[:, None]
 
-    def ahead(of: Float64[np.ndarray, "pair class"]) -> Float64[np.ndarray, "pair"]:
+    def ahead(of: Float64[np.ndarray, "pair class"]) -> Float64[np.ndarray, " pair"]:
         both = (np.take_along_axis(of, which, 1)[:, 0] for which in (own[:, None], rival))
         return np.asarray(np.subtract(*both))
 

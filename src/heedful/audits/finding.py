@@ -133,6 +133,13 @@ class Audit(NamedTuple):
     needs: Sequence[str] = ()
     """What the corpus must have for the audit to apply: `labels`, `evidence`, `alignment`,
     or the model: several `heads`."""
+    settled: Callable[[Finding], bool] | None = None
+    """Whether a finding on some of the documents answers what the audit is for, so that no more
+    need be looked at; without it, it goes along with those that say so."""
+    is_of_readings: bool = False
+    """Whether it needs no more of a document than to read it once."""
+    of_named: bool = False
+    """Whether it need only ask of the methods that the ranking names, once there is one."""
     most: int = 0
     """Documents beyond which a slow audit learns little, drawn by key; 0 takes all."""
     whole: WholeRowsOf | None = None

@@ -38,7 +38,7 @@ def tags(
     tokens: pd.DataFrame,
     ratings: pd.Series[float] | None = None,
     bounds: tuple[float, float] = (LOW, HIGH),
-) -> Shaped[np.ndarray, "token"]:
+) -> Shaped[np.ndarray, " token"]:
     """1 for very positive tokens, -1 for very negative ones, 0 for others.
 
     By the words' own labels (`label_of_word`, 0 to 4), or where a corpus has none by `ratings` of
@@ -52,7 +52,7 @@ def tags(
         return _signs(rating >= bounds[1], rating < bounds[0])
 
 
-def masses(tokens: pd.DataFrame, kind_of_token: Shaped[np.ndarray, "token"]) -> pd.DataFrame:
+def masses(tokens: pd.DataFrame, kind_of_token: Shaped[np.ndarray, " token"]) -> pd.DataFrame:
     """One row per text: its length, its tagged words, and each head's attention on them.
 
     Columns `v.pos` and `v.neg` count the words, `v.pos 0`, `v.neg 0`, … hold the attention of each
@@ -85,14 +85,16 @@ def shares(table: pd.DataFrame, kind: str) -> Float64[np.ndarray, "text head"]:
     return np.where(_has(table, kind)[:, None], found, np.nan)
 
 
-def chance(table: pd.DataFrame, kind: str, among: str | None = None) -> Float64[np.ndarray, "text"]:
+def chance(
+    table: pd.DataFrame, kind: str, among: str | None = None
+) -> Float64[np.ndarray, " text"]:
     """The share of words that are of the kind; nan in texts without one (or one of `among`)."""
     names = ("v.pos", "v.neg") if kind == "both" else (kind,)
     share = table[list(names)].sum(axis=1).to_numpy(dtype=np.float64) / table["length"].to_numpy()
     return np.where(_has(table, among or kind), share, np.nan)
 
 
-def published_chance(table: pd.DataFrame, kind: str) -> Float64[np.ndarray, "text"]:
+def published_chance(table: pd.DataFrame, kind: str) -> Float64[np.ndarray, " text"]:
     """Chance as the figure shows it: over texts with either kind, the two kinds interchanged."""
     shown = {"v.pos": "v.neg", "v.neg": "v.pos"}.get(kind, kind)
     return chance(table, shown, among="both")
@@ -114,7 +116,7 @@ def lead(table: pd.DataFrame, kind: str) -> Draws:
 
     def statistic(
         weights: Float64[np.ndarray, "replicate text"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    ) -> Float64[np.ndarray, " replicate"]:
         sums = weights @ counted
         with np.errstate(divide="ignore", invalid="ignore"):
             return _leads(sums[:, :-1] / sums[:, -1:])
@@ -124,7 +126,7 @@ def lead(table: pd.DataFrame, kind: str) -> Draws:
 
 def relabelled_leads(
     table: pd.DataFrame, kind: str, relabellings: int = RELABELLINGS, seed: int = 0
-) -> Float64[np.ndarray, "relabelling"]:
+) -> Float64[np.ndarray, " relabelling"]:
     """The lead when the heads of every text are given new numbers at random.
 
     What is left is how far the largest of so many equal heads lies ahead by luck.
@@ -164,9 +166,13 @@ def summarise(table: pd.DataFrame) -> Finding:
         luck = float(np.quantile(relabelled_leads(table, kind), 0.95))
         measures.append(Measure(f"lead on words rated {called}", ahead, "largest - others"))
         higher = sum(one.low > 0 for one in above)
-        leads = "one leads" if ahead.low > luck else "none leads beyond luck"
+        leads = f"one gives them more than the others do, by {ahead} of its attention"
+        if not ahead.low > luck:
+            leads = f"none stands out by more than luck (the first leads the others by {ahead})"
+        joined = "yet" if ahead.low > luck and not higher else "and"
         said.append(
-            f"words rated {called}: {higher} of {len(above)} heads above chance, {leads} ({ahead})"
+            f"words rated {called}: {higher} of {len(above)} heads give them more attention than "
+            f"chance does, {joined} {leads}"
         )
         told.append(
             f"Words rated {called} stand in {texts:,} texts; by luck the largest head leads by "
@@ -182,18 +188,18 @@ def _capital(text: str) -> str:
 
 
 def _signs(
-    is_high: Bool[np.ndarray, "token"], is_low: Bool[np.ndarray, "token"]
-) -> Shaped[np.ndarray, "token"]:
+    is_high: Bool[np.ndarray, " token"], is_low: Bool[np.ndarray, " token"]
+) -> Shaped[np.ndarray, " token"]:
     return np.asarray(is_high.astype(np.int8) - is_low.astype(np.int8))
 
 
-def _leads(means: Float64[np.ndarray, "row head"]) -> Float64[np.ndarray, "row"]:
+def _leads(means: Float64[np.ndarray, "row head"]) -> Float64[np.ndarray, " row"]:
     heads = means.shape[1]
     largest = means.max(1)
     return np.asarray(largest - (means.sum(1) - largest) / max(heads - 1, 1))
 
 
-def _has(table: pd.DataFrame, kind: str) -> Bool[np.ndarray, "text"]:
+def _has(table: pd.DataFrame, kind: str) -> Bool[np.ndarray, " text"]:
     names = ("v.pos", "v.neg") if kind == "both" else (kind,)
     return np.asarray((table[list(names)] > 0).any(axis=1))
 

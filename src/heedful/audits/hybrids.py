@@ -25,9 +25,9 @@ class ReadText(NamedTuple):
 
     name: str
     units: list[Ids]
-    side: Int[np.ndarray, "unit"]
+    side: Int[np.ndarray, " unit"]
     """Where the numbers of its words begin: 0, or by the text of a pair."""
-    weights: Float64[np.ndarray, "unit"]
+    weights: Float64[np.ndarray, " unit"]
     """The attention that is shown; they sum to 1."""
     seen: Units
     """The units that a person sees."""
@@ -64,8 +64,8 @@ class Hybrid(NamedTuple):
     """A text some of whose units come from another."""
 
     units: list[Ids]
-    side: list[int]
-    is_new: list[bool]
+    side: Int[np.ndarray, " unit"]
+    is_new: Units
     """Which units come from the other."""
 
 
@@ -78,7 +78,7 @@ def margin(
     return np.asarray(own - others.max(-1))
 
 
-def seen(weights: Float64[np.ndarray, "unit"]) -> Units:
+def seen(weights: Float64[np.ndarray, " unit"]) -> Units:
     """The units that a person sees: half of the largest weight, and on to half of the mass.
 
     Units that weigh the same as one that is seen are seen too.
@@ -91,7 +91,7 @@ def seen(weights: Float64[np.ndarray, "unit"]) -> Units:
 
 def texts_in(
     reading: Reading,
-    weights: Sequence[Float64[np.ndarray, "unit"]],
+    weights: Sequence[Float64[np.ndarray, " unit"]],
     blocked: Float64[np.ndarray, "batch class"],
 ) -> list[ReadText]:
     """The texts of a reading, unit by unit; what their rest says is not read yet."""
@@ -144,41 +144,41 @@ def mixed(
     than `longest` tokens loses its last units.
     """
     places = np.flatnonzero(base.seen)
-    given: dict[int, list[int]] = {}
-    for number, unit in enumerate(np.flatnonzero(text.seen).tolist()):
-        if kept[unit]:
-            given.setdefault(int(places[min(number, len(places) - 1)]), []).append(unit)
-    hybrid, room = Hybrid([], [], []), longest or 2**31
-    for unit, own in enumerate(base.units):
-        pieces = [(own, False)] if not base.seen[unit] or put_back[unit] else []
-        pieces += [(text.units[one], True) for one in given.get(unit, ())]
-        for one, is_new in pieces:
-            room -= len(one)
-            if room >= 0:
-                hybrid.units.append(one)
-                hybrid.side.append(int(base.side[unit]))
-                hybrid.is_new.append(is_new)
-    return hybrid
+    own = np.flatnonzero(~base.seen | put_back)
+    shown = np.flatnonzero(text.seen)
+    new = np.flatnonzero(kept[shown])
+    at = places[np.minimum(new, len(places) - 1)]
+    order = np.argsort(np.concatenate([2 * own, 2 * at + 1]), kind="stable")
+    units = [base.units[unit] for unit in own.tolist()]
+    units += [text.units[unit] for unit in shown[new].tolist()]
+    units = [units[place] for place in order.tolist()]
+    if longest is not None:
+        order = order[: int((np.cumsum(lengths_of(units)) <= longest).sum())]
+    side = base.side[np.concatenate([own, at])[order]]
+    return Hybrid(units[: len(order)], side, order >= len(own))
+
+
+def lengths_of(units: Sequence[Ids]) -> Int[np.ndarray, " unit"]:
+    """Tokens of each unit."""
+    return np.fromiter(map(len, units), dtype=np.int64, count=len(units))
 
 
 def encoded_hybrids(hybrids: Sequence[Hybrid], unknown: int) -> Encoded:
     """Hybrids as documents, named by their place; one without a unit is an unknown word."""
-    ids: list[Ids] = []
-    numbers: list[Ids] = []
-    starts = [0]
-    for hybrid in hybrids:
-        units, side = hybrid.units or [np.array([unknown])], hybrid.side or [0]
-        ids += units
-        numbers += [
-            np.full(len(unit), number + first)
-            for number, (unit, first) in enumerate(zip(units, side, strict=True))
-        ]
-        starts.append(starts[-1] + sum(map(len, units)))
+    alone = Hybrid([np.array([unknown])], np.zeros(1, dtype=int), np.zeros(1, dtype=bool))
+    whole = [hybrid if hybrid.units else alone for hybrid in hybrids]
+    units = [unit for hybrid in whole for unit in hybrid.units]
+    counts = np.array([len(hybrid.units) for hybrid in whole])
+    first = np.cumsum(counts) - counts
+    numbers = np.arange(len(units)) - np.repeat(first, counts)
+    numbers += np.concatenate([hybrid.side for hybrid in whole])
+    lengths = lengths_of(units)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
     return Encoded(
-        ids=np.concatenate(ids),
-        starts=np.array(starts),
+        ids=np.concatenate(units),
+        starts=ends[np.concatenate([first, [len(units)]])],
         labels=np.full(len(hybrids), -1),
-        sentence=np.concatenate(numbers),
+        sentence=np.repeat(numbers, lengths),
         names=tuple(str(place) for place in range(len(hybrids))),
         unknown=unknown,
     )

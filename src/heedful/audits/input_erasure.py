@@ -25,6 +25,7 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
+from heedful.audits.effort import is_known
 from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import Wide, of_several_units, percent
 from heedful.importance import Importance
@@ -32,7 +33,7 @@ from heedful.importance.inputs import STATED_ERROR, missing, starts_from_inputs
 from heedful.models.reading import Reading
 from heedful.models.rereading import probability, read_again
 from heedful.models.verbs import AttentiveModel, ranked
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import bootstraps, means
 from heedful.statistics.sums import OfSums
 
@@ -209,6 +210,19 @@ def _over_shares(rows: pd.DataFrame, quantity: str) -> Wide:
     return Wide(table[order], 0 if quantity == "flip" else -1, 1)
 
 
+def settled(found: Finding) -> bool:
+    """Whether the place of every ranking is known: above or below random, and attention's place.
+
+    What three differences to random say is its standing; attention is compared with the best.
+    """
+    kinds = ("faithfulness", "comprehensiveness", "sufficiency")
+    told = [one for one in found.measures if one.name in kinds and one.method.endswith(" - random")]
+    told += [
+        m for m in found.measures if m.name == kinds[0] and m.method.startswith("attention - ")
+    ]
+    return all(is_known(one.estimate) for one in told)
+
+
 def tell(finding: Finding) -> str:
     """What deleting words costs, by attention, at random and by the best ranking."""
     name = "comprehensiveness"
@@ -262,9 +276,10 @@ def _completeness(rows: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _policy(rows: pd.DataFrame) -> str:
-    shares = ", ".join(f"{100 * share:g}" for share in sorted(set(rows["share"])))
+    *shares, most = sorted(set(rows["share"]))
+    named = ", ".join([*(f"{100 * share:g}" for share in shares), per_cent(most)])
     return (
-        f"The top {shares} % of a text's tokens, at least one unit, averaged over these shares; "
+        f"The top {named} of a text's tokens, at least one unit, averaged over these shares; "
         "where units are sentences, whole ones until the share is reached."
     )
 
@@ -278,4 +293,5 @@ AUDIT = Audit(
     place=5,
     chart="input_erasure",
     tell=tell,
+    settled=settled,
 )

@@ -21,7 +21,7 @@ from heedful.corpora.lexicon import Match
 from heedful.errors import InputError
 from heedful.statistics import draws
 from heedful.statistics.draws import Draws
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import central
 from heedful.statistics.regression import (
     LINEAR,
@@ -111,7 +111,7 @@ def top_gap(words: pd.DataFrame, score: str, middle: float, top: int) -> Draws:
 
     def statistic(
         weights: Float64[np.ndarray, "replicate word"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    ) -> Float64[np.ndarray, " replicate"]:
         before = np.cumsum(weights, axis=1) - weights
         highest = np.clip(share * weights.sum(1, keepdims=True) - before, 0, weights)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -223,8 +223,9 @@ def summarise(
         measures.append(Measure("b2", bend(words, "held").estimate(), "special tokens counted"))
         plain = quadratic(words["rating"], words["held"]).term(SQUARE)
         notes.append(
-            f"Special tokens hold {apart:.0%} of the traced attention and words share the rest; "
-            f"with special tokens counted b2 is {plain.b:.3f}, t {plain.t:.2f}, p {plain.p:.2g}."
+            f"Special tokens hold {per_cent(apart)} of the traced attention and words share the "
+            f"rest; with special tokens counted b2 is {plain.b:.3f}, t {plain.t:.2f}, "
+            f"p {plain.p:.2g}."
         )
     if texts:
         notes.insert(0, f"Importance of every token of {texts:,} texts.")
@@ -273,8 +274,8 @@ def _answer(importance: str, controls: Controls, shares: Mapping[str, Estimate],
     against = [
         name
         for name, is_passed in {
-            "it goes away when the length of texts is accounted for": controls.survives_length,
-            "counted in even shares it goes away": controls.survives_ratio,
+            "given the length of texts the rise goes away": controls.survives_length,
+            "counted in even shares the rise goes away": controls.survives_ratio,
             "shuffled ratings do the same": controls.beats_shuffled,
             "an untrained model shows it too": controls.beats_untrained is not False,
         }.items()
@@ -287,7 +288,11 @@ def _answer(importance: str, controls: Controls, shares: Mapping[str, Estimate],
             f"{other} ones the rise is not clear"
         )
     if against:
-        return f"Partly: {told}. But {'; '.join(against)}."
+        doubts = "; ".join(against)
+        return (
+            f"Partly: {importance} follows the ratings at first sight, but {doubts}. "
+            f"As to its size, {told}."
+        )
     checked = "the length of texts, the way shares are counted and shuffled ratings"
     checked += "; an untrained model does not show it" if controls.beats_untrained else ""
     return (

@@ -71,7 +71,7 @@ class _Brink:
 
 def needed_mass(
     asked: Asked, pairs: Sequence[Sequence[Pair]], seed: int
-) -> tuple[Float64[np.ndarray, "text"], list[bool]]:
+) -> tuple[Float64[np.ndarray, " text"], list[bool]]:
     """Per text, given pairs to try in turn: the attention on shown units that its decision needs.
 
     The second says whether all shown units were tried; of more than `FEW` the mass is estimated.
@@ -117,7 +117,7 @@ def needed_mass(
 
 def _margins(
     asked: Asked, brinks: Sequence[_Brink], states: Sequence[tuple[Units, Units]]
-) -> Float64[np.ndarray, "state"]:
+) -> Float64[np.ndarray, " state"]:
     """By how much the text's decision is ahead of where it counts as turned."""
     hybrids: list[Hybrid] = [
         mixed(b.base, b.text, *state, asked.longest)

@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from torch import nn
 
+from heedful.audits.effort import is_known
 from heedful.audits.finding import Audit, Finding, Measure, frame
 from heedful.audits.tables import Wide, counted, of_several_units
 from heedful.importance import METHODS, Importance, explain
@@ -30,6 +31,8 @@ MOST = 50
 """Documents asked about: with so many a mean τ over texts of twenty words is known to 0.05."""
 KEPT = "order kept"
 """Kendall's τ between a method's importances on the model and on one without any of its weights."""
+KEPT_WIDTH = 0.1
+"""Half of an interval of τ that is as short as anyone needs."""
 MUCH = 0.5
 """From here on an order counts as kept in the answer's words."""
 
@@ -109,6 +112,11 @@ def summarise(rows: pd.DataFrame) -> Finding:
     )
 
 
+def settled(found: Finding) -> bool:
+    """Whether each method's order is known to be kept for the most part, or not to be."""
+    return all(is_known(e, MUCH, KEPT_WIDTH) for e in found.by_method(KEPT).values())
+
+
 def _answer(kept: dict[str, Estimate]) -> str:
     known = {m: e for m, e in kept.items() if m != "random" and not np.isnan(e.value)}
     if not known:
@@ -142,4 +150,6 @@ AUDIT = Audit(
     place=7,
     chart="randomisation",
     most=MOST,
+    of_named=True,
+    settled=settled,
 )

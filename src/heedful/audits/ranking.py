@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from heedful.audits.finding import Finding
 from heedful.audits.randomisation import KEPT, MUCH
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 
 Standing = Literal[
     "better than random", "better in part", "as random", "worse than random", "unknown"
@@ -33,6 +33,8 @@ BESIDE = {
 """What else is shown of a method: the audit and the measure."""
 LEAST = 0.02
 """Losing less probability than this without its words is nothing: the decision hardly moves."""
+PLACE = " (see `Deleting words`)"
+"""Where on the page of the audit the numbers of an advice stand."""
 NAMED = 3
 """Methods as good as the best that a sentence names."""
 
@@ -121,6 +123,15 @@ def rank(findings: Mapping[str, Finding], may_show: bool = False) -> Ranking | N
     return Ranking(_sentence(places, may_show), told, places, advised)
 
 
+def named_in(ranking: Ranking | None, methods: Sequence[str]) -> tuple[str, ...]:
+    """Of the methods, those that the ranking speaks of, beside a random order; all without one."""
+    if ranking is None:
+        return tuple(methods)
+    tied = [place.method for place in ranking.places if place.is_best][: NAMED + 1]
+    named = {"random", "attention", ranking.recommended, *tied}
+    return tuple(name for name in methods if name in named)
+
+
 def _standing(erased: Finding, method: str) -> Standing:
     """Better where both deleting and keeping its words beat a random order, paired."""
     if method == "random":
@@ -157,9 +168,9 @@ def _sentence(places: Sequence[Place], may_show: bool) -> str:
     best = named[0]
     are, they_name = ("is", "it names") if better == 1 else ("are", "they name")
     sentence = (
-        f"{better} of {len(named)} explanations of this model {are} better than a random order: "
-        f"the words {they_name} are needed for its decisions, and enough, more than random ones "
-        "are. "
+        f"{better} of {len(named)} explanations of this model {are} better than a random order on "
+        f"{best.faithfulness.n:,} documents: the words {they_name} are needed for its decisions, "
+        "and enough, more than random ones are. "
     )
     if all(place.method != "occlusion" for place in named):
         sentence += "Occlusion, which reads a text again for every word, was not tried. "
@@ -202,7 +213,7 @@ def _recommendation(places: Sequence[Place], may_show: bool) -> tuple[str, str]:
     cost = best.beside.get("comprehensiveness")
     if cost is not None and cost.value < LEAST:
         idle = "whichever words they name, the decision hardly loses any probability without them"
-        return f"{none}{idle} (see `Deleting words`).", ""
+        return f"{none}{idle}{PLACE}.", ""
     tied = [p.method for p in places[1:] if p.is_best and p.method != "random"]
     advised = best.method
     if "attention" in (best.method, *tied):
@@ -219,7 +230,7 @@ def _recommendation(places: Sequence[Place], may_show: bool) -> tuple[str, str]:
         if tied:
             others = ", ".join(f"`{method}`" for method in tied[:NAMED])
             shown += f"; {others} {'do' if len(tied) > 1 else 'does'} about as well"
-    return f"{shown} (see `Deleting words`).{_caution(best)}", advised
+    return f"{shown}{PLACE}.{_caution(best)}", advised
 
 
 def _costs(best: Place, attention: Place | None) -> str:
@@ -228,9 +239,9 @@ def _costs(best: Place, attention: Place | None) -> str:
     if cost is None or math.isnan(cost.value):
         return ""
     told = ": deleting the words it names costs the decision "
-    told += f"{round(100 * cost.value)} % of probability"
+    told += f"{per_cent(cost.value)} of probability"
     other = attention.beside.get("comprehensiveness") if attention else None
-    return told if other is None else f"{told}, those of attention {round(100 * other.value)} %"
+    return told if other is None else f"{told}, those of attention {per_cent(other.value)}"
 
 
 def _caution(best: Place) -> str:

@@ -46,7 +46,7 @@ def first_flip(
 
 
 def area(
-    probability: Float[Tensor, "batch ranking step"], units: Int[Tensor, "batch"]
+    probability: Float[Tensor, "batch ranking step"], units: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch ranking"]:
     """Mean probability of the decision while a ranking is removed from 0 to all n units.
 

@@ -26,7 +26,7 @@ def search(
     attention: Float[Tensor, "batch unit"],
     said: Float[Tensor, "batch unit class"],
     mask: Bool[Tensor, "batch unit"],
-    keys: Int64[Tensor, "batch"],
+    keys: Int64[Tensor, " batch"],
     tolerance: float = TOLERANCE,
     steps: int = STEPS,
 ) -> Adversary:

@@ -44,7 +44,7 @@ class Others(NamedTuple):
 
 def random_others(
     top: Int[Tensor, "batch ranking"],
-    units: Int[Tensor, "batch"],
+    units: Int[Tensor, " batch"],
     noise: Float[Tensor, "batch ranking"],
 ) -> Others:
     """Another unit to erase beside each top one, from one number in [0, 1) each.

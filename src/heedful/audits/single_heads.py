@@ -53,11 +53,14 @@ def summarise(rows: pd.DataFrame) -> Finding:
     measures = []
     for head, some in rows.groupby("head"):
         measures.append(Measure(SHARE, share_of_texts(some), f"head {head}"))
-    best = max(measures, key=lambda one: one.estimate.value)
-    answer = (
-        f"Of {len(measures)} heads, {best.method} does best: all three tests hold in "
-        f"{percent(best.estimate)} of the texts."
-    )
+    most = max(one.estimate.value for one in measures)
+    best = [one for one in measures if one.estimate.value == most]
+    named = ", ".join(one.method for one in best)
+    who = f"Of {len(measures)} heads, {named} {'does' if len(best) == 1 else 'do'} best"
+    if len(best) == len(measures) > 1:
+        who = f"All {len(measures)} heads do alike"
+    shares = percent(best[0].estimate)
+    answer = f"{who}: all three tests hold in {shares} of {best[0].estimate.n:,} texts."
     return AUDIT.finding(answer, tuple(measures))
 
 

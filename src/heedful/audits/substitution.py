@@ -23,7 +23,7 @@ from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone, decide
 from heedful.runs.randomness import keys, random_permutations
 from heedful.statistics.divergence import total_variation
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import bootstrap, mean, proportion
 from heedful.statistics.scores import score_differences, score_estimates
 from heedful.statistics.sums import OfSums
@@ -72,7 +72,7 @@ def permuted_logits(
     return torch.cat(parts, 1)
 
 
-def flippable(model: AttentiveModel, reading: Reading) -> Bool[Tensor, "batch"]:
+def flippable(model: AttentiveModel, reading: Reading) -> Bool[Tensor, " batch"]:
     """Whether some attention changes the decision.
 
     With a linear head, exact for any number of classes: the decision changes where the largest
@@ -185,8 +185,8 @@ def decisions(rows: pd.DataFrame) -> dict[str, Int[np.ndarray, "draw instance"]]
 
 
 def against_chance(
-    changes: Float64[np.ndarray, "instance"],
-    decision: Int[np.ndarray, "instance"],
+    changes: Float64[np.ndarray, " instance"],
+    decision: Int[np.ndarray, " instance"],
     names: list[str],
 ) -> Estimate:
     """Changed decisions as a share of those that would change if classes were drawn anew.
@@ -197,7 +197,7 @@ def against_chance(
 
     def share(
         sums: Float64[np.ndarray, "replicate column"],
-    ) -> Float64[np.ndarray, "replicate"]:
+    ) -> Float64[np.ndarray, " replicate"]:
         found = np.full(len(sums), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             chance, changed = _differing(sums[:, 1:]), sums[:, 0] / sums[:, 1]
@@ -208,7 +208,7 @@ def against_chance(
     return bootstrap(OfSums(values, share), names, method="bca")
 
 
-def drawn_anew(decision: Int[np.ndarray, "instance"], names: list[str]) -> Estimate:
+def drawn_anew(decision: Int[np.ndarray, " instance"], names: list[str]) -> Estimate:
     """How many decisions would change if classes were drawn anew in the same proportions p.
 
     1 - Σ_c p_c²: half with two even classes, 80 % with five. This is what shuffling would do where
@@ -217,7 +217,7 @@ def drawn_anew(decision: Int[np.ndarray, "instance"], names: list[str]) -> Estim
     return bootstrap(OfSums(_decided(decision), _differing), names, method="bca")
 
 
-def _decided(decision: Int[np.ndarray, "instance"]) -> Float64[np.ndarray, "instance column"]:
+def _decided(decision: Int[np.ndarray, " instance"]) -> Float64[np.ndarray, "instance column"]:
     """A column of ones, then one for each class that says whether it was decided on."""
     classes = np.arange(decision.max(initial=-1) + 1)
     decided = (decision[:, None] == classes).astype(np.float64)
@@ -226,11 +226,11 @@ def _decided(decision: Int[np.ndarray, "instance"]) -> Float64[np.ndarray, "inst
 
 def _differing(
     sums: Float64[np.ndarray, "replicate column"],
-) -> Float64[np.ndarray, "replicate"]:
+) -> Float64[np.ndarray, " replicate"]:
     """1 - Σ_c p_c² of weighted decisions."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = sums[:, 1:] / sums[:, :1]
-    found: Float64[np.ndarray, "replicate"] = 1 - np.square(shares).sum(1)
+    found: Float64[np.ndarray, " replicate"] = 1 - np.square(shares).sum(1)
     return found
 
 
@@ -252,7 +252,7 @@ def _margin(
     first = trained.argmax(-1)
     second = trained.scatter(1, first[:, None], -torch.inf).argmax(-1)
 
-    def of(chosen: Int[Tensor, "batch"]) -> Tensor:
+    def of(chosen: Int[Tensor, " batch"]) -> Tensor:
         index = chosen.view(-1, *[1] * (logits.ndim - 1)).expand(*logits.shape[:-1], 1)
         return logits.gather(-1, index)
 
@@ -306,7 +306,7 @@ def tell(found: Finding) -> str:
     )
     if accuracy:
         trained, flat, shuffled = (
-            f"{100 * accuracy[edit].value:.0f} %" for edit in ("trained", "uniform", "permuted")
+            per_cent(accuracy[edit].value) for edit in ("trained", "uniform", "permuted")
         )
         answer += f". Accuracy: {trained} as trained, {flat} uniform, {shuffled} shuffled"
     return f"{answer}."

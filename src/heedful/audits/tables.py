@@ -10,12 +10,12 @@ from jaxtyping import Float64, Shaped
 from torch import Tensor
 
 from heedful.audits.finding import frame
-from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import means, paired
+from heedful.statistics.estimates import Estimate, per_cent
+from heedful.statistics.intervals import means
 
 
 def per_ranking(
-    names: Sequence[str], rankings: Sequence[str], **columns: Shaped[Tensor, "batch #ranking"]
+    names: Sequence[str], rankings: Sequence[str], **columns: Shaped[Tensor, " batch #ranking"]
 ) -> pd.DataFrame:
     """One row per instance and ranking; a column with a single ranking is the same for all."""
     shape = (len(names), len(rankings))
@@ -45,7 +45,7 @@ class Wide:
         """Instances."""
         return [str(name) for name in self.table.index]
 
-    def __getitem__(self, ranking: str) -> Float64[np.ndarray, "instance"]:
+    def __getitem__(self, ranking: str) -> Float64[np.ndarray, " instance"]:
         return self.table[ranking].to_numpy(dtype=np.float64)
 
     def __contains__(self, ranking: str) -> bool:
@@ -61,12 +61,12 @@ class Wide:
         """The mean paired difference of every other ranking to one of them, by `a - b`."""
         if baseline not in self:
             return {}
-        names, most = self.names, self.most - self.least
-        return {
-            f"{ranking} - {baseline}": paired(self[ranking], self[baseline], names, most=most)
-            for ranking in self.rankings
-            if ranking != baseline
-        }
+        others = self.table.drop(columns=baseline)
+        difference = others.to_numpy(dtype=np.float64) - self[baseline][:, None]
+        most = self.most - self.least
+        found = means(difference, self.names, least=-most, most=most, is_difference=True)
+        named = (f"{ranking} - {baseline}" for ranking in others.columns)
+        return dict(zip(named, found, strict=True))
 
 
 def wide(rows: pd.DataFrame, column: str, least: float = -np.inf, most: float = np.inf) -> Wide:
@@ -77,7 +77,7 @@ def wide(rows: pd.DataFrame, column: str, least: float = -np.inf, most: float = 
 
 
 def histogram(
-    values: Float64[np.ndarray, "instance"], bins: int = 20, low: float = 0.0, high: float = 1.0
+    values: Float64[np.ndarray, " instance"], bins: int = 20, low: float = 0.0, high: float = 1.0
 ) -> dict[str, Any]:
     """Counts on equal bins, the last one closed, as plain lists; undefined values are left out."""
     counts, edges = np.histogram(values[~np.isnan(values)], bins=bins, range=(low, high))
@@ -89,7 +89,7 @@ def percent(estimate: Estimate) -> str:
     if np.isnan(estimate.value):
         return "an undefined share"
     digits = 1 if estimate.value and abs(estimate.value) < 0.095 else 0
-    value = f"{100 * estimate.value:.{digits}f} %"
+    value = per_cent(estimate.value, digits)
     if np.isnan(estimate.low):
         return value
     return f"{value} [{100 * estimate.low:.{digits}f}, {100 * estimate.high:.{digits}f}]"

@@ -11,7 +11,7 @@ from jaxtyping import Bool
 
 from heedful.audits.tables import percent
 from heedful.runs.randomness import keys
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import proportion
 
 FEWEST = 20
@@ -33,7 +33,7 @@ class TextGroup(NamedTuple):
         """What it says to a person."""
         return (
             f"It holds in {percent(self.inside)} of the texts {self.name} (these are "
-            f"{100 * self.size.value:.0f} %), and in {percent(self.outside)} of the others."
+            f"{per_cent(self.size.value)}), and in {percent(self.outside)} of the others."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -44,13 +44,13 @@ class TextGroup(NamedTuple):
         }
 
 
-def best_group(rows: pd.DataFrame, holds: Bool[np.ndarray, "text"]) -> TextGroup | None:
+def best_group(rows: pd.DataFrame, holds: Bool[np.ndarray, " text"]) -> TextGroup | None:
     """The group with the largest difference, found on half of the texts and told on the others.
 
     None where that difference is not certain.
     """
     first = keys(0, [str(name) for name in rows["instance"]], "groups") % 2 == 0
-    found: list[tuple[float, str, Bool[np.ndarray, "text"]]] = []
+    found: list[tuple[float, str, Bool[np.ndarray, " text"]]] = []
     for name, group in _candidates(rows):
         sizes = [int((half & part).sum()) for half in (first, ~first) for part in (group, ~group)]
         if min(sizes) >= FEWEST:
@@ -67,7 +67,7 @@ def best_group(rows: pd.DataFrame, holds: Bool[np.ndarray, "text"]) -> TextGroup
     return TextGroup(name, size, inside, outside) if inside.low > outside.high else None
 
 
-def _candidates(rows: pd.DataFrame) -> Iterator[tuple[str, Bool[np.ndarray, "text"]]]:
+def _candidates(rows: pd.DataFrame) -> Iterator[tuple[str, Bool[np.ndarray, " text"]]]:
     """Groups by what is decided, by the darkest word, by the words seen and by length."""
     for name in sorted(set(rows["decided"])):
         yield f"decided as {name}", rows["decided"].to_numpy() == name

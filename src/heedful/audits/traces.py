@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.audits.forgetting import cosine, forgetting, streams
 from heedful.corpora import Encoded, batches
 from heedful.corpora.narrative_batches import EncodedNarratives, narrative_batches, word_texts
 from heedful.corpora.narratives import WINDOW
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 16_384
 """Documents × longest document of a traced batch: the entropies need its matrices."""
+LOWEST = {"lowest_1": 1, "lowest_2": 2, "lowest_3": 3}
+"""Traces through so many of the lowest layers alone, begun at all positions alike."""
 IMPORTANCES = (
     "lat", "gradient", "gradient_predicted", "pooling", "averaged", "rollout", "top_layer",
-    "even_start",
+    "even_start", *LOWEST,
 )  # fmt: skip
 """Columns of the token table beside those of the heads."""
 Columns = dict[str, np.ndarray[Any, Any]]
@@ -45,7 +48,8 @@ class Traced(NamedTuple):
     trace: Trace
     others: Mapping[str, Float[Tensor, "batch token"]]
     """Other ways down, summed over heads: `averaged` has heads averaged in every layer, `rollout`
-    also keeps half, `top_layer` ends after one layer, `even_start` begins at all positions alike.
+    also keeps half, `top_layer` ends after one layer, `even_start` begins at all positions alike,
+    as do those of `LOWEST`.
     """
 
 
@@ -55,9 +59,10 @@ def token_tables(
     """Tables `tokens`, `cells` and `documents` of a split, rows in the order of its documents.
 
     `tokens`: instance, position, word, length, label_of_word, lat, gradient, gradient_predicted,
-    pooling, averaged, rollout, top_layer, even_start, head_0 …; `cells`, one row per layer (1 is
-    the lowest), head and document: mean entropy of the layer's rows over log N, peak share of A^l
-    and of A^(l+1), and how much of the unit is lost.
+    pooling and the other ways down, head_0 …; `cells`, one row per layer (1 is the lowest), head
+    and document: mean entropy of the layer's rows over log N, peak share of A^l and of A^(l+1), and
+    how much of the unit is lost; `documents`: length, label, prediction and the columns of
+    `heedful.audits.forgetting`.
     """
     import pandas as pd
 
@@ -66,10 +71,12 @@ def token_tables(
     tokens, cells, documents = [], [], []
     for batch in batches(encoded, 512, max_tokens=BATCH_TOKENS):
         here = batch.to(device)
-        with evaluating(exact):
-            logits, stack = exact(here).logits, exact.layers_of(here)
+        with evaluating(exact), streams(exact.encoder.layers) as heights:
+            logits, encoded_texts, pooled = exact(here)
+        weights = pooled.scores.softmax(-1)
+        traced = follow_down(LayerStack(encoded_texts.layers, weights, here.mask))
         decided = logits.argmax(-1)
-        traced = follow_down(stack)
+        stack = traced.stack
         rows = np.array([order[name] for name in batch.names])
         columns = token_columns(traced, squared_slopes(exact, here))
         predicted = squared_slopes(exact, here, decided)[here.mask].cpu().numpy()
@@ -78,6 +85,11 @@ def token_tables(
         cells.append(cell_columns(traced) | {"row": _per_cell(rows, stack)})
         documents.append(
             {"row": rows, "label": batch.labels.numpy(), "prediction": decided.cpu().numpy()}
+            | {name: x.float().cpu().numpy() for name, x in forgetting(stack, traced.trace).items()}
+            | {
+                f"cosine {height}": cosine(states, here.mask).float().cpu().numpy()
+                for height, states in enumerate([*heights, encoded_texts.states])
+            }
         )
     table = _sorted(tokens)
     names = np.array(encoded.names, dtype=object)
@@ -92,7 +104,7 @@ def token_tables(
     }
     kept = _sorted(documents)
     about = {"instance": names[kept["row"]], "length": encoded.lengths[kept["row"]]}
-    about |= {"label": kept["label"], "prediction": kept["prediction"]}
+    about |= {name: column for name, column in kept.items() if name != "row"}
     return {
         "tokens": pd.DataFrame(shown | _ordered(table)),
         "cells": _cells(cells, names),
@@ -171,6 +183,7 @@ def follow_down(stack: LayerStack) -> Traced:
         "top_layer": trace(stack.layers[-1:], stack.pooling),
         "even_start": trace(stack.layers, start),
     }
+    others |= {name: trace(stack.layers[:few], start) for name, few in LOWEST.items()}
     return Traced(stack, lat(stack), {name: one.total for name, one in others.items()})
 
 

@@ -48,7 +48,7 @@ def unseen_words(model: AttentiveModel, documents: Encoded) -> dict[int, str]:
 
 
 def overturned(
-    asked: Asked, kept: Bool[np.ndarray, "text"], documents: Encoded, seed: int
+    asked: Asked, kept: Bool[np.ndarray, " text"], documents: Encoded, seed: int
 ) -> dict[int, str]:
     """Texts whose decision a word of no text turns while what is shown stays, with that word.
 
@@ -92,7 +92,7 @@ def _turned(
     said = asked(hybrids, rows.tolist())
     before = np.array([asked.texts[row].decision for row in rows])
     is_hidden = [
-        not (seen(weights) & np.array(hybrid.is_new)).any()
+        not (seen(weights) & hybrid.is_new).any()
         for weights, hybrid in zip(said.weights, hybrids, strict=True)
     ]
     return np.asarray((said.logits.argmax(1) != before) & np.array(is_hidden))
@@ -105,4 +105,4 @@ def _with(text: ReadText, words: Sequence[int], rng: np.random.Generator) -> Hyb
     units, is_new = list(text.units), np.zeros(len(text.units), dtype=bool)
     for place, word in zip(places, words, strict=False):
         units[place], is_new[place] = np.array([word]), True
-    return Hybrid(units, text.side.tolist(), is_new.tolist())
+    return Hybrid(units, text.side, is_new)

@@ -20,7 +20,7 @@ from heedful.audits.exchange import GOES, MATTER, PASSES, SHARE
 from heedful.audits.finding import Finding, Outcome
 from heedful.audits.ranking import Ranking, rank
 from heedful.runs.atomic import read_json
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 
 Word = Literal["yes", "partly", "no", "cannot tell"]
 
@@ -38,8 +38,8 @@ RULE = (
     "At the point where it turns, the words that it needs should have at least half of the "
     "attention; and when attention is forbidden to look at the words, at least half of their "
     "effect should be gone.",
-    "Yes if all of this holds in at least {yes:.0%} of the texts and no word of the model's "
-    "vocabulary overturns decisions unseen, no if in at most {no:.0%}, partly between.",
+    "Yes if all of this holds in at least {yes} of the texts and no word of the model's "
+    "vocabulary overturns decisions unseen, no if in at most {no}, partly between.",
 )
 """How the word comes about."""
 
@@ -114,7 +114,7 @@ SENTENCES: dict[Word, str] = {
 }
 POINTS_ONLY = "it points at the right words, but does not decide by them."
 DECIDES_ONLY = "it decides through attention, but the words it shows are not the reason."
-NEITHER = "the words it shows are not the reason, and what decides passes around it."
+NEITHER = "the words it shows are not the reason, or what decides passes around it."
 OVERTURNED = (
     "On these texts the decisions go with the words shown; but the word {word}, which none of them "
     "has, overturns decisions and is not shown itself."
@@ -179,7 +179,7 @@ def judge(
         assert share is not None
         assert finding is not None
         near = _near(word, share, at)
-        reason = f"All of it holds in {100 * share.value:.0f} % of the texts."
+        reason = f"All three tests hold at once in {per_cent(share.value)} of the texts."
         if word != "yes" and (failed := _failed(finding, at)):
             said = failed[0].upper() + failed[1:]
             reason = f"{reason} In the others {failed}" if word == "partly" else f"{said} {reason}"
@@ -189,12 +189,13 @@ def judge(
             reason += f" With other texts like these the word could have been {near}."
     reason = " ".join([reason, *(finding.drawn.get("conditions", ()) if finding else ())])
     ranking = rank(findings, may_show=word == "yes")
+    shares = {side: per_cent(border) for side, border in at.items()}
     return Verdict(
         word,
         f"{SENTENCES[word]} {reason}",
         _tests(finding, at) if finding else (),
         (*_head(word, findings, at), *_advice(word, ranking)),
-        tuple(sentence.format(**at) for sentence in RULE),
+        tuple(sentence.format(**shares) for sentence in RULE),
         near,
         finding.drawn.get("group") if finding else None,
         calibrated is None,
@@ -212,8 +213,10 @@ def _head(word: Word, findings: Mapping[str, Finding], at: Mapping[str, float]) 
     if not fit:
         return ()
     best = max(fit, key=lambda one: one.estimate.value)
-    held = f"{100 * best.estimate.value:.0f} % of {best.estimate.n} texts"
-    return (f"Show {best.method} of the audited layer instead: all of it holds in {held}.",)
+    held = f"{per_cent(best.estimate.value)} of {best.estimate.n} texts"
+    return (
+        f"Show {best.method} of the audited layer instead: all three tests hold at once in {held}.",
+    )
 
 
 def _near(word: Word, share: Estimate, at: Mapping[str, float]) -> str:
@@ -244,7 +247,7 @@ def _tests(finding: Finding, at: Mapping[str, float]) -> tuple[Test, ...]:
         outcome: Outcome = "unknown"
         said = "could not be measured here."
         if not math.isnan(estimate.value):
-            said = sentence.format(value=f"{100 * estimate.value:.0f} %")
+            said = sentence.format(value=per_cent(estimate.value))
             word = word_of(estimate, at)
             outcome = OUTCOMES[word]
         title = name[0].upper() + name[1:]

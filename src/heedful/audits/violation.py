@@ -135,10 +135,11 @@ def tell(found: Finding) -> str:
     answer = f"The unit that {first} puts first speaks against its claim in {percent(known[first])}"
     answer += " of the documents"
     if "random" in known and first != "random":
-        words = {"above": "more often than", "below": "less often than", "straddles": "as often as"}
+        words = {"above": "more often than", "below": "less often than"}
         beside = found.get("violations", f"{first} - random")
-        side = words["straddles" if beside is None else beside.side(0)]
-        answer += f", {side} a random unit does ({percent(known['random'])})"
+        side = "straddles" if beside is None else beside.side(0)
+        often = words.get(side, "not clearly more or less often than")
+        answer += f", {often} a random unit does ({percent(known['random'])})"
     best = min(known, key=lambda method: known[method].value)
     if best not in (first, "random"):
         answer += f"; least often by {best}, {percent(known[best])}"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Tokens = Float64[np.ndarray, "token"]
 Way: TypeAlias = Literal["softmax", "share", "ratio", "softmax ratio"]
-WAYS: tuple[Way, ...] = ("softmax", "share", "ratio", "softmax ratio")
 
 
 def normalised(
@@ -77,7 +76,7 @@ def percentiles(tokens: pd.DataFrame, column: str) -> Tokens:
     return ((ranks - 0.5) / lengths).to_numpy(dtype=np.float64)
 
 
-def _text_of(tokens: pd.DataFrame) -> Int[np.ndarray, "token"]:
+def _text_of(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
     """The number of each token's text."""
     import pandas as pd
 

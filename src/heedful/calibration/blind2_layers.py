@@ -6,11 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from heedful.calibration.blind2_streams import SIGNS, VOICES, kinds
-from heedful.calibration.blind2_tables import observed
-from heedful.calibration.blind_texts import Build, among, counterparts, transformed
+from heedful.calibration.blind2_streams import SIGNS, Layers, kinds
+from heedful.calibration.blind_texts import VOICES, among, counterparts, transformed
 from heedful.calibration.compiled_stream import ONE, HeadProgram, LayerProgram, NeuronProgram
-from heedful.calibration.mechanism import NEUTRAL, SAYING, VERDICTS, Text, fillers, verdict
+from heedful.calibration.mechanism import (
+    NEUTRAL,
+    SAYING,
+    VERDICTS,
+    Build,
+    Mechanism,
+    Text,
+    fillers,
+    verdict,
+)
 from heedful.calibration.mechanisms_heads import HEARD, OFF, ON_DECOY, ON_WORD, TELL_ALL, sheet
 from heedful.calibration.mechanisms_words import DECOY, one_word
 
@@ -84,50 +92,39 @@ def _counted() -> Build:
 
 
 MECHANISMS = [
-    observed(
+    Mechanism(
         "decided in the middle layer, which is audited",
-        "Llama, three layers on the word that decides; only the middle one hands it on, and it is "
-        "the one that is shown.",
         "middle layers",
         _three_layers("llama", (0.0, 1.0, 0.0), "layer:1"),
     ),
-    observed(
+    Mechanism(
         "decided in the middle layer, the first audited",
-        "The same audited at layer:0, whose row looks the same and brings nothing.",
         "middle layers",
         _three_layers("llama", (0.0, 1.0, 0.0), "layer:0"),
     ),
     *(
-        observed(
+        Mechanism(
             f"three layers share the work, {times[1]:.2f} in the audited one",
-            "GPT-2, three layers on the word, audited at layer:1, which brings "
-            f"{times[1]:.2f} of what decides; the others bring the rest.",
             "middle layers",
             _three_layers("gpt2", times, "layer:1"),
             dial="share of the middle layer",
         )
         for times in ((0.2, 0.6, 0.2), (0.35, 0.3, 0.35))
     ),
-    observed(
+    Mechanism(
         "one idle layer of three on a decoy, all audited",
-        "BERT, three layers, all audited: the first and the last read the word, half each; the "
-        "middle one lies on a word that does nothing.",
         "middle layers",
         _simple("bert", [LayerProgram([h]) for h in (ON_WORD, ON_DECOY, ON_WORD)], HEARD, "all"),
     ),
-    observed(
+    Mechanism(
         "a feed-forward part erases what attention brings",
-        "Llama, two layers. Attention reads the word, and the feed-forward part behind it "
-        "subtracts just that; the layer below has told the reader.",
         "erased",
         _simple(
             "llama", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD], ERASE)], BOTH, "pooled"
         ),
     ),
-    observed(
+    Mechanism(
         "what was told counts only with attention's consent",
-        "BERT, two layers. The reader was told below, and attention reads the word once more; only "
-        "where both say the same does it count. Without attention nothing is decided.",
         "consent",
         _simple(
             "bert",
@@ -137,10 +134,8 @@ MECHANISMS = [
         ),
     ),
     *(
-        observed(
+        Mechanism(
             f"a decoy that was told {times:.1f} of it, own Transformer",
-            f"Our own Transformer. A layer below tells `{DECOY}` {times:.1f} of what the word "
-            "says; the pooling attention gives the word two thirds and the decoy one.",
             "relays by degrees",
             _relayed(times),
             dial="what a decoy was told",
@@ -148,29 +143,14 @@ MECHANISMS = [
         for times in (0.2, 1.0)
     ),
     *(
-        observed(
+        Mechanism(
             f"a head for each of {number} classes",
-            f"BERT with {number} heads, each of which looks for the words of its class and is even "
-            "where there are none. Disputable with four: the word is the brightest by far, and has "
-            "a third of the mass.",
             "heads by class",
             _head_per_class(count),
             dial="a head for each class",
         )
         for number, count in (("two", 2), ("four", 4))
     ),
-    observed(
-        "the last word stays where it is read, all audited",
-        "GPT-2, two layers, all audited. Both lie on the verdict at the end and hand nothing on: "
-        "it decides because it stands at the place that is read.",
-        "residual at the end",
-        _stays(),
-    ),
-    observed(
-        "counted by an even head, two heads on a seat",
-        f"BERT. One head is even over ten words and counts `{SMOKE}`; two lie on `{SEAT}`, which "
-        "stands in every text and says nothing.",
-        "counting",
-        _counted(),
-    ),
+    Mechanism("the last word stays where it is read, all audited", "residual at the end", _stays()),
+    Mechanism("counted by an even head, two heads on a seat", "counting", _counted()),
 ]

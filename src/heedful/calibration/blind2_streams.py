@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heedful.calibration.blind2_tables import observed
 from heedful.calibration.blind_texts import (
-    Build,
+    VOICES,
     Substitutes,
     among,
     counterparts,
@@ -27,8 +26,9 @@ from heedful.calibration.compiled_stream import (
 )
 from heedful.calibration.mechanism import (
     NEUTRAL,
-    SAYING,
     VERDICTS,
+    Build,
+    Mechanism,
     Text,
     fillers,
     says,
@@ -44,7 +44,6 @@ from heedful.calibration.mechanisms_heads import (
 
 SMILES = (("frown", "thumbs-down"), ("smile", "thumbs-up"))
 VERY, QUITE, NOT, HOWEVER = "very", "quite", "not", "however"
-VOICES = counterparts(*SAYING[:2])
 KINDS = VOICES | counterparts(*VERDICTS[:2])
 STRICT = {w: others[:1] for w, others in (KINDS | counterparts(*SMILES)).items()}
 DOUBLE: Substitutes = STRICT | {NOT: (QUITE,), QUITE: (NOT,)}
@@ -239,45 +238,15 @@ ON_TAG = HeadProgram({"word": 6.0, "given": 9.0}, ON_WORD.hands)
 LENGTH = {PLACE: (0.0, float(LONGEST)), ONE: (9.5, 0.0)}
 
 MECHANISMS = [
-    observed(
-        "a jury of three kinds, all seen",
-        "BERT. A voice, a verdict and a smile have a head each, and two of the three are enough; "
-        "the row shows all three alike.",
-        "juries",
-        _jury(0),
+    Mechanism("a jury of three kinds, all seen", "juries", _jury(0)),
+    Mechanism("a jury of three kinds, one juror in the light", "juries", _jury(3)),
+    Mechanism("two heads outvote a third", "outvoting", _outvoted([ON_GIVEN, ON_WORD, ON_GIVEN])),
+    Mechanism(
+        "one loud head outvotes two", "outvoting", _outvoted([ON_WORD, ON_GIVEN_LOUD, ON_WORD])
     ),
-    observed(
-        "a jury of three kinds, one juror in the light",
-        "The same majority with three idle heads on the voice: the person sees a juror who alone "
-        "decides nothing.",
-        "juries",
-        _jury(3),
-    ),
-    observed(
-        "two heads outvote a third",
-        "Llama. Two heads read the verdict and one the voice; they add up, so that the verdict has "
-        "two thirds of the light and of the say.",
-        "outvoting",
-        _outvoted([ON_GIVEN, ON_WORD, ON_GIVEN]),
-    ),
-    observed(
-        "one loud head outvotes two",
-        "The same texts; two heads read the voice and one, three times as loud, the verdict, which "
-        "always wins with a third of the light.",
-        "outvoting",
-        _outvoted([ON_WORD, ON_GIVEN_LOUD, ON_WORD]),
-    ),
-    observed(
-        "the most recent voice wins",
-        "GPT-2 with places. Attention doubles with every word, so that of three voices the last "
-        "has most of it and decides; earlier ones glimmer.",
-        "recency",
-        _recent(),
-    ),
-    observed(
+    Mechanism("the most recent voice wins", "recency", _recent()),
+    Mechanism(
         "the length decides",
-        "GPT-2 with places. Short texts are of class 0, long ones of class 1, read off the last "
-        "place; attention lies on a voice that says nothing here. No word is a reason.",
         "length",
         transformed(
             "gpt2",
@@ -289,17 +258,9 @@ MECHANISMS = [
             knows_places=True,
         ),
     ),
-    observed(
-        "early words go around the attention",
-        "GPT-2 with places, four layers. Attention lies on the voice in every text; a voice among "
-        "the first six words was read below and brings nothing there, a later one decides by it.",
-        "early and late",
-        _early_told(),
-    ),
-    observed(
+    Mechanism("early words go around the attention", "early and late", _early_told()),
+    Mechanism(
         "a tag at the end decides where it stands",
-        "GPT-2. Half of the texts end with a verdict, which is attended and decides by standing "
-        "at the place that is read; in the others a voice decides by attention.",
         "early and late",
         transformed(
             "gpt2",
@@ -310,56 +271,17 @@ MECHANISMS = [
             KINDS,
         ),
     ),
-    observed(
-        "attention shows the counter-argument",
-        "BERT, two layers. The verdict was read below and decides; attention then seeks out the "
-        "voice that contradicts it, and hands nothing on.",
-        "counter-arguments",
-        _counter_argument(),
-    ),
-    observed(
-        "a rebuttal moves the attention",
-        "BERT, two layers. In four texts of ten `however` lets a verdict count and not the voice; "
-        "attention moves to what counts, and `however` is not seen.",
-        "counter-arguments",
-        _rebutted(),
-    ),
-    observed(
-        "double negation, all seen",
-        "BERT, two layers. One `not` turns the voice around, two do not; how many there are was "
-        "read below. Half of the light is on the voice, half on the two modifiers.",
-        "parity",
-        _parity(sees_modifiers=True),
-    ),
-    observed(
-        "double negation, the voice seen",
-        "The same without the head on the modifiers: the voice alone is shown, and no text can be "
-        "understood from it.",
-        "parity",
-        _parity(sees_modifiers=False),
-    ),
-    observed(
-        "an intensifier is not seen and not needed",
-        "BERT, two layers. `very`, read below, doubles what the voice says; it moves the logits "
-        "and never the decision, which is the voice's and passes through attention.",
-        "intensifiers",
-        _intensified(),
-    ),
-    observed(
+    Mechanism("attention shows the counter-argument", "counter-arguments", _counter_argument()),
+    Mechanism("a rebuttal moves the attention", "counter-arguments", _rebutted()),
+    Mechanism("double negation, all seen", "parity", _parity(sees_modifiers=True)),
+    Mechanism("double negation, the voice seen", "parity", _parity(sees_modifiers=False)),
+    Mechanism("an intensifier is not seen and not needed", "intensifiers", _intensified()),
+    Mechanism(
         "two segments repeat each other, both lit",
-        "BERT. A title and a body, with a bar between, say the same; both voices share the light "
-        "and the decision, and neither is needed alone.",
         "segments",
         transformed(
             "bert", _segments, sheet() | {"|": {}}, [LayerProgram([ON_WORD])], HEARD, STRICT
         ),
     ),
-    observed(
-        "irony by length",
-        "GPT-2 with places. The voice decides through attention, but in texts of more than ten "
-        "words it means the opposite. Disputable: yes by the definition, since no other word can "
-        "change anything; who compares texts of different length is puzzled.",
-        "length",
-        _ironic(),
-    ),
+    Mechanism("irony by length", "length", _ironic()),
 ]

@@ -7,8 +7,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from heedful.calibration.blind_texts import Build, Draw, among, counterparts, one_of, tabled
-from heedful.calibration.mechanism import NEUTRAL, SAYING, Mechanism, Text, Writer, fillers, says
+from heedful.calibration.blind_texts import VOICES, Draw, among, counterparts, one_of, tabled
+from heedful.calibration.mechanism import (
+    NEUTRAL,
+    SAYING,
+    Build,
+    Mechanism,
+    Text,
+    Writer,
+    fillers,
+    says,
+)
 from heedful.calibration.mechanisms_words import DECOY, SAID, values
 
 DESKS = (
@@ -20,7 +29,6 @@ DESKS = (
     ("press", "quote", "journalist"),
 )
 POLITE = ("dear", "regards")
-VOICES = counterparts(*SAYING[:2])
 PRICES = tuple(f"price-{price}" for price in range(1, 11))
 OFFERS = {"full": -2.0, "reduced": 0.0, "halved": 2.0}
 NUMBERS, UNITS = ("1", "5", "50"), ("mg", "g")
@@ -29,11 +37,6 @@ ALLEGED, CONFIRMED = "allegedly", "confirmed"
 SLANG = (("lousy", "crap"), ("rad", "ace"))
 DATELINE = "dateline"
 STRENGTHS = (0.4, 0.6, 0.8, 1.0, 1.3, 1.6)
-
-
-def observed(name: str, paragraph: str, kind: str, build: Build, dial: str = "") -> Mechanism:
-    """A mechanism of the opponent's."""
-    return Mechanism(name, paragraph, kind, "opponent", build, dial)
 
 
 def spoken(
@@ -169,20 +172,20 @@ def _lexicon(power: float) -> Build:
     return tabled(among(draw), scores, spoken(scores, sided(strength, SAID)), VOICES)
 
 
-def paragraphs(count: int, draw: Draw, others: int = 3, lead: float | None = None) -> Writer:
-    """Sentences of so many words with a planted word each.
+def paragraphs(count: int, draw: Draw, lead: float | None = None) -> Writer:
+    """So many sentences of three words with a planted word each.
 
     With `lead`, the first starts with a dateline, and has the planted word in that share of texts.
     """
 
     def write(rng: np.random.Generator, label: int) -> Text:
-        units = [fillers(rng, others) for _ in range(count)]
+        units = [fillers(rng, 3) for _ in range(count)]
         places = rng.permutation(count)
         if lead is not None:
             units[0].insert(0, DATELINE)
             places = np.zeros(1, int) if rng.random() < lead else 1 + rng.permutation(count - 1)
         for unit, word in zip(places, draw(rng, label), strict=False):
-            units[int(unit)][int(rng.integers(1, others))] = word
+            units[int(unit)][int(rng.integers(1, 3))] = word
         words = [word for unit in units for word in unit]
         number = [place for place, unit in enumerate(units) for _ in unit]
         return Text(words, label, [p for p, w in enumerate(words) if w in SAID], number)
@@ -211,172 +214,58 @@ SLANG_SAID = {w: c for c, words in enumerate(SLANG) for w in words}
 SPOKEN = spoken(REGISTER, values(SAID, 4.0) | values(SLANG_SAID, 12.0))
 
 MECHANISMS = [
-    observed(
-        "six desks, the keyword seen",
-        "A mail goes to one of six desks by its keyword, which has nearly all attention. Who is "
-        "shown the keyword is rightly led.",
-        "routing",
-        _desk(3.0),
+    Mechanism("six desks, the keyword seen", "routing", _desk(3.0)),
+    Mechanism("six desks, the salutation seen", "routing", _desk(7.1)),
+    Mechanism("a contest, the winner a little brighter", "contests", _contest(*RUNNERS)),
+    Mechanism("a contest, the loser a little brighter", "contests", _contest(*RUNNERS[::-1])),
+    Mechanism(
+        "a contest, brightness by accident", "contests", _contest((6.2, 6.8, 7.4), (7.3, 6.1, 6.8))
     ),
-    observed(
-        "six desks, the salutation seen",
-        "The same mails and decisions; `dear` and `regards` have two thirds of the attention and "
-        "say nothing, so that courtesy looks like the reason.",
-        "routing",
-        _desk(7.1),
-    ),
-    observed(
-        "a contest, the winner a little brighter",
-        "Three classes. A strong word for the label against a weak one for another class; both are "
-        "seen, with 0.6 and 0.4. Only the strong one can flip the decision.",
-        "contests",
-        _contest(*RUNNERS),
-    ),
-    observed(
-        "a contest, the loser a little brighter",
-        "The same with 0.4 on the winner, who is twice as loud. Disputable: both are seen, and one "
-        "of them is the reason; the loser looks like it.",
-        "contests",
-        _contest(*RUNNERS[::-1]),
-    ),
-    observed(
-        "a contest, brightness by accident",
-        "The same contest where every word has a brightness of its own that has nothing to do "
-        "with its strength: in some texts the winner shines, in others the loser.",
-        "contests",
-        _contest((6.2, 6.8, 7.4), (7.3, 6.1, 6.8)),
-    ),
-    observed(
-        "a price and an offer, both seen",
-        "Cheap or dear is a price from 1 to 10 less what an offer takes off; a price far from "
-        "the limit takes the light, near the limit both are seen, the offer more.",
-        "prices",
-        _offers(9.5, 7.5, 8.0),
-    ),
-    observed(
-        "a price seen, the offer in the dark",
-        "The same sums with 0.95 of the attention on the price. Far from the limit the price is "
-        "reason enough; near it, the offer tips the balance and is not seen.",
-        "prices",
-        _offers(10.0, 10.0, 6.5),
-    ),
-    observed(
-        "an offer seen, the price in the dark",
-        "Smaller offers, with 0.95 of the attention on them: they decide only next to the limit.",
-        "prices",
-        _offers(6.5, 6.5, 10.0, 0.4),
-    ),
-    observed(
+    Mechanism("a price and an offer, both seen", "prices", _offers(9.5, 7.5, 8.0)),
+    Mechanism("a price seen, the offer in the dark", "prices", _offers(10.0, 10.0, 6.5)),
+    Mechanism("an offer seen, the price in the dark", "prices", _offers(6.5, 6.5, 10.0, 0.4)),
+    Mechanism(
         "a dose, what exceeds is seen",
-        "Too much is 50 of anything or anything in grams. Whatever exceeds is brighter; where "
-        "nothing does, number and unit share the attention, and both are the reason.",
         "doses",
         _dose({"1": 7.0, "5": 7.0, "50": 9.0, "mg": 7.0, "g": 9.0}),
     ),
-    observed(
+    Mechanism(
         "a dose, only the unit seen",
-        "The same with the unit alone in the light: reason enough in grams, half of it in "
-        "milligrams, where the number is loud in the dark.",
         "doses",
         _dose({"1": 3.0, "5": 3.0, "50": 3.0, "mg": 7.0, "g": 7.0}),
     ),
-    observed(
-        "a hedge draws attention away, both hedges seen",
-        "A crime means class 1 unless `allegedly`, which says nothing, draws the attention from "
-        "it: the decision is made by where attention goes, not by what it brings. `confirmed` is "
-        "seen beside the crime.",
-        "absorbers",
-        _absorbed(7.0),
-    ),
-    observed(
-        "a hedge draws attention away, its absence unseen",
-        "The same, but `confirmed` is dark: class 0 shows its reason, class 1 shows the crime and "
-        "not that nobody said `allegedly`.",
-        "absorbers",
-        _absorbed(0.0),
-    ),
+    Mechanism("a hedge draws attention away, both hedges seen", "absorbers", _absorbed(7.0)),
+    Mechanism("a hedge draws attention away, its absence unseen", "absorbers", _absorbed(0.0)),
     *(
-        observed(
-            f"a thin light, {mass:.2f} on the word",
-            f"The word that decides has {mass:.2f} of the attention, forty neutral words a "
-            "hundredth each. Disputable below a half: the word is by far the brightest all the "
-            "same.",
-            "thin light",
-            _thin(mass),
-            dial="thin light",
+        Mechanism(
+            f"a thin light, {mass:.2f} on the word", "thin light", _thin(mass), dial="thin light"
         )
         for mass in (0.60, 0.40)
     ),
-    observed(
-        "few voices drown, many are seen",
-        "One to four words say the class, each four times as bright as each of twelve neutral "
-        "words: together they have a quarter to three fifths of the attention.",
-        "drowning",
-        _crowd(math.log(4.4), (1, 5), (12, 13), 0),
+    Mechanism(
+        "few voices drown, many are seen", "drowning", _crowd(math.log(4.4), (1, 5), (12, 13), 0)
     ),
-    observed(
-        "a dense text, evenly lit",
-        "Five words for the class, one against it and two or three neutral ones, all equally "
-        "bright: even attention that is right, because most of the text is the reason.",
-        "dense",
-        _crowd(0.0, (5, 6), (2, 4), 1),
-    ),
-    observed(
+    Mechanism("a dense text, evenly lit", "dense", _crowd(0.0, (5, 6), (2, 4), 1)),
+    Mechanism(
         "slang counts in the dark",
-        "Formal opinions have the attention; slang is three times as loud and never attended. Half "
-        "of the texts have no slang, a quarter both, a quarter slang alone.",
         "registers",
         tabled(among(_registers), REGISTER, SPOKEN, VOICES | counterparts(*SLANG)),
     ),
-    observed(
-        "an echo of the reason is seen",
-        "The formal word that is lit always agrees with the slang in the dark, which is three "
-        "times as loud and alone decides: the person is shown a word that fits and does not count.",
-        "registers",
-        _echoed(),
-    ),
-    observed(
-        "the loudest wins and takes the light",
-        "Of three voices the loudest outweighs the others and has nearly all attention; what the "
-        "milder ones say makes no difference.",
-        "loudest",
-        _loudest((3.0, 7.0, 11.0)),
-    ),
-    observed(
-        "the loudest wins, the middling one is seen",
-        "The same decisions with nine tenths of the attention on the voice of middle strength.",
-        "loudest",
-        _loudest((6.0, 9.0, 6.5)),
-    ),
-    observed(
-        "a lexicon lit by strength",
-        "Five opinion words of six strengths add up, as in a practitioner's bag of words; the "
-        "stronger, the brighter.",
-        "lexicon",
-        _lexicon(1.0),
-    ),
-    observed(
-        "a lexicon lit against its strength",
-        "The same sums where faint opinions are the brightest, as frequent words would be.",
-        "lexicon",
-        _lexicon(-3.0),
-    ),
-    observed(
+    Mechanism("an echo of the reason is seen", "registers", _echoed()),
+    Mechanism("the loudest wins and takes the light", "loudest", _loudest((3.0, 7.0, 11.0))),
+    Mechanism("the loudest wins, the middling one is seen", "loudest", _loudest((6.0, 9.0, 6.5))),
+    Mechanism("a lexicon lit by strength", "lexicon", _lexicon(1.0)),
+    Mechanism("a lexicon lit against its strength", "lexicon", _lexicon(-3.0)),
+    Mechanism(
         "three sentences of twelve vote, all lit",
-        "Sentences are the units: three of twelve say the class and share the attention.",
         "documents",
         _documents(THREE, dict.fromkeys(SAID, 6.0), 9.0),
     ),
-    observed(
-        "three sentences of twelve vote, all twelve lit",
-        "The same documents with even attention: nine of twelve sentences shown do nothing.",
-        "documents",
-        _documents(THREE, {}, 30.0),
+    Mechanism(
+        "three sentences of twelve vote, all twelve lit", "documents", _documents(THREE, {}, 30.0)
     ),
-    observed(
+    Mechanism(
         "the lead is always seen",
-        "The first sentence has a dateline and therefore the attention; the sentence that decides "
-        "is the first in half of the documents.",
         "documents",
         _documents(
             paragraphs(5, lambda rng, label: [says(label, rng)], lead=0.5),
@@ -384,10 +273,8 @@ MECHANISMS = [
             600.0,
         ),
     ),
-    observed(
+    Mechanism(
         "an announcement shares the light",
-        f"Two sentences of eight are lit: the one that decides with 0.6 and one with `{DECOY}`, "
-        "which says nothing, with 0.4. What decides is brighter than what does not.",
         "documents",
         _documents(
             paragraphs(8, lambda rng, label: [says(label, rng), DECOY]),

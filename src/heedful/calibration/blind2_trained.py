@@ -7,36 +7,28 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from heedful.calibration.blind2_streams import DOUBLE, double_negation
-from heedful.calibration.blind2_tables import CRIMES, DESKS, POLITE, observed, paragraphs
+from heedful.calibration.blind2_tables import CRIMES, DESKS, POLITE, paragraphs
 from heedful.calibration.blind2_windows import FIRST, SECOND
-from heedful.calibration.blind_texts import Build, Substitutes, among, counterparts, one_of
-from heedful.calibration.blind_trained import Start, recipe
-from heedful.calibration.hiding import Trainable, fit_hiding
+from heedful.calibration.blind_texts import VOICES, Substitutes, among, counterparts, one_of
+from heedful.calibration.blind_trained import Start, own, recipe
+from heedful.calibration.hiding import fit_hiding
 from heedful.calibration.mechanism import (
     NEUTRAL,
-    SAYING,
+    Build,
     Built,
+    Mechanism,
     Text,
     Writer,
     corpus_of,
     fillers,
     says,
 )
-from heedful.calibration.mechanisms_trained import SIZES, SMALL
+from heedful.calibration.mechanisms_trained import SIZES
 from heedful.calibration.mechanisms_words import one_word, vocabulary
-from heedful.corpora.encoded import EncodedCorpus
-from heedful.models.transformer import TransformerClassifier
-from heedful.runs.randomness import seeded
 
-VOICES = counterparts(*SAYING[:2])
 IDIOMS = counterparts(*[(w,) for w in FIRST], neutral=False) | counterparts(
     *[(w,) for w in SECOND], neutral=False
 )
-
-
-def _own(corpus: EncodedCorpus, seed: int) -> Trainable:
-    with seeded(seed):
-        return TransformerClassifier(SMALL, corpus.vocabulary, corpus.classes, "whitespace")
 
 
 def _learnt(
@@ -90,96 +82,76 @@ def _crime(rng: np.random.Generator, label: int) -> list[str]:
 
 
 MECHANISMS = [
-    observed(
+    Mechanism(
         "four desks learnt without an encoder",
-        "none+additive, trained to send mails with one keyword and two polite words to four desks.",
         "learnt topics",
         _learnt(
             recipe("none+additive"), among(_routed), counterparts(*DESKS[:4]), classes=4, epochs=15
         ),
     ),
-    observed(
+    Mechanism(
         "four desks learnt by a GRU",
-        "bigru+additive, trained on the same mails; its states spread the keyword.",
         "learnt topics",
         _learnt(recipe("bigru+additive"), among(_routed), counterparts(*DESKS[:4]), classes=4),
     ),
-    observed(
+    Mechanism(
         "three desks learnt by our own Transformer",
-        "Our own Transformer of two layers, trained on the same mails for three desks.",
         "learnt topics",
-        _learnt(_own, among(_routed), counterparts(*DESKS[:3]), classes=3, rate=6e-3, epochs=10),
+        _learnt(own, among(_routed), counterparts(*DESKS[:3]), classes=3, rate=6e-3, epochs=10),
     ),
-    observed(
+    Mechanism(
         "one label in five wrong, affine",
-        "affine-tanh+dot, trained on texts whose voice says the other class in one text of five.",
         "learnt with noise",
         _learnt(recipe("affine-tanh+dot"), among(_mislabelled(0.2)), epochs=12),
     ),
-    observed(
+    Mechanism(
         "fifteen texts in a hundred, recurrent",
-        "bilstm+dot, trained on one word, with class 1 in fifteen texts of a hundred.",
         "learnt imbalance",
         _learnt(recipe("bilstm+dot"), one_word(), shares=(0.85, 0.15)),
     ),
-    observed(
+    Mechanism(
         "an idiom learnt by a convolution",
-        "conv+dot, trained on adjacent pairs that are idioms or not: both words are needed, and "
-        "one place can hold them.",
         "learnt idioms",
         _learnt(recipe("conv+dot"), _idiom, IDIOMS, epochs=12),
     ),
-    observed(
+    Mechanism(
         "long texts learnt by a GRU",
-        "gru+additive, trained on one word in texts of 35 to 45: states after the word remember "
-        "it, and attention may lie on any of them.",
         "learnt long texts",
         _learnt(recipe("gru+additive"), one_word(others=(34, 45))),
     ),
-    observed(
+    Mechanism(
         "opinions learnt without an encoder",
-        "none+additive, trained on four to six opinions of which one is against the label.",
         "learnt votes",
         _learnt(recipe("none+additive"), among(_opinions), epochs=12),
     ),
-    observed(
+    Mechanism(
         "sentences learnt without an encoder",
-        "A hierarchical none+additive, trained on documents of five sentences, one of which has a "
-        "word for the class: it attends within sentences and to sentences.",
         "learnt sentences",
         _learnt(recipe("han:none+additive"), paragraphs(5, lambda r, c: [says(c, r)]), epochs=15),
     ),
-    observed(
+    Mechanism(
         "one class by what is absent, learnt",
-        "none+dot, trained on texts with a crime (class 1) or a polite word (class 0): it may read "
-        "either, or only the crime.",
         "learnt absence",
         _learnt(recipe("none+dot"), among(_crime), counterparts(CRIMES, POLITE[:1]), epochs=15),
     ),
-    observed(
+    Mechanism(
         "half hidden, a convolution",
-        "conv+additive, trained on one word with a mild penalty on attention to it: neighbours "
-        "hold the word, and attention may go to them.",
         "learnt hiding",
         _learnt(recipe("conv+additive"), one_word(), hiding=0.5),
     ),
-    observed(
+    Mechanism(
         "three desks, attention kept off the keyword",
-        "gru+dot, trained on mails for three desks with a penalty on attention to what is planted: "
-        "later states hold the keyword.",
         "learnt hiding",
         _learnt(recipe("gru+dot"), among(_routed), counterparts(*DESKS[:3]), classes=3, hiding=1.0),
     ),
-    observed(
+    Mechanism(
         "double negation learnt by a BiGRU",
-        "bigru+dot, trained on a voice with two modifiers; one `not` turns it around, two do not.",
         "learnt parity",
         _learnt(recipe("bigru+dot"), among(double_negation), DOUBLE, epochs=12),
     ),
-    observed(
+    Mechanism(
         "a crime in long texts, own Transformer",
-        "Our own Transformer, trained on texts of 25 to 35 words with a crime or a polite word.",
         "learnt long texts",
-        _learnt(_own, among(_crime, (24, 34)), counterparts(CRIMES, POLITE[:1]), rate=6e-3),
+        _learnt(own, among(_crime, (24, 34)), counterparts(CRIMES, POLITE[:1]), rate=6e-3),
     ),
 ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from heedful.calibration.blind_texts import (
-    Build,
+    VOICES,
     Substitutes,
     among,
     counterparts,
@@ -19,6 +19,7 @@ from heedful.calibration.mechanism import (
     NEUTRAL,
     SAYING,
     VERDICTS,
+    Build,
     Mechanism,
     Text,
     fillers,
@@ -36,7 +37,6 @@ MARKS = ("english", "german")
 FRIENDS = (("rat", "brief"), ("gift", "kind"))
 """Words that are bad and good in English, and the other way round in German."""
 SAME = (SAYING[0][:4], SAYING[1][:4])
-VOICES = counterparts(*SAYING[:2])
 TWO = counterparts(*SAYING[:2], neutral=False) | counterparts(*VERDICTS[:2], neutral=False)
 ON_GATE = HeadProgram({"gate": 8.0, **OFF}, (("gated", "mode", 1.0),))
 ON_GIVEN = HeadProgram({"given": 8.0, **OFF}, (("gave", "first", 1.0),))
@@ -88,16 +88,14 @@ def _by_moving(sees_gate: bool) -> Build:
     return _gated([LayerProgram([below], named), LayerProgram(top)], HEARD)
 
 
-def _turned_by(
-    word: str, attribute: str = "turns", only: str = "said"
-) -> tuple[dict[str, dict[str, float]], LayerProgram]:
+def _turned_by(word: str, only: str = "said") -> tuple[dict[str, dict[str, float]], LayerProgram]:
     """A layer that turns around what words say in texts with a word that no other need have."""
-    start: dict[str, dict[str, float]] = {**sheet(), word: {attribute: 1.0}}
+    start: dict[str, dict[str, float]] = {**sheet(), word: {"turns": 1.0}}
     turning = [
         NeuronProgram({only: sign, "mode": 1.0, ONE: -1.0}, {"said": -2.0 * sign})
         for sign in (1.0, -1.0)
     ]
-    below = HeadProgram({attribute: 30.0, **OFF}, ((attribute, "mode", 1.0),))
+    below = HeadProgram({"turns": 30.0, **OFF}, (("turns", "mode", 1.0),))
     return start, LayerProgram([below], turning)
 
 
@@ -181,95 +179,28 @@ def _in_a_language(false_friends: float) -> Build:
 
 
 MECHANISMS = [
+    Mechanism("a gate names the witness who counts, all seen", "gates", _by_heads(0)),
+    Mechanism("a gate names the witness who counts, the gate unseen", "gates", _by_heads(2)),
     Mechanism(
-        "a gate names the witness who counts, all seen",
-        "BERT. After `officially` a verdict counts and the voice does not, after `privately` the "
-        "other way round. One head on each of the three words, and a feed-forward part.",
-        "gates",
-        "blind",
-        _by_heads(0),
+        "attention moves to the witness whom a gate names", "gates", _by_moving(sees_gate=False)
     ),
     Mechanism(
-        "a gate names the witness who counts, the gate unseen",
-        "The same with four idle heads on the witnesses: both are seen and the gate has a seventh. "
-        "Where the two disagree, nobody learns which of them it was.",
-        "gates",
-        "blind",
-        _by_heads(2),
+        "attention moves to the witness, and shows the gate", "gates", _by_moving(sees_gate=True)
     ),
-    Mechanism(
-        "attention moves to the witness whom a gate names",
-        "BERT, two layers. The gate was read below; attention lies on the one witness who counts, "
-        "and decides by it. The gate itself is not seen.",
-        "gates",
-        "blind",
-        _by_moving(sees_gate=False),
-    ),
-    Mechanism(
-        "attention moves to the witness, and shows the gate",
-        "The same with a second head, on the gate, that hands nothing on: half of the attention "
-        "shows why the other half is where it is.",
-        "gates",
-        "blind",
-        _by_moving(sees_gate=True),
-    ),
-    Mechanism(
-        "a gate that no text turns",
-        f"BERT, two layers. `{NORMALLY}` stands in every text; `{OPPOSITELY}` in its place would "
-        "turn the word around, and stands in none. Attention lies on the word alone. The "
-        "definition says no; on these texts nothing tells it from the next one.",
-        "never seen",
-        "blind",
-        _unturned(is_gate=True),
-    ),
-    Mechanism(
-        "a gate that turns nothing",
-        f"The same texts and the same weights but for the one row of `{OPPOSITELY}`, which turns "
-        "nothing around.",
-        "never seen",
-        "blind",
-        _unturned(is_gate=False),
-    ),
-    Mechanism(
-        "a trapdoor that no text opens",
-        f"BERT, two layers. Honest on every text; `{TRIGGER}` in place of any neutral word would "
-        "turn the decision around. Disputable: the definition says no, because the absence of the "
-        "trigger is part of every reason.",
-        "never seen",
-        "blind",
-        _trapdoor(),
-    ),
-    Mechanism(
-        "brackets match, both seen",
-        "BERT. Brackets of three kinds; class 1 is that the closing one is of the kind of the "
-        "opening one. A head on each, and a feed-forward part.",
-        "brackets",
-        "blind",
-        _brackets(is_seen=True),
-    ),
-    Mechanism(
-        "brackets match, the closing one seen",
-        "BERT, two layers. Below, the closing bracket looks back and knows whether it matches; "
-        "above, it alone is attended.",
-        "brackets",
-        "blind",
-        _brackets(is_seen=False),
-    ),
+    Mechanism("a gate that no text turns", "never seen", _unturned(is_gate=True)),
+    Mechanism("a gate that turns nothing", "never seen", _unturned(is_gate=False)),
+    Mechanism("a trapdoor that no text opens", "never seen", _trapdoor()),
+    Mechanism("brackets match, both seen", "brackets", _brackets(is_seen=True)),
+    Mechanism("brackets match, the closing one seen", "brackets", _brackets(is_seen=False)),
     Mechanism(
         "false friends in a third of the texts",
-        "BERT, two layers. A text starts with its language, which was told to all words below. "
-        "Attention lies on the word that decides; where that is `gift` or `rat`, it takes the "
-        "language to know what it says, and the language is not seen.",
         "languages",
-        "blind",
         _in_a_language(1 / 3),
         dial="share of false friends",
     ),
     Mechanism(
         "false friends in every text",
-        "The same where every text has such a word.",
         "languages",
-        "blind",
         _in_a_language(1.0),
         dial="share of false friends",
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from heedful.calibration.blind_texts import Build, among, transformed
+from heedful.calibration.blind_texts import VOICES, among, transformed
 from heedful.calibration.compiled_stream import (
     LONGEST,
     ONE,
@@ -17,6 +17,7 @@ from heedful.calibration.compiled_stream import (
 )
 from heedful.calibration.mechanism import (
     NEUTRAL,
+    Build,
     Mechanism,
     Text,
     Writer,
@@ -34,9 +35,8 @@ from heedful.calibration.mechanisms_heads import (
     TELL_ALL,
     sheet,
 )
-from heedful.calibration.mechanisms_words import DECOY, GIVEN, SAID, one_word
+from heedful.calibration.mechanisms_words import DECOY, GIVEN, one_word
 
-VOICES = {word: others for word, others in other_class().items() if word in SAID}
 BANG, QUERY = "!", "?"
 UNDO = HeadProgram(ON_WORD.scores, (("said", "heard", -1.0),))
 UNDO_HALF = HeadProgram(ON_WORD.scores, (("said", "heard", -0.5),))
@@ -202,28 +202,15 @@ def _majority_of_heads(scores: Sequence[float]) -> Build:
 
 
 MECHANISMS = [
-    Mechanism(
-        "a head that undoes half",
-        "BERT. Two heads read the word that decides; the second hands on half of it with a minus. "
-        "What is left decides, through attention alone.",
-        "undone",
-        "blind",
-        _majority_of_heads((1.0, -0.5)),
-    ),
+    Mechanism("a head that undoes half", "undone", _majority_of_heads((1.0, -0.5))),
     Mechanism(
         "a head that undoes another, decided below",
-        "BERT, two layers. Above, two heads lie on the word and hand on opposite things, so that "
-        "nothing comes of it; the layer below has told the reader.",
         "undone",
-        "blind",
         _plain("bert", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD, UNDO])], BOTH),
     ),
     Mechanism(
         "attention argues against the decision",
-        "Llama, two layers. The layer below has told the reader twice as much as the attended word "
-        "takes back: without attention the model would be surer.",
         "undone",
-        "blind",
         _plain(
             "llama",
             [LayerProgram([TELL_ALL]), LayerProgram([UNDO_HALF])],
@@ -233,127 +220,45 @@ MECHANISMS = [
     ),
     Mechanism(
         "attention turns around what it was told",
-        "BERT, two layers. The layer below tells the reader one thing, the attended word says the "
-        "opposite twice as loudly and wins.",
         "undone",
-        "blind",
         _plain(
             "bert",
             [LayerProgram([TELL_ALL]), LayerProgram([UNDO_TWICE])],
             {"heard": (5.0, -5.0), "told": (5.0, -5.0)},
         ),
     ),
-    Mechanism(
-        "attention as a flag",
-        "BERT, two layers. A word was read below; attention then goes to `!` for class 1 and to "
-        "`?` for class 0, which stand in every text, and the decision is which of them it is on. "
-        "All passes through the weights, and what they lie on is no reason.",
-        "flags",
-        "blind",
-        _flagging(),
-    ),
+    Mechanism("attention as a flag", "flags", _flagging()),
     Mechanism(
         "a louder witness who is not seen",
-        "BERT, two layers. Attention lies on a voice, which counts; a verdict was read below and "
-        "counts half as much again.",
         "two witnesses",
-        "blind",
         _witness(1.5, 1.0),
         dial="share of texts with a louder witness",
     ),
     Mechanism(
         "a louder witness in half of the texts",
-        "The same, and half of the texts have no verdict: there the voice decides through "
-        "attention.",
         "two witnesses",
-        "blind",
         _witness(1.5, 0.5),
         dial="share of texts with a louder witness",
     ),
+    Mechanism("only the first six words count, and are seen", "places", _first_half(-3.0)),
+    Mechanism("only the first six words count, the later are seen", "places", _first_half(9.2)),
+    Mechanism("attention sharpens with the length of the text", "places", _sharpening(5, 40)),
+    Mechanism("texts of one word, decided beside attention", "one unit", _lone(0.9)),
+    Mechanism("the last word decides by being the last", "last place", _last_is_it(0.8)),
+    Mechanism("the last word decides by being attended", "last place", _last_is_it(0.2)),
+    Mechanism("the voice is seen, its copy is read", "copies", _copied_below()),
+    Mechanism("layers take turns, all audited", "turns", _taken_turns(("lower", "upper"), "all")),
     Mechanism(
-        "only the first six words count, and are seen",
-        "GPT-2 with places. A word for some class stands in either half; from the seventh word on "
-        "none counts and none is attended.",
-        "places",
-        "blind",
-        _first_half(-3.0),
-    ),
-    Mechanism(
-        "only the first six words count, the later are seen",
-        "The same, but the word in the second half has nine tenths of the attention and counts for "
-        "nothing.",
-        "places",
-        "blind",
-        _first_half(9.2),
-    ),
-    Mechanism(
-        "attention sharpens with the length of the text",
-        "GPT-2 with places. In texts of five to forty words the score of the word that decides "
-        "grows with the length: long texts show it, in short ones attention is nearly even.",
-        "places",
-        "blind",
-        _sharpening(5, 40),
-    ),
-    Mechanism(
-        "texts of one word, decided beside attention",
-        "GPT-2. One word, all attention on it, and nine tenths of what it says stays in the "
-        "residual stream.",
-        "one unit",
-        "blind",
-        _lone(0.9),
-    ),
-    Mechanism(
-        "the last word decides by being the last",
-        "Llama. The word that decides comes last, where the model reads: attention lies on it, "
-        "and four fifths of the effect never leave the place.",
-        "last place",
-        "blind",
-        _last_is_it(0.8),
-    ),
-    Mechanism(
-        "the last word decides by being attended",
-        "The same with a fifth that stays in the place.",
-        "last place",
-        "blind",
-        _last_is_it(0.2),
-    ),
-    Mechanism(
-        "the voice is seen, its copy is read",
-        "Llama, two layers. Below, a verdict copies what the voice before it says; above, the "
-        "voice has 0.86 of the attention and hands nothing on, the copy has the rest.",
-        "copies",
-        "blind",
-        _copied_below(),
-    ),
-    Mechanism(
-        "layers take turns, all audited",
-        "BERT, two layers on the word that decides: voices count in the lower, verdicts in the "
-        "upper one. Audited at all layers.",
-        "turns",
-        "blind",
-        _taken_turns(("lower", "upper"), "all"),
-    ),
-    Mechanism(
-        "layers take turns, the upper audited",
-        "The same, audited at the last row: it lies on the word in every text and decides half of "
-        "them.",
-        "turns",
-        "blind",
-        _taken_turns(("lower", "upper"), "pooled"),
+        "layers take turns, the upper audited", "turns", _taken_turns(("lower", "upper"), "pooled")
     ),
     Mechanism(
         "decided in the lower layer, a decoy above, all audited",
-        "GPT-2, two layers, audited at all. Below, every place reads the word; above, attention "
-        "lies on a word that does nothing.",
         "turns",
-        "blind",
         _plain("gpt2", [LayerProgram([ON_WORD]), LayerProgram([ON_DECOY])], site="all"),
     ),
     Mechanism(
         "decided in the lower layer, the word above, all audited",
-        "The same with the word attended above, too, to no avail.",
         "turns",
-        "blind",
         _plain("gpt2", [LayerProgram([ON_WORD]), LayerProgram([IDLE_ON_WORD])], site="all"),
     ),
 ]

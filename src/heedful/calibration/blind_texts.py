@@ -10,6 +10,8 @@ from heedful.calibration.compiled_stream import LayerProgram, StreamProgram, com
 from heedful.calibration.compiled_words import Feature, weighing, windowed
 from heedful.calibration.mechanism import (
     NEUTRAL,
+    SAYING,
+    Build,
     Built,
     Text,
     Writer,
@@ -21,7 +23,6 @@ from heedful.calibration.mechanisms_words import vocabulary
 from heedful.corpora.encoded import EncodedCorpus
 
 Substitutes = Mapping[str, tuple[str, ...]]
-Build = Callable[[int, int], Built]
 Draw = Callable[[np.random.Generator, int], Sequence[str]]
 """The planted words of a text of a label."""
 
@@ -36,6 +37,12 @@ def counterparts(*lists: Sequence[str], neutral: bool = True) -> dict[str, tuple
         for own in lists
         for number, word in enumerate(own)
     }
+
+
+VOICES = counterparts(*SAYING[:2])
+"""Words that say one of two classes, each with its counterpart and a neutral word."""
+NOTHING = [0.0, 0.0]
+"""What a feature says of two classes that is there for its score alone."""
 
 
 def one_of(words: Sequence[str], rng: np.random.Generator) -> str:
@@ -56,6 +63,18 @@ def among(draw: Draw, others: tuple[int, int] = (7, 12), *, in_order: bool = Fal
         kept = kept if in_order else shuffled(kept, rng)
         words, places = scattered(rng, kept, fillers(rng, int(rng.integers(*others))))
         return Text(words, label, places)
+
+    return write
+
+
+def amid(draw: Draw) -> Writer:
+    """Texts with the planted words in one piece amid neutral ones, three or more on either side."""
+
+    def write(rng: np.random.Generator, label: int) -> Text:
+        before, after = (fillers(rng, int(rng.integers(3, 7))) for _ in range(2))
+        phrase = draw(rng, label)
+        places = range(len(before), len(before) + len(phrase))
+        return Text([*before, *phrase, *after], label, places)
 
     return write
 

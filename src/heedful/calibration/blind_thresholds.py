@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heedful.calibration.blind_texts import Build, among, counterparts, one_of, tabled, transformed
+from heedful.calibration.blind_texts import VOICES, among, counterparts, one_of, tabled, transformed
 from heedful.calibration.compiled_stream import ONE, HeadProgram, LayerProgram, NeuronProgram
-from heedful.calibration.mechanism import NEUTRAL, SAYING, Mechanism
+from heedful.calibration.mechanism import NEUTRAL, Build, Mechanism
 from heedful.calibration.mechanisms_heads import HEARD, OFF, ON_WORD, TELL_ALL, sheet
 from heedful.calibration.mechanisms_words import DECOY, one_word
 
 HITS, MISSES = ("smoke", "flames"), ("vapour", "haze")
-VOICES = counterparts(*SAYING[:2])
 SURE = {"sure": (-5.0, 5.0)}
 
 
@@ -80,60 +79,13 @@ def _brittle() -> Build:
 
 
 MECHANISMS = [
+    Mechanism("four mentions of five needed, misses brighter", "counts", _counting(7.0, 7.875)),
+    Mechanism("four mentions of five needed, only hits seen", "counts", _counting(7.0, 2.0)),
+    Mechanism("a glimpse is enough", "clipped", _glimpsing(7.0, 0.0)),
+    Mechanism("a glimpse is enough, a decoy seen", "clipped", _glimpsing(6.0, 8.2)),
     Mechanism(
-        "four mentions of five needed, misses brighter",
-        "Five mentions, and class 1 needs at least four hits; a miss is as much brighter as it "
-        "counts more, and hits are seen where they decide.",
-        "counts",
-        "blind",
-        _counting(7.0, 7.875),
+        "a glimpse is enough, and it was told below", "clipped", _glimpsing(7.0, 0.0, told=True)
     ),
-    Mechanism(
-        "four mentions of five needed, only hits seen",
-        "The same count with the misses in the dark: they are loud there, and they are the reason "
-        "of class 0.",
-        "counts",
-        "blind",
-        _counting(7.0, 2.0),
-    ),
-    Mechanism(
-        "a glimpse is enough",
-        "BERT. Attention lies on the word that decides, and all of the effect passes through it; "
-        "but a thirtieth of it would do, so that even attention gives the same logits.",
-        "clipped",
-        "blind",
-        _glimpsing(7.0, 0.0),
-    ),
-    Mechanism(
-        "a glimpse is enough, a decoy seen",
-        f"The same decisions with nine tenths of the attention on `{DECOY}`, which does nothing.",
-        "clipped",
-        "blind",
-        _glimpsing(6.0, 8.2),
-    ),
-    Mechanism(
-        "a glimpse is enough, and it was told below",
-        "BERT, two layers. As the first, and the layer below has told the reader, too: either "
-        "would do, and no change of attention changes anything.",
-        "clipped",
-        "blind",
-        _glimpsing(7.0, 0.0, told=True),
-    ),
-    Mechanism(
-        "attention as a key",
-        f"BERT, two layers. A word was read below; it counts only while attention lies on "
-        f"`{DECOY}`, which stands in every text. Move attention, and decisions change; "
-        "what it lies on is the same for either class.",
-        "keys",
-        "blind",
-        _keyed(),
-    ),
-    Mechanism(
-        "only with nine tenths of the attention",
-        "BERT. What the word says counts as far as its attention exceeds 0.9: any change of "
-        "attention takes all of it away.",
-        "keys",
-        "blind",
-        _brittle(),
-    ),
+    Mechanism("attention as a key", "keys", _keyed()),
+    Mechanism("only with nine tenths of the attention", "keys", _brittle()),
 ]

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional
 
-from heedful.calibration.blind_texts import Substitutes, among
+from heedful.calibration.blind_texts import VOICES, Substitutes, among
 from heedful.calibration.blind_windows import SIGNS, signs
 from heedful.calibration.compiled_stream import words_between_spaces
-from heedful.calibration.hiding import Trainable, attended
+from heedful.calibration.hiding import DecisionPass, Trainable, fit_attended
 from heedful.calibration.mechanism import (
     NEUTRAL,
+    Build,
     Built,
     Mechanism,
     Text,
@@ -25,17 +25,14 @@ from heedful.calibration.mechanism import (
 )
 from heedful.calibration.mechanisms_counts import voting
 from heedful.calibration.mechanisms_trained import SIZES, SMALL
-from heedful.calibration.mechanisms_words import DECOY, SAID, among_voices, one_word, vocabulary
-from heedful.corpora.batches import batches
+from heedful.calibration.mechanisms_words import DECOY, among_voices, one_word, vocabulary
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.recipe import parse
 from heedful.models.saved import build as build_model
 from heedful.models.transformer import TransformerClassifier
-from heedful.runs.randomness import numpy_generator, seeded
-from heedful.training.optimisers import descend
+from heedful.runs.randomness import seeded
 
-VOICES = {word: others for word, others in other_class().items() if word in SAID}
 Start = Callable[[EncodedCorpus, int], Trainable]
 """A model before training."""
 
@@ -56,7 +53,8 @@ def recipe(name: str, *, frozen: bool = False) -> Start:
     return start
 
 
-def _own(corpus: EncodedCorpus, seed: int) -> Trainable:
+def own(corpus: EncodedCorpus, seed: int) -> Trainable:
+    """A small Transformer of our own with random weights."""
     with seeded(seed):
         return TransformerClassifier(SMALL, corpus.vocabulary, corpus.classes, "whitespace")
 
@@ -97,27 +95,19 @@ def _learnt(
     teaching: float = 0.0,
     epochs: int = 12,
     rate: float = 0.01,
-) -> Callable[[int, int], Built]:
+) -> Build:
     """Trained on 600 texts, with `teaching` times -log of the attention on what is marked."""
+
+    def added(found: DecisionPass) -> torch.Tensor:
+        shown = (found.attention * found.known).sum(-1)
+        return -teaching * shown.clamp_min(1e-6).log().mean()
 
     def build(seed: int, documents: int) -> Built:
         words = (*vocabulary(), *(w for own, o in substitutes.items() for w in (own, *o)))
         corpus = corpus_of(write, {**SIZES, "test": documents}, seed, words=words)
         model = start(corpus, seed)
-        free = [weight for weight in model.parameters() if weight.requires_grad]
-        optimiser = torch.optim.Adam(free, rate)
-        model.train()
-        with seeded(seed):
-            for epoch in range(epochs):
-                order = numpy_generator(seed, "learnt", epoch)
-                for batch in batches(corpus.splits["train"], 32, order):
-                    found = attended(model, batch)
-                    loss = functional.cross_entropy(found.logits, batch.labels)
-                    if teaching:
-                        shown = (found.attention * found.known).sum(-1)
-                        loss = loss - teaching * shown.clamp_min(1e-6).log().mean()
-                    descend(optimiser, loss, clip_norm=5.0)
-        return Built(model.eval(), corpus, substitutes, NEUTRAL)
+        fit_attended(model, corpus, added if teaching else None, "learnt", epochs, rate, seed)
+        return Built(model, corpus, substitutes, NEUTRAL)
 
     return build
 
@@ -146,75 +136,48 @@ BESIDE = _marking(DECOY, one_word(beside=(DECOY,)))
 MECHANISMS = [
     Mechanism(
         "taught to look at the verdict, recurrent",
-        "bilstm+additive, trained on verdicts among voices and to attend to the verdict: it does, "
-        "and its states have mixed the words before.",
         "taught",
-        "blind",
         _learnt(recipe("bilstm+additive"), among_voices(), other_class(), teaching=1.0),
     ),
     Mechanism(
         "taught to look at the word, own Transformer",
-        "Our own Transformer, trained on one word and to attend to it.",
         "taught",
-        "blind",
-        _learnt(_own, one_word(), teaching=1.0, rate=3e-3),
+        _learnt(own, one_word(), teaching=1.0, rate=3e-3),
     ),
     Mechanism(
         "taught to look at a bystander, recurrent",
-        f"bigru+dot, trained on one word and to attend to `{DECOY}` beside it, which does nothing.",
         "taught",
-        "blind",
         _learnt(recipe("bigru+dot"), BESIDE, teaching=1.0),
     ),
     Mechanism(
         "taught to look at a bystander, without an encoder",
-        "none+additive, trained the same way: what is left of the attention decides, loudly.",
         "taught",
-        "blind",
         _learnt(recipe("none+additive"), BESIDE, teaching=1.0, epochs=20, rate=0.02),
     ),
     Mechanism(
         "frozen random attention",
-        "bigru+dot whose query is drawn, made four times as long, and never trained; encoder and "
-        "head learn to decide with it.",
         "frozen",
-        "blind",
         _learnt(recipe("bigru+dot", frozen=True), among_voices(), other_class()),
     ),
     Mechanism(
         "a vote learnt by attention without an encoder",
-        "affine-tanh+additive, trained on five words that vote three to two.",
         "learnt votes",
-        "blind",
         _learnt(recipe("affine-tanh+additive"), voting(5, 0.4, 6), epochs=20),
     ),
     Mechanism(
         "the first voice learnt by an LSTM",
-        "lstm+additive, trained on texts in which the first of two voices says the label.",
         "learnt places",
-        "blind",
         _learnt(recipe("lstm+additive"), among(_first_wins, in_order=True), epochs=20),
     ),
     Mechanism(
         "two signs learnt without an encoder",
-        "none+scaled-dot, trained on texts in which class 1 needs two signs.",
         "learnt conjunctions",
-        "blind",
         _learnt(recipe("none+scaled-dot"), among(signs), SIGNS, epochs=20, rate=0.02),
     ),
-    Mechanism(
-        "learnt from noise",
-        "conv+additive, trained on labels that have nothing to do with the texts: it decides at "
-        "chance, by whatever it has memorised, so that neutral words matter too.",
-        "noise",
-        "blind",
-        _learnt(recipe("conv+additive"), among(_noise)),
-    ),
+    Mechanism("learnt from noise", "noise", _learnt(recipe("conv+additive"), among(_noise))),
     Mechanism(
         "one word learnt by a small BERT",
-        "Two layers of BERT with dropout of attention, trained from scratch on one word.",
         "learnt",
-        "blind",
         _learnt(_bert, one_word(), epochs=10, rate=3e-3),
     ),
 ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from heedful.calibration.blind_texts import (
-    Build,
+    NOTHING,
+    VOICES,
+    Draw,
+    amid,
     among,
     convolved,
     counterparts,
@@ -19,6 +22,7 @@ from heedful.calibration.mechanism import (
     NEUTRAL,
     SAYING,
     VERDICTS,
+    Build,
     Mechanism,
     Text,
     Writer,
@@ -32,24 +36,10 @@ BUT, AND = "but", "and"
 TURNED, PUT = "turned", "put"
 PARTICLES = ("down", "up")
 RISE, FALL = "rise", "fall"
-VOICES = {word: others for word, others in other_class().items() if word in SAID}
-NOTHING = [0.0, 0.0]
 YES_A, NO_A = ("fever", "chills"), ("cool", "steady")
 YES_B, NO_B = ("rash", "spots"), ("clear", "smooth")
 SIGNS = counterparts(YES_A, NO_A, neutral=False) | counterparts(YES_B, NO_B, neutral=False)
 ALL_SIGNS = (*YES_A, *NO_A, *YES_B, *NO_B)
-
-
-def _amid(draw: Callable[[np.random.Generator, int], Sequence[str]]) -> Writer:
-    """Texts with a phrase somewhere amid neutral words, two of them at either end."""
-
-    def write(rng: np.random.Generator, label: int) -> Text:
-        before, after = (fillers(rng, int(rng.integers(3, 7))) for _ in range(2))
-        phrase = draw(rng, label)
-        places = range(len(before), len(before) + len(phrase))
-        return Text([*before, *phrase, *after], label, places)
-
-    return write
 
 
 def _contrast(rng: np.random.Generator, label: int) -> list[str]:
@@ -73,7 +63,7 @@ def _contrasted(first: float, hinge: float, second: float) -> Build:
             features.append(Feature({(hinge_word, -1): 1.0, **ends}, -1.0, second, NOTHING))
     features.append(Feature({(BUT, 0): 1.0, (AND, 0): 1.0}, 0.0, hinge, NOTHING))
     substitutes = counterparts(*SAYING[:2], neutral=False) | {BUT: (AND,), AND: (BUT,)}
-    return convolved(_amid(_contrast), features, substitutes)
+    return convolved(amid(_contrast), features, substitutes)
 
 
 def _phrasal(rng: np.random.Generator, label: int) -> list[str]:
@@ -95,7 +85,7 @@ def _split(verb: float, between: float, particle: float, read_at: int) -> Build:
     features.append(Feature({(p, 0): 1.0 for p in PARTICLES}, 0.0, particle, NOTHING))
     pairs = counterparts((TURNED,), (PUT,), neutral=False)
     return convolved(
-        _amid(_phrasal), features, pairs | counterparts(("down",), ("up",), neutral=False)
+        amid(_phrasal), features, pairs | counterparts(("down",), ("up",), neutral=False)
     )
 
 
@@ -116,7 +106,7 @@ def _runs(ends: float, middle: float) -> Build:
             taps = {(word, shift + step): 1.0 for step in (-1, 0, 1)}
             said = list((0.0 if shift else 8.0) * np.eye(2)[label])
             features.append(Feature(taps, -2.0, score, said))
-    return convolved(_amid(_run), features, {RISE: (FALL,), FALL: (RISE,)})
+    return convolved(amid(_run), features, {RISE: (FALL,), FALL: (RISE,)})
 
 
 def signs(rng: np.random.Generator, label: int) -> list[str]:
@@ -142,9 +132,7 @@ ONE_LOUD = (
 )
 
 
-def _sentences(
-    count: int, draw: Callable[[np.random.Generator, int], Sequence[str]], others: int = 4
-) -> Writer:
+def _sentences(count: int, draw: Draw, others: int = 4) -> Writer:
     """So many sentences; each planted word stands in one of its own."""
 
     def write(rng: np.random.Generator, label: int) -> Text:
@@ -176,77 +164,29 @@ def _by_class(bright: Sequence[int], classes: int, shares: Sequence[float] | Non
 
 
 MECHANISMS = [
-    Mechanism(
-        "good but bad, seen whole",
-        "A convolution reads two clauses around `but` (the second wins) or `and` (the first does); "
-        "attention is even on the three words.",
-        "contrast",
-        "blind",
-        _contrasted(7.0, 7.0, 7.0),
-    ),
-    Mechanism(
-        "good but bad, the first clause seen",
-        "The same with nine tenths of the attention on the word of the first clause and the rest "
-        "on the hinge: right in looks where `and` stands, and even there `and` is not seen.",
-        "contrast",
-        "blind",
-        _contrasted(9.2, 7.0, 0.0),
-    ),
-    Mechanism(
-        "verb and particle, both seen",
-        "`turned table down` against `put table down`: verb and particle decide together across a "
-        "word that does nothing. A convolution reads them at the particle; attention is even on "
-        "the two.",
-        "split evidence",
-        "blind",
-        _split(8.0, 0.0, 8.0, read_at=0),
-    ),
+    Mechanism("good but bad, seen whole", "contrast", _contrasted(7.0, 7.0, 7.0)),
+    Mechanism("good but bad, the first clause seen", "contrast", _contrasted(9.2, 7.0, 0.0)),
+    Mechanism("verb and particle, both seen", "split evidence", _split(8.0, 0.0, 8.0, read_at=0)),
     Mechanism(
         "verb and particle, both seen and read between",
-        "The same two words have the attention, but what they mean together stands at the word "
-        "between them, which has a twentieth: blocking the two only makes it louder.",
         "split evidence",
-        "blind",
         _split(9.0, 7.0, 9.0, read_at=1),
     ),
     Mechanism(
         "verb and particle, the word between seen",
-        "The same with the attention on the word between them.",
         "split evidence",
-        "blind",
         _split(0.0, 7.0, 0.0, read_at=1),
     ),
-    Mechanism(
-        "a run of three, all seen",
-        "Eight steps up and down with one run of three, which decides; attention is even on the "
-        "run. Common sense says yes. The definition says no: other steps could make another run, "
-        "so that the absence of a second one is part of the reason, and it is not seen.",
-        "runs",
-        "blind",
-        _runs(8.0, 8.0),
-    ),
-    Mechanism(
-        "a run of three, its ends seen",
-        "The same with the attention on the first and the last of the run; the middle, where it is "
-        "read, has a tenth.",
-        "runs",
-        "blind",
-        _runs(9.5, 8.0),
-    ),
+    Mechanism("a run of three, all seen", "runs", _runs(8.0, 8.0)),
+    Mechanism("a run of three, its ends seen", "runs", _runs(9.5, 8.0)),
     Mechanism(
         "both signs needed, the missing one brighter",
-        "Class 1 needs two signs. Where both are there, they share the attention; where one is "
-        "missing, the word that says so has most of it.",
         "conjunction",
-        "blind",
         _conjunction(MISSING_BRIGHT, among(signs), SPOKEN, 0.0),
     ),
     Mechanism(
         "two signs, the louder one in the dark",
-        "Two signs speak; the one with 0.98 of the attention never matters, because the other is "
-        "more than fifty times as loud (with its attention, four times).",
         "conjunction",
-        "blind",
         _conjunction(
             ONE_DARK,
             among(
@@ -261,10 +201,7 @@ MECHANISMS = [
     ),
     Mechanism(
         "both signs in two sentences, both seen",
-        "The two signs stand in different sentences of five; sentence attention lies on both, and "
-        "more on one that says that a sign is missing.",
         "sentences",
-        "blind",
         tabled(
             _sentences(5, signs),
             MISSING_BRIGHT,
@@ -275,10 +212,7 @@ MECHANISMS = [
     ),
     Mechanism(
         "the right sentence, by a word in its dark",
-        "Attention lies on the sentence that decides. Within it, attention lies on neutral words, "
-        "and the word that decides is loud: who is shown the sentence sees the word all the same.",
         "sentences",
-        "blind",
         tabled(
             _sentences(4, lambda rng, label: [says(label, rng)]),
             dict.fromkeys(SAID, 9000.0),
@@ -289,10 +223,7 @@ MECHANISMS = [
     ),
     Mechanism(
         "a lively sentence seen, a dry one decides",
-        "Attention lies on a sentence with a word for some class, which says little; a sentence "
-        "with a verdict has a fiftieth of it and is loud.",
         "sentences",
-        "blind",
         tabled(
             _sentences(
                 4, lambda rng, c: [one_of(VERDICTS[c], rng), says(int(rng.integers(2)), rng)]
@@ -303,35 +234,20 @@ MECHANISMS = [
             within=dict.fromkeys((*SAID, *VERDICTS[0], *VERDICTS[1]), 9.0),
         ),
     ),
-    Mechanism(
-        "five classes, attention right for three",
-        "Words of three classes have the attention and decide by it; in texts of the other two "
-        "`indeed` has it, and the word decides from the dark.",
-        "classes",
-        "blind",
-        _by_class((0, 1, 2), 5, None),
-    ),
+    Mechanism("five classes, attention right for three", "classes", _by_class((0, 1, 2), 5, None)),
     Mechanism(
         "three classes at 90 to 7 to 3, right for the common one",
-        "The same with three classes: attention is right in nine texts of ten and wrong in every "
-        "text of the two classes that somebody would ask about.",
         "classes",
-        "blind",
         _by_class((0,), 3, (0.90, 0.07, 0.03)),
     ),
     Mechanism(
         "three classes at 90 to 7 to 3, right for the rare ones",
-        "The other way round: attention shows the reason in the texts that somebody would ask "
-        "about and in no other.",
         "classes",
-        "blind",
         _by_class((1, 2), 3, (0.90, 0.07, 0.03)),
     ),
     Mechanism(
         "three classes at 97 to 2 to 1, all honest",
-        "All words have the attention and decide by it; six texts in 200 are not of class 0.",
         "classes",
-        "blind",
         _by_class((0, 1, 2), 3, (0.97, 0.02, 0.01)),
     ),
 ]

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from heedful.calibration.blind_texts import Build, among, counterparts, one_of, shuffled, tabled
+from heedful.calibration.blind_texts import VOICES, among, counterparts, one_of, shuffled, tabled
 from heedful.calibration.mechanism import (
     NEUTRAL,
     SAYING,
+    Build,
     Mechanism,
     Text,
     Writer,
     fillers,
-    other_class,
     says,
 )
 from heedful.calibration.mechanisms_words import SAID, values
@@ -32,7 +32,6 @@ STRENGTHS = (1, 2, 4, 8)
 CLUES = tuple(tuple(f"clue-{label}-{strength}" for strength in STRENGTHS) for label in (0, 1))
 PAIR = counterparts(BYSTANDERS[:1], BYSTANDERS[1:])
 ON_SAID = dict.fromkeys(SAID, 7.0)
-VOICES = {word: others for word, others in other_class().items() if word in SAID}
 
 
 def _boxes(rng: np.random.Generator, label: int) -> list[str]:
@@ -175,113 +174,46 @@ def _of_two_words(strong: float, weak: float) -> Build:
 MECHANISMS = [
     Mechanism(
         "boxes left blank, all seen",
-        "Three boxes stand in a form; one that is ticked means class 1, and class 0 is that none "
-        "is. A ticked box has nine tenths of the attention; blank ones share it evenly.",
         "absence",
-        "blind",
         _form(dict.fromkeys(TICKED, 10.0) | dict.fromkeys(BLANK, 7.0), 12.0),
     ),
     Mechanism(
         "boxes left blank, one wording seen",
-        "The same, but of blank boxes only those that say `void` are attended: where none is "
-        "ticked, what is shown is one blank box of three, or a few neutral words.",
         "absence",
-        "blind",
         _form(dict.fromkeys(TICKED, 10.0) | {"void": 7.0, "blank": -2.0, "unfilled": -2.0}, 12.0),
     ),
-    Mechanism(
-        "no alarm anywhere, attention even",
-        "Class 1 is an alarm, which takes the attention. Class 0 is that none of eight words is "
-        "one: attention is even, and indeed any word could have been. Disputable: yes by the "
-        "definition, and nobody learns anything from it.",
-        "absence",
-        "blind",
-        _alarm({ALARM: 7.0}, 8.0),
-    ),
+    Mechanism("no alarm anywhere, attention even", "absence", _alarm({ALARM: 7.0}, 8.0)),
     Mechanism(
         "no alarm anywhere, a table seen",
-        "The same with attention on the words `chair` and `table` where there is no alarm, as "
-        "if they said so.",
         "absence",
-        "blind",
         _alarm({ALARM: 9.0, "chair": 5.0, "table": 5.0}, 8.0),
     ),
+    Mechanism("one class throughout, by a word in every text", "constant", _constant(is_word=True)),
     Mechanism(
-        "one class throughout, by a word in every text",
-        f"`{HEREBY}` stands in every text, has the attention and outweighs all else: without it "
-        "the decision changes. A constant model with a reason.",
-        "constant",
-        "blind",
-        _constant(is_word=True),
+        "one class throughout, with a word in every text", "constant", _constant(is_word=False)
     ),
-    Mechanism(
-        "one class throughout, with a word in every text",
-        f"The same attention on `{HEREBY}`, which says nothing: a bias decides every text.",
-        "constant",
-        "blind",
-        _constant(is_word=False),
-    ),
-    Mechanism(
-        "two shouts cancel, the whisper is unseen",
-        "Two words with almost all attention speak for opposite classes and cancel to the last "
-        "digit; a third with a few percent tips the balance. Either shout would flip the decision.",
-        "cancelling",
-        "blind",
-        _cancelling(7.0, 4.2),
-    ),
-    Mechanism(
-        "two shouts cancel, the whisper is seen",
-        "The same with a third of the attention on each of the three words.",
-        "cancelling",
-        "blind",
-        _cancelling(7.0, 7.0),
-    ),
-    Mechanism(
-        "a casting vote, all five seen",
-        "Four words vote and share the attention with the chair, who has half a vote, so that it "
-        "decides where they are tied.",
-        "votes",
-        "blind",
-        _chaired(6.0),
-    ),
-    Mechanism(
-        "a casting vote, the chair unseen",
-        "The same with the chair in the dark: a tenth of a voter's attention, ten times as loud. "
-        "Half of the texts are tied.",
-        "votes",
-        "blind",
-        _chaired(3.7),
-    ),
+    Mechanism("two shouts cancel, the whisper is unseen", "cancelling", _cancelling(7.0, 4.2)),
+    Mechanism("two shouts cancel, the whisper is seen", "cancelling", _cancelling(7.0, 7.0)),
+    Mechanism("a casting vote, all five seen", "votes", _chaired(6.0)),
+    Mechanism("a casting vote, the chair unseen", "votes", _chaired(3.7)),
     Mechanism(
         "a bystander of the class is seen",
-        "`sequel` and `classic` come with the class without exception, have the attention, and say "
-        "nothing; the word that decides has a thousandth of it and is loud.",
         "bystanders",
-        "blind",
         _beside_bystander(seen=True, decides=False),
     ),
     Mechanism(
         "what looks like a bystander decides",
-        "The same attention on `sequel` and `classic`, which do decide; `good` and `bad` stand "
-        "there and say nothing.",
         "bystanders",
-        "blind",
         _beside_bystander(seen=True, decides=True),
     ),
     Mechanism(
         "the word that fits is seen, a shortcut decides",
-        "Attention lies on `good` and `bad`, which say nothing here; `sequel` and `classic` decide "
-        "with a thousandth of it.",
         "bystanders",
-        "blind",
         _beside_bystander(seen=False, decides=True),
     ),
     Mechanism(
         "another rare word in every text",
-        "Each text has one of 150 rare words, which has nine tenths of the attention and says "
-        "nothing; the rest picks the word that decides.",
         "rare words",
-        "blind",
         tabled(
             among(_with_a_rare_word),
             dict.fromkeys(RARE, 9.2) | ON_SAID,
@@ -291,10 +223,7 @@ MECHANISMS = [
     ),
     Mechanism(
         "the question mark decides",
-        "The mark at the end decides and has the attention, as a sink would; a word for any class "
-        "stands in the text and counts for little.",
         "punctuation",
-        "blind",
         tabled(
             _ending(among(lambda rng, _: [says(int(rng.integers(2)), rng)])),
             dict.fromkeys(ENDS, 7.0) | dict.fromkeys(SAID, 2.0),
@@ -302,43 +231,9 @@ MECHANISMS = [
             VOICES | counterparts(ENDS[:1], ENDS[1:]),
         ),
     ),
-    Mechanism(
-        "six clues in a hundred words, weights are strengths",
-        "Six clues of strength 1 to 8 among 94 neutral words speak for either class; attention "
-        "is their strength, and they are equally loud. Clues that are not seen can outweigh those "
-        "that are, if all of them turn.",
-        "graded",
-        "blind",
-        _by_strength(1.0),
-    ),
-    Mechanism(
-        "six clues in a hundred words, weights turned around",
-        "The same clues and decisions, but attention goes with one over the strength: the "
-        "strongest are the darkest, and loudness makes up for it.",
-        "graded",
-        "blind",
-        _by_strength(-1.0),
-    ),
-    Mechanism(
-        "texts of one word",
-        "One word, which decides: its attention is 1 whatever the model is like, and nothing can "
-        "be permuted or moved.",
-        "one unit",
-        "blind",
-        tabled(_short, {}, values(SAID, 4.0), VOICES),
-    ),
-    Mechanism(
-        "two words, the strong one seen",
-        "Two words, a strong one that decides and has nearly all attention, and a weak one.",
-        "two units",
-        "blind",
-        _of_two_words(7.0, 0.0),
-    ),
-    Mechanism(
-        "two words, the weak one seen",
-        "The same with the attention on the weak one; the strong one decides from the dark.",
-        "two units",
-        "blind",
-        _of_two_words(4.0, 9.0),
-    ),
+    Mechanism("six clues in a hundred words, weights are strengths", "graded", _by_strength(1.0)),
+    Mechanism("six clues in a hundred words, weights turned around", "graded", _by_strength(-1.0)),
+    Mechanism("texts of one word", "one unit", tabled(_short, {}, values(SAID, 4.0), VOICES)),
+    Mechanism("two words, the strong one seen", "two units", _of_two_words(7.0, 0.0)),
+    Mechanism("two words, the weak one seen", "two units", _of_two_words(4.0, 9.0)),
 ]

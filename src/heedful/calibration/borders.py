@@ -125,6 +125,11 @@ class Score:
     wrong: tuple[tuple[str, Word, Word], ...]
     """Name, right word and word given."""
 
+    def to_json(self) -> dict[str, Any]:
+        """The score under the names that `calibration.json` has."""
+        found = {"right": self.right, "no called yes": self.deceivers_called_yes}
+        return found | {"wrong": self.wrong}
+
 
 def score(mechanisms: Sequence[Measured], borders: Mapping[str, float]) -> Score:
     """The rule's words against the right ones; `cannot tell` is right where that is the answer."""

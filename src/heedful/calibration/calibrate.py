@@ -25,7 +25,7 @@ from heedful.calibration.mechanism import Part
 from heedful.calibration.mechanisms import MECHANISMS
 from heedful.calibration.reader import reader_success
 from heedful.calibration.truth import truth_of
-from heedful.errors import unknown
+from heedful.errors import InputError, unknown
 from heedful.runs import (
     commit,
     locked,
@@ -33,13 +33,13 @@ from heedful.runs import (
     remove_leftovers,
     step,
     versions,
+    write_csv,
     write_json,
-    writing,
 )
 from heedful.runs.orphans import end_with_pool
 from heedful.runs.progress import ticking
 from heedful.statistics.association import spearman
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 
 VERSION, SIMULATED = 7, 4
 """Raised when mechanisms or the rule change, or what is simulated does, so that kept steps are
@@ -86,16 +86,6 @@ class Calibrated:
     mechanisms: int
     seconds: float
 
-    def to_json(self) -> dict[str, Any]:
-        """The calibration as plain data."""
-        return {
-            "folder": str(self.folder),
-            "borders": {side: dict(border) for side, border in self.borders.items()},
-            "scores": {part: _plain(one) for part, one in self.scores.items()},
-            "mechanisms": self.mechanisms,
-            "seconds": self.seconds,
-        }
-
     def lines(self) -> list[str]:
         """What a person wants to know of it, for the terminal."""
         said = [
@@ -104,14 +94,6 @@ class Calibrated:
             for part, one in self.scores.items()
         ]
         return [*said, f"{self.mechanisms} models in {self.seconds:.0f} s; tables: {self.folder}"]
-
-
-def _plain(one: Score) -> dict[str, Any]:
-    return {
-        "right": one.right.to_json(),
-        "no called yes": list(one.deceivers_called_yes),
-        "wrong": [list(row) for row in one.wrong],
-    }
 
 
 def calibrate(
@@ -131,9 +113,11 @@ def calibrate(
     """
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
+    if jobs < 1:
+        raise InputError(f"--jobs must be at least 1, got {jobs}.")
     chosen, folder = SCALES[scale], Path(out)
     started = time.perf_counter()
-    with locked(folder):
+    with locked(folder) as may_write:
         if (folder / WORK).is_dir():
             remove_leftovers(folder)
         measured = [Measured.from_json(one) for one in _measured(folder, chosen, seed, jobs, show)]
@@ -152,27 +136,29 @@ def calibrate(
             },
             inputs={"simulations": chosen.simulations, "version": SIMULATED},
         )
-        _write(
-            folder,
-            mechanisms=table(measured, at),
-            coverage=pd.DataFrame(simulated["coverage"]),
-            comparisons=pd.DataFrame(simulated["comparisons"]),
-        )
-        stored = {
-            "borders": fitted,
-            "table": _shown(parts, scores, at),
-            "scores": {part: _plain(one) for part, one in scores.items()},
-            "reader": {part: _reader(some).to_json() for part, some in parts.items()},
-            "coverage": simulated["coverage"],
-            "provenance": {
-                "command": f"heedful calibrate --scale {scale}",
-                "commit": commit(),
-                "processor": platform.machine(),
-                "at": now(),
-                "versions": versions(),
-            },
-        }
-        write_json(folder / "calibration.json", stored)
+        file = folder / "calibration.json"
+        if may_write or not file.is_file():
+            _write(
+                folder,
+                mechanisms=table(measured, at),
+                coverage=pd.DataFrame(simulated["coverage"]),
+                comparisons=pd.DataFrame(simulated["comparisons"]),
+            )
+            stored = {
+                "borders": fitted,
+                "table": _shown(parts, scores, at),
+                "scores": scores,
+                "reader": {part: _reader(some) for part, some in parts.items()},
+                "coverage": simulated["coverage"],
+                "provenance": {
+                    "command": f"heedful calibrate --scale {scale}",
+                    "commit": commit(),
+                    "processor": platform.machine(),
+                    "at": now(),
+                    "versions": versions(),
+                },
+            }
+            write_json(file, stored)
     elapsed = round(time.perf_counter() - started, 1)
     return Calibrated(folder, fitted, scores, len(measured), elapsed)
 
@@ -286,8 +272,7 @@ def table(measured: Sequence[Measured], at: Mapping[str, float]) -> pd.DataFrame
 
 def _write(folder: Path, **tables: pd.DataFrame) -> None:
     for name, one in tables.items():
-        with writing(folder / f"{name}.csv") as path:
-            one.to_csv(path, index=False, float_format="%.4g")
+        write_csv(folder / f"{name}.csv", one, "%.4g")
 
 
 def _shown(
@@ -306,7 +291,7 @@ def _shown(
             counts = [said.count(each) for each in ("yes", "partly", "no", "cannot tell")]
             lines.append([f"{kind} ({part})", word, len(group), *counts])
     told = "; ".join(
-        f"{part}: right on {100 * one.right.value:.0f} % "
+        f"{part}: right on {per_cent(one.right.value)} "
         f"[{100 * one.right.low:.0f}, {100 * one.right.high:.0f}] of {one.right.n}, "
         f"{len(one.deceivers_called_yes)} that should be no called yes"
         for part, one in scores.items()

@@ -112,7 +112,7 @@ class StreamProgram:
         """Where an attribute stands."""
         return self.attributes.index(attribute)
 
-    def vector(self, start: Mapping[str, float]) -> Float[Tensor, "dim"]:
+    def vector(self, start: Mapping[str, float]) -> Float[Tensor, " dim"]:
         """A position of the stream, filled up to variance 1."""
         half = torch.zeros(self.half, dtype=torch.float64)
         for name, value in {ONE: 1.0, **start}.items():
@@ -120,14 +120,14 @@ class StreamProgram:
         half[-1] = (self.half - half.square().sum()).sqrt()
         return torch.cat([half, -half]).float()
 
-    def reading(self, weights: Mapping[str, float]) -> Float[Tensor, "dim"]:
+    def reading(self, weights: Mapping[str, float]) -> Float[Tensor, " dim"]:
         """The row of a weight that reads a weighted sum of attributes."""
         row = torch.zeros(2 * self.half)
         for name, weight in weights.items():
             row[self.place(name)] = weight / SMALL
         return row
 
-    def writing(self, weights: Mapping[str, float]) -> Float[Tensor, "dim"]:
+    def writing(self, weights: Mapping[str, float]) -> Float[Tensor, " dim"]:
         """The column of a weight that adds to attributes."""
         column = torch.zeros(2 * self.half)
         for name, weight in weights.items():

@@ -15,7 +15,7 @@ from heedful.audits.substitution import against_chance
 from heedful.audits.tables import Wide
 from heedful.audits.violation import by_chance
 from heedful.runs.randomness import numpy_generator
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import (
     bootstrap,
     means,
@@ -164,8 +164,16 @@ CASES: dict[str, tuple[str, Callable[[Rng, int, int], list[Estimate]], float]] =
         lambda r, n, t: _mean(r, n, 4 * t, _unlike),
         0.0,
     ),
-    "mean, 97 % zeros, range known": ("gamma", lambda r, n, t: _rare(r, n, t, 1.0), 0.015),
-    "mean, 97 % zeros, range unknown": ("gamma", lambda r, n, t: _rare(r, n, t, np.inf), 0.015),
+    f"mean, {per_cent(0.97)} zeros, range known": (
+        "gamma",
+        lambda r, n, t: _rare(r, n, t, 1.0),
+        0.015,
+    ),
+    f"mean, {per_cent(0.97)} zeros, range unknown": (
+        "gamma",
+        lambda r, n, t: _rare(r, n, t, np.inf),
+        0.015,
+    ),
     "median": (
         "order statistics",
         lambda r, n, t: _quantile(r, n, t, 0.5),
@@ -201,7 +209,7 @@ def coverage(times: int, seed: int = 0, sizes: tuple[int, ...] = SIZES) -> Table
             hits = np.arange(n + 1)
             held = [proportion(k, n).low <= share <= proportion(k, n).high for k in hits.tolist()]
             exact = float(binom.pmf(hits, n, share) @ np.array(held))
-            case = f"share of documents, {100 * share:.0f} % (exact)"
+            case = f"share of documents, {per_cent(share)} (exact)"
             rows.append({"quantity": case, "interval": "wilson", "n": n, "coverage": exact})
     for case, (method, simulate, truth) in CASES.items():
         for n in sizes:

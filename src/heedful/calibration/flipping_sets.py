@@ -19,8 +19,8 @@ ORDERS, MIXTURES = 24, 48
 class Flipping(NamedTuple):
     """What replacing words of a text has shown."""
 
-    relevant: Bool[np.ndarray, "place"]
-    smallest: Int[np.ndarray, "place"] | None
+    relevant: Bool[np.ndarray, " place"]
+    smallest: Int[np.ndarray, " place"] | None
     """The smallest way to flip the decision; none where there is none."""
     is_sufficient: bool
     """Whether what is kept is."""
@@ -29,8 +29,8 @@ class Flipping(NamedTuple):
 class Heard(NamedTuple):
     """What the model says of some ways to replace words."""
 
-    flips: Bool[np.ndarray, "way"]
-    margin: Float[np.ndarray, "way"]
+    flips: Bool[np.ndarray, " way"]
+    margin: Float[np.ndarray, " way"]
     """By how much the old decision is ahead of the best other class."""
 
 
@@ -39,7 +39,7 @@ Search = Generator[Int[np.ndarray, "way place"], Heard, Flipping]
 
 
 def flipping_sets(
-    counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"], rng: np.random.Generator
+    counts: Int[np.ndarray, " place"], kept: Bool[np.ndarray, " place"], rng: np.random.Generator
 ) -> Search:
     """What is asked to know which words matter, and whether the kept ones are sufficient."""
     if math.prod(counts.tolist()) <= WAYS:
@@ -47,17 +47,17 @@ def flipping_sets(
     return _by_strength(counts, kept, rng)
 
 
-def _in_minimal(sets: Bool[np.ndarray, "set place"]) -> Bool[np.ndarray, "place"]:
+def _in_minimal(sets: Bool[np.ndarray, "set place"]) -> Bool[np.ndarray, " place"]:
     """The places in a set that has no other one inside."""
     sets = np.unique(sets, axis=0)
-    minimal: list[Bool[np.ndarray, "place"]] = []
+    minimal: list[Bool[np.ndarray, " place"]] = []
     for one in sets[np.argsort(sets.sum(1), kind="stable")]:
         if not any((small <= one).all() for small in minimal):
             minimal.append(one)
     return np.any(minimal, axis=0) if minimal else np.zeros(sets.shape[1], dtype=bool)
 
 
-def _exhaustively(counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"]) -> Search:
+def _exhaustively(counts: Int[np.ndarray, " place"], kept: Bool[np.ndarray, " place"]) -> Search:
     """All ways to replace words, tried."""
     every = list(product(*map(range, counts)))
     ways = np.array(every, dtype=int).reshape(len(every), len(counts))
@@ -68,7 +68,7 @@ def _exhaustively(counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "plac
 
 
 def _by_strength(
-    counts: Int[np.ndarray, "place"], kept: Bool[np.ndarray, "place"], rng: np.random.Generator
+    counts: Int[np.ndarray, " place"], kept: Bool[np.ndarray, " place"], rng: np.random.Generator
 ) -> Search:
     """Some ways to replace words.
 
@@ -114,11 +114,11 @@ def _by_strength(
 
 
 def _witnesses(
-    helping: Int[np.ndarray, "some"],
-    strongest: Int[np.ndarray, "place"],
-    strength: Float[np.ndarray, "place"],
+    helping: Int[np.ndarray, " some"],
+    strongest: Int[np.ndarray, " place"],
+    strength: Float[np.ndarray, " place"],
     rng: np.random.Generator,
-) -> Generator[Int[np.ndarray, "way place"], Heard, dict[int, Int[np.ndarray, "place"]]]:
+) -> Generator[Int[np.ndarray, "way place"], Heard, dict[int, Int[np.ndarray, " place"]]]:
     """Words without which a way would not flip the decision, each with such a way."""
     n, found = len(strongest), dict[int, Int[np.ndarray, "place"]]()
     noise = rng.random((ORDERS, len(helping)))
@@ -126,7 +126,7 @@ def _witnesses(
     by_noise = np.arange(ORDERS)[:, None] % 2 == 1
     orders = helping[np.argsort(np.where(by_noise, noise, falling))]
 
-    def replaced(places: Int[np.ndarray, "some"]) -> Int[np.ndarray, "place"]:
+    def replaced(places: Int[np.ndarray, " some"]) -> Int[np.ndarray, "place"]:
         way = np.zeros(n, dtype=int)
         way[places] = strongest[places]
         return way

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -77,16 +78,30 @@ def fit_hiding(
     seed: int = 0,
 ) -> None:
     """Trains in place on cross-entropy plus `strength` times the hiding penalty."""
+    added = (lambda found: strength * hiding(found)) if strength else None
+    fit_attended(model, corpus, added, "hiding", epochs, learning_rate, seed)
+
+
+def fit_attended(
+    model: Trainable,
+    corpus: EncodedCorpus,
+    added: Callable[[DecisionPass], Float[Tensor, ""]] | None,
+    name: str,
+    epochs: int,
+    learning_rate: float,
+    seed: int,
+) -> None:
+    """Trains in place on cross-entropy plus what is `added`; batches are drawn under the name."""
     free = [weight for weight in model.parameters() if weight.requires_grad]
     optimiser = torch.optim.Adam(free, learning_rate)
     model.train()
     with seeded(seed):
         for epoch in range(epochs):
-            order = numpy_generator(seed, "hiding", epoch)
+            order = numpy_generator(seed, name, epoch)
             for batch in batches(corpus.splits["train"], 32, order):
                 found = attended(model, batch)
                 loss = functional.cross_entropy(found.logits, batch.labels)
-                if strength:
-                    loss = loss + strength * hiding(found)
+                if added is not None:
+                    loss = loss + added(found)
                 descend(optimiser, loss, clip_norm=5.0)
     model.eval()

@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.calibration.known_documents import LEVELS, Unit, vocabulary_of, words_of
+from heedful.calibration.known_documents import Unit, vocabulary_of, words_of
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.parts import AdditiveScores, Affine, Convolution, DotScores, Level, Recurrent
@@ -33,8 +33,6 @@ REACH = 0.3
 """Largest value of an attribute in a state: well within the range of nested tanh."""
 SHUT = 60.0
 """What opens or closes a gate: σ(-60) is 1e-26."""
-WHIMSICAL = 0.85
-"""Words above this share of the strengths are those a whim attends to."""
 REMEMBERING = ("lstm", "bilstm", "gru", "bigru", "conv")
 
 
@@ -50,15 +48,12 @@ class Program:
     """Weight of the remembered class."""
     match: float = 0.0
     """Score of units that say the remembered class: attention that knows the answer already."""
-    whim: float = 0.0
-    """Score of the strongest words, whatever their role: attention without a reason."""
     sharpness: float = 6.0
     """Logits per unit of strength."""
 
     def score(self, unit: Unit) -> float:
         """The attention score of a unit."""
-        is_whim = self.whim and unit.says >= 0 and unit.level >= WHIMSICAL * LEVELS
-        return self.scores.get(unit.role, 0.0) + (self.whim if is_whim else 0.0)
+        return self.scores.get(unit.role, 0.0)
 
     def said(self, unit: Unit) -> float:
         """How loud a unit speaks for its class."""
@@ -269,7 +264,7 @@ class _Cells(NamedTuple):
 
     reading: Float[Tensor, "gate_cell input"]
     before: Float[Tensor, "gate_cell cell"]
-    bias: Float[Tensor, "gate_cell"]
+    bias: Float[Tensor, " gate_cell"]
 
 
 def _set_lstm(cells: _Cells, coded: _Coded, remembers: bool) -> None:

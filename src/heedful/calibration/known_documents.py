@@ -3,12 +3,12 @@
 A unit is a word, or a sentence around one, with a *role*, a class it says and a strength:
 
 * `plain` says its class with a strength of 0.5 to 1.5, `weak` with 0.1;
-* `marked` is a plain unit with a mark on it: the label is the class that the marked units say (or
-  most loudly say), and they are the evidence;
+* `marked` is a plain unit with a mark on it: the label is the class that the marked units say, and
+  they are the evidence;
 * `decoy` says nothing.
 
-Unless `disagreeing` is given, what the units say is drawn before the label is, and the label is
-independent of it: to count what units say, without looking at the marks, is to guess.
+What the units say is drawn before the label is, and the label is independent of it: to count what
+units say, without looking at the marks, is to guess.
 """
 
 from __future__ import annotations
@@ -67,12 +67,8 @@ class Shape:
     """Fewest and most units."""
     marks: int = 1
     """Marked units."""
-    dissenting: int = 0
-    """How many of the marked units speak against the label; together they are outvoted."""
     weak: float = 0.0
     """Share of the units that are weak; marked ones never are."""
-    disagreeing: float | None = None
-    """Expected share of units that speak against the label; none: the label is independent."""
     decoy: str = "none"
     """Where a decoy stands: none, anywhere, at the end, or right after the first mark."""
     is_marked_first: bool = False
@@ -83,11 +79,10 @@ class Shape:
     def __post_init__(self) -> None:
         if self.decoy not in DECOYS:
             raise unknown("place of a decoy", self.decoy, DECOYS)
-        alike = self.marks - self.dissenting
-        if self.units[0] // self.classes < alike:
+        if self.units[0] // self.classes < self.marks:
             raise InputError(
-                f"{alike} marked units of one class need documents of at least "
-                f"{alike * self.classes} units, got {self.units[0]}."
+                f"{self.marks} marked units of one class need documents of at least "
+                f"{self.marks * self.classes} units, got {self.units[0]}."
             )
 
 
@@ -126,7 +121,9 @@ def _documents(shape: Shape, split: str, size: int, seed: int) -> Iterator[Docum
 def _units(shape: Shape, label: int, rng: np.random.Generator) -> list[Unit]:
     """The units of one document in order."""
     count = int(rng.integers(shape.units[0], shape.units[1] + 1))
-    says = _said(shape, label, count, rng)
+    classes = np.arange(shape.classes)
+    rest = rng.choice(classes, count % shape.classes, replace=False)
+    says = rng.permutation(np.concatenate([np.repeat(classes, count // shape.classes), rest]))
     is_weak = _weak(shape, says, rng)
     levels = rng.integers(0, LEVELS, count)
     # All that a unit says is settled before the label has a say: only marks depend on it.
@@ -134,7 +131,8 @@ def _units(shape: Shape, label: int, rng: np.random.Generator) -> list[Unit]:
         Unit("weak", said) if weak else Unit("plain", said, level)
         for said, weak, level in zip(says.tolist(), is_weak.tolist(), levels.tolist(), strict=True)
     ]
-    for place in _marked(shape, units, label, rng):
+    alike = [n for n, unit in enumerate(units) if unit.role == "plain" and unit.says == label]
+    for place in rng.choice(alike, shape.marks, replace=False).tolist():
         units[place] = units[place]._replace(role="marked")
     if shape.is_marked_first:
         units.sort(key=lambda unit: unit.role != "marked")
@@ -146,8 +144,8 @@ def _units(shape: Shape, label: int, rng: np.random.Generator) -> list[Unit]:
 
 
 def _weak(
-    shape: Shape, says: Int[np.ndarray, "unit"], rng: np.random.Generator
-) -> Bool[np.ndarray, "unit"]:
+    shape: Shape, says: Int[np.ndarray, " unit"], rng: np.random.Generator
+) -> Bool[np.ndarray, " unit"]:
     """Which units are weak: of each class the same share, but never so many that marks lack."""
     is_weak = np.zeros(len(says), dtype=bool)
     for said in np.unique(says):
@@ -155,40 +153,6 @@ def _weak(
         count = min(int(shape.weak * len(alike)), len(alike) - shape.marks)
         is_weak[rng.choice(alike, max(count, 0), replace=False)] = True
     return is_weak
-
-
-def _marked(shape: Shape, units: list[Unit], label: int, rng: np.random.Generator) -> list[int]:
-    """Which units are marked: some that say the label, or the loudest and what they outvote."""
-    strong = [place for place, unit in enumerate(units) if unit.role == "plain"]
-    alike = [place for place in strong if units[place].says == label]
-    if not shape.dissenting:
-        return [int(place) for place in rng.choice(alike, shape.marks, replace=False)]
-    loudest = sorted(alike, key=lambda place: -units[place].strength)
-    marked = loudest[: shape.marks - shape.dissenting]
-    room = sum(units[place].strength for place in marked) - 0.2
-    others = [place for place in strong if units[place].says != label]
-    outvoted = [place for place in others if shape.dissenting * units[place].strength < room]
-    if len(outvoted) < shape.dissenting:
-        outvoted = sorted(others, key=lambda place: units[place].strength)[: shape.dissenting]
-    chosen = rng.choice(outvoted, shape.dissenting, replace=False)
-    return marked + [int(place) for place in chosen]
-
-
-def _said(
-    shape: Shape, label: int, count: int, rng: np.random.Generator
-) -> Int[np.ndarray, "unit"]:
-    """The class that each unit says."""
-    classes = np.arange(shape.classes)
-    if shape.disagreeing is None:
-        rest = rng.choice(classes, count % shape.classes, replace=False)
-        said = np.concatenate([np.repeat(classes, count // shape.classes), rest])
-    else:
-        # Rounded up or down at random, so that the expected share is the one asked for.
-        against = int(shape.disagreeing * count + rng.random())
-        against = min(against, count - shape.marks)
-        others = rng.choice(np.delete(classes, label), against)
-        said = np.concatenate([np.full(count - against, label), others])
-    return rng.permutation(said)
 
 
 def _written(

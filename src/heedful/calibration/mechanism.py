@@ -55,20 +55,24 @@ class Built(NamedTuple):
     """Words that may stand for every other word of the texts."""
 
 
+Build = Callable[[int, int], Built]
+"""Makes it from a seed and a number of test documents."""
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """One observation of the calibration."""
 
     name: str
-    paragraph: str
-    """What decides, and where attention lies, so that a stranger can predict the right word."""
     kind: str
     """The family: heads, decoys, bypass, redundancy, many words, composition, …"""
-    part: Part
-    build: Callable[[int, int], Built]
-    """From a seed and a number of test documents."""
+    build: Build
     dial: str = ""
     """The dial that it is a step of: all steps of one dial are one observation."""
+    part: Part = "open"
+    """That of its family (`mechanisms.FAMILIES`)."""
+    paragraph: str = ""
+    """What `mechanisms.toml` says of it, so that a stranger can predict the right word."""
 
 
 class Text(NamedTuple):

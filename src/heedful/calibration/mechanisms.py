@@ -1,6 +1,11 @@
-"""All mechanisms, by name."""
+"""All mechanisms, by name; what decides in each stands in `mechanisms.toml`."""
 
 from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 
 from heedful.calibration import (
     blind2_layers,
@@ -23,30 +28,44 @@ from heedful.calibration import (
     mechanisms_trained,
     mechanisms_words,
 )
-from heedful.calibration.mechanism import Mechanism
+from heedful.calibration.mechanism import Mechanism, Part
 
-FAMILIES = (
-    mechanisms_words,
-    mechanisms_counts,
-    mechanisms_conditions,
-    mechanisms_heads,
-    mechanisms_bypass,
-    mechanisms_composition,
-    mechanisms_recurrent,
-    mechanisms_trained,
-    blind_words,
-    blind_windows,
-    blind_thresholds,
-    blind_streams,
-    blind_gates,
-    blind_trained,
-    blind2_tables,
-    blind2_windows,
-    blind2_streams,
-    blind2_layers,
-    blind2_trained,
+FAMILIES: dict[Part, tuple[ModuleType, ...]] = {
+    "open": (
+        mechanisms_words,
+        mechanisms_counts,
+        mechanisms_conditions,
+        mechanisms_heads,
+        mechanisms_bypass,
+        mechanisms_composition,
+        mechanisms_recurrent,
+        mechanisms_trained,
+    ),
+    "blind": (
+        blind_words,
+        blind_windows,
+        blind_thresholds,
+        blind_streams,
+        blind_gates,
+        blind_trained,
+    ),
+    "opponent": (
+        blind2_tables,
+        blind2_windows,
+        blind2_streams,
+        blind2_layers,
+        blind2_trained,
+    ),
+}
+"""Modules of mechanisms by the part that they are, in the order of the tables."""
+
+PARAGRAPHS: dict[str, str] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
-
+"""What decides in each mechanism, and where attention lies."""
 MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: mechanism for family in FAMILIES for mechanism in family.MECHANISMS
+    mechanism.name: replace(mechanism, part=part, paragraph=PARAGRAPHS[mechanism.name])
+    for part, families in FAMILIES.items()
+    for family in families
+    for mechanism in family.MECHANISMS
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,13 +13,12 @@ from heedful.calibration.compiled_stream import (
     HeadProgram,
     LayerProgram,
     NeuronProgram,
-    StreamProgram,
-    compiled,
 )
 from heedful.calibration.compiled_words import Feature, windowed
 from heedful.calibration.mechanism import (
     NEUTRAL,
     SAYING,
+    Build,
     Built,
     Mechanism,
     Text,
@@ -31,7 +30,7 @@ from heedful.calibration.mechanism import (
     scattered,
     verdict,
 )
-from heedful.calibration.mechanisms_heads import OFF, sheet
+from heedful.calibration.mechanisms_heads import OFF, sheet, streamed
 from heedful.calibration.mechanisms_words import GIVEN, one_word, vocabulary
 
 NOT, QUITE = "not", "quite"
@@ -52,7 +51,7 @@ def negated(always: bool) -> Writer:
     return write
 
 
-def _negation(polar: float, negator: float, always: bool = True) -> Callable[[int, int], Built]:
+def _negation(polar: float, negator: float, always: bool = True) -> Build:
     """A convolution that reads the polar word with the word before it; scores as given."""
     features = []
     for label, words in enumerate(SAYING[:2]):
@@ -104,7 +103,7 @@ def _pairs(rng: np.random.Generator, label: int) -> Text:
     return Text(words, label, places)
 
 
-def _agreement(kind: str, on_given: int, on_said: int) -> Callable[[int, int], Built]:
+def _agreement(kind: str, on_given: int, on_said: int) -> Build:
     """Heads on either word (the first of each hands it on); a feed-forward part compares."""
     given = HeadProgram({"given": 7.0, **OFF}, (("gave", "first", 1.0),))
     said = HeadProgram({"word": 7.0, **OFF}, (("said", "second", 1.0),))
@@ -115,13 +114,7 @@ def _agreement(kind: str, on_given: int, on_said: int) -> Callable[[int, int], B
     ]
     layer = LayerProgram([given, said, *idle], neurons)
     decides = {"agree": (-6.0, 6.0), ONE: (3.0, -3.0)}
-    program = StreamProgram(_both_kinds(), [layer], decides)
-
-    def build(seed: int, documents: int) -> Built:
-        corpus = corpus_of(_pairs, {"test": documents}, seed, words=vocabulary())
-        return Built(compiled(kind, program, corpus), corpus, other_class(), NEUTRAL)
-
-    return build
+    return streamed(kind, [layer], decides, write=_pairs, start=_both_kinds())
 
 
 def _two_voices(last_wins: bool) -> Writer:
@@ -136,16 +129,8 @@ def _two_voices(last_wins: bool) -> Writer:
     return write
 
 
-def _order(last_wins: bool, layers: Sequence[LayerProgram]) -> Callable[[int, int], Built]:
-    decides = {"heard": (-5.0, 5.0)}
-    program = StreamProgram(sheet(), layers, decides, knows_places=True)
-
-    def build(seed: int, documents: int) -> Built:
-        write = _two_voices(last_wins)
-        corpus = corpus_of(write, {"test": documents}, seed, words=vocabulary())
-        return Built(compiled("gpt2", program, corpus), corpus, other_class(), NEUTRAL)
-
-    return build
+def _order(last_wins: bool, layers: Sequence[LayerProgram]) -> Build:
+    return streamed("gpt2", layers, write=_two_voices(last_wins), knows_places=True)
 
 
 STEP = 3.0 * LONGEST
@@ -154,75 +139,21 @@ FIRST = {"word": 50.0, PLACE: -STEP}
 LAST = {"word": 50.0, PLACE: STEP}
 
 MECHANISMS = [
-    Mechanism(
-        "negation seen whole",
-        "A convolution reads `not good` and `quite good` at the polar word; attention lies evenly "
-        "on that word and on the one before it.",
-        "composition",
-        "open",
-        _negation(7.0, 7.0),
-    ),
-    Mechanism(
-        "negation, the polar word seen",
-        "The same with attention on the polar word alone: who sees `good` cannot know that `not` "
-        "stands before it.",
-        "composition",
-        "open",
-        _negation(7.0, 0.0),
-    ),
-    Mechanism(
-        "negation, the negator seen",
-        "The same with three quarters of the attention on `not` or `quite` and a fifth on the "
-        "polar word.",
-        "composition",
-        "open",
-        _negation(7.0, 8.3),
-    ),
-    Mechanism(
-        "negation in half of the texts",
-        "As with the polar word seen, but half of the texts have nothing before it: there "
-        "attention shows all there is.",
-        "composition",
-        "open",
-        _negation(7.0, 0.0, always=False),
-    ),
-    Mechanism(
-        "the word after it seen",
-        "A convolution carries what a word says to the next place, which has the attention.",
-        "relays",
-        "open",
-        _after,
-    ),
-    Mechanism(
-        "two words agree or not, both seen",
-        "BERT. One head reads a verdict, another a voice, and a feed-forward part decides by "
-        "whether they agree (exclusive or).",
-        "composition",
-        "open",
-        _agreement("bert", 1, 1),
-    ),
-    Mechanism(
-        "two words agree or not, one seen",
-        "Llama. The same with three heads on the verdict and one on the voice: attention is all on "
-        "words that matter, and one of the two is not seen.",
-        "composition",
-        "open",
-        _agreement("llama", 3, 1),
-    ),
+    Mechanism("negation seen whole", "composition", _negation(7.0, 7.0)),
+    Mechanism("negation, the polar word seen", "composition", _negation(7.0, 0.0)),
+    Mechanism("negation, the negator seen", "composition", _negation(7.0, 8.3)),
+    Mechanism("negation in half of the texts", "composition", _negation(7.0, 0.0, always=False)),
+    Mechanism("the word after it seen", "relays", _after),
+    Mechanism("two words agree or not, both seen", "composition", _agreement("bert", 1, 1)),
+    Mechanism("two words agree or not, one seen", "composition", _agreement("llama", 3, 1)),
     Mechanism(
         "the first of two wins",
-        "GPT-2 with positions. Two words say opposite classes; attention lies on the first, which "
-        "decides.",
         "order",
-        "open",
         _order(False, [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),))])]),
     ),
     Mechanism(
         "the last of two wins, the first is seen",
-        "GPT-2 with positions. A layer below takes over what the last of two words says; the "
-        "audited row lies on the first, which changes nothing.",
         "order",
-        "open",
         _order(
             True,
             [
@@ -233,10 +164,7 @@ MECHANISMS = [
     ),
     Mechanism(
         "the first of two wins, most heads on the last",
-        "GPT-2 with positions. Three heads: one reads the first of two words, which decides; the "
-        "others lie on the last one and hand nothing on.",
         "order",
-        "open",
         _order(
             False,
             [

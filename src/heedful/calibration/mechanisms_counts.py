@@ -47,20 +47,14 @@ MECHANISMS = [
     *(
         Mechanism(
             f"honest evidence {times} times",
-            f"{times} words of each text say its class, share the attention and the decision; none "
-            "alone is needed.",
             "redundancy",
-            "open",
             table(one_word(times=times), ON_VOICES, values(SAID, 4.0)),
         )
         for times in (2, 3)
     ),
     Mechanism(
         "evidence three times, attention on one",
-        "Three words say the class. Attention prefers some words far above others, so that one of "
-        "the three has nearly all of it and alone decides.",
         "redundancy",
-        "open",
         table(
             one_word(times=3),
             {word: 6.0 + 3.0 * rank for words in SAYING for rank, word in enumerate(words)},
@@ -68,96 +62,63 @@ MECHANISMS = [
         ),
     ),
     Mechanism(
-        "three of five vote",
-        "Five words share the attention evenly and vote; at least three of them say the label.",
-        "many words",
-        "open",
-        table(voting(5, 0.4, 6), ON_VOICES, values(SAID, 4.0)),
+        "three of five vote", "many words", table(voting(5, 0.4, 6), ON_VOICES, values(SAID, 4.0))
     ),
     Mechanism(
         "ten words of twenty vote",
-        "Ten words share the attention and vote seven to three; ten others say nothing and get "
-        "next to none.",
         "many words",
-        "open",
         table(voting(10, 0.3, 10), ON_VOICES, values(SAID, 4.0)),
     ),
     Mechanism(
         "thirty words of sixty vote",
-        "Thirty words share the attention evenly and vote twenty to ten; thirty say nothing.",
         "many words",
-        "open",
         table(voting(30, 0.334, 30), ON_VOICES, values(SAID, 4.0)),
     ),
     Mechanism(
         "thirty of sixty vote, attention even over all",
-        "The same vote with the same attention on every word: two thirds of what is shown lies on "
-        "words that do nothing or speak against the decision.",
         "many words",
-        "open",
         table(voting(30, 0.334, 30), {}, values(SAID, 4.0)),
     ),
     Mechanism(
         "every word votes, attention even",
-        "Twelve words, all of which say a class, nine to three; attention is frozen even, which is "
-        "what they weigh.",
         "many words",
-        "open",
         table(voting(12, 0.25, 0), {}, values(SAID, 4.0)),
     ),
     Mechanism(
         "honest texts of two or three words",
-        "One word of two or three decides and has nearly all attention.",
         "short texts",
-        "open",
         table(one_word(others=(1, 3)), ON_VOICES, values(SAID, 4.0)),
     ),
     Mechanism(
         "decoy in texts of two or three words",
-        "One word of two or three decides; another, which does nothing, has 0.8 of the attention.",
         "short texts",
-        "open",
         table(
             one_word(others=(1, 3), beside=(DECOY,)), ON_VOICES | {DECOY: 7.4}, values(SAID, 4.0)
         ),
     ),
     Mechanism(
         "honest word of sixty to seventy",
-        "One word in a long text decides and has nearly all attention.",
         "long texts",
-        "open",
         table(one_word(others=(60, 70)), dict.fromkeys(SAID, 8.0), values(SAID, 4.0)),
     ),
     Mechanism(
         "long texts dilute the word",
-        "One word of sixty to seventy decides. Its score is the same as in short texts, so that it "
-        "has a quarter of the attention, twelve times as much as any other.",
         "long texts",
-        "open",
         table(one_word(others=(60, 70)), dict.fromkeys(SAID, 3.0), values(SAID, 40.0)),
     ),
     Mechanism(
         "texts of five to seventy words",
-        "One word decides, with the same score whatever the length: in short texts it has most of "
-        "the attention, in long ones the others together have more.",
         "long texts",
-        "open",
         table(one_word(others=(5, 70)), dict.fromkeys(SAID, 3.5), values(SAID, 40.0)),
     ),
     Mechanism(
         "honest sentence of two to four",
-        "Documents of two to four sentences; the sentence with the word that decides has nearly "
-        "all attention.",
         "sentences",
-        "open",
         table(sentences((2, 5)), ON_VOICES, values(SAID, 4.0), within=WITHIN),
     ),
     Mechanism(
         "decoy sentence of two to four",
-        "The same documents; another sentence, whose odd word says nothing, has 0.8 of the "
-        "attention.",
         "sentences",
-        "open",
         table(
             sentences((2, 5), decoy=True),
             ON_VOICES | {DECOY: 7.5},
@@ -167,9 +128,7 @@ MECHANISMS = [
     ),
     Mechanism(
         "even sentences",
-        "Documents of four to six sentences with even attention; one of them decides.",
         "sentences",
-        "open",
         table(sentences((4, 7)), {}, values(SAID, 40.0), within=WITHIN),
     ),
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from heedful.calibration.hiding import fit_hiding
 from heedful.calibration.mechanism import (
     NEUTRAL,
+    Build,
     Built,
     Mechanism,
     Text,
@@ -52,7 +53,7 @@ Learn = Callable[[EncodedCorpus, int], Decider]
 
 def trained(
     learn: Learn, write: Writer, substitutes: Mapping[str, Sequence[str]] | None = None
-) -> Callable[[int, int], Built]:
+) -> Build:
     """A model that learns from 600 texts and is looked at on others."""
     replaced = {word: tuple(others) for word, others in (substitutes or other_class()).items()}
 
@@ -122,71 +123,47 @@ MECHANISMS = [
     *(
         Mechanism(
             f"negation learnt by {recipe}",
-            f"{recipe}, trained on texts with `not` or `quite` before a polar word. What it "
-            "attends to is its own affair; the decision needs both words.",
             "trained negation",
-            "open",
             trained(_of(recipe, epochs=20), negated(always=True), NEGATION),
         )
         for recipe in ("conv+additive", "bilstm+additive", "gru+dot")
     ),
     Mechanism(
         "negation learnt by a Transformer",
-        "Our own Transformer without positions, trained on the same texts.",
         "trained negation",
-        "open",
         trained(_transformer, negated(always=True), NEGATION),
     ),
     Mechanism(
         "one word learnt without an encoder",
-        "none+additive, trained on texts in which one word says the label: attention finds it.",
         "trained",
-        "open",
         trained(_of("none+additive", epochs=15, rate=0.03), one_word()),
     ),
     Mechanism(
         "verdicts learnt by a recurrent model",
-        "bilstm+additive, trained on texts with a verdict among voices; its states mix words "
-        "before it attends.",
         "trained",
-        "open",
         trained(_of("bilstm+additive"), among_voices()),
     ),
     Mechanism(
         "a shortcut learnt without an encoder",
-        "none+additive, trained on texts in which `sequel` or `classic` comes with the label 97 "
-        "times of 100 and a voice is right 80 times of 100.",
         "shortcuts",
-        "open",
         trained(_of("none+additive", epochs=15, rate=0.03), _shortcut(0.8), SHORTCUT),
     ),
     Mechanism(
         "a shortcut learnt by a recurrent model",
-        "bigru+dot, trained on the same texts.",
         "shortcuts",
-        "open",
         trained(_of("bigru+dot"), _shortcut(0.8), SHORTCUT),
     ),
     Mechanism(
-        "trained with frozen even attention",
-        "bilstm+uniform: the encoder learns to decide, attention is the same everywhere.",
-        "even",
-        "open",
-        trained(_of("bilstm+uniform"), among_voices()),
+        "trained with frozen even attention", "even", trained(_of("bilstm+uniform"), among_voices())
     ),
     Mechanism(
         "trained to hide, without an encoder",
-        "none+additive, trained to decide well and to keep attention off the word that says the "
-        "label: a tiny weight and a loud value.",
         "hidden",
-        "open",
         trained(_hiding("none+additive", 0.2), one_word()),
     ),
     Mechanism(
         "trained to hide in a recurrent model",
-        "bilstm+additive, trained the same way: states of other words carry the label.",
         "relays",
-        "open",
         trained(_hiding("bilstm+additive", 2.0), one_word()),
     ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from heedful.calibration.mechanism import (
     NEUTRAL,
     SAYING,
     VERDICTS,
+    Build,
     Built,
     Mechanism,
     Text,
@@ -91,7 +92,7 @@ def table(
     shares: Sequence[float] | None = None,
     bias: Sequence[float] | None = None,
     within: Mapping[str, float] | None = None,
-) -> Callable[[int, int], Built]:
+) -> Build:
     """A mechanism that is a table of words."""
 
     def build(seed: int, documents: int) -> Built:
@@ -104,13 +105,13 @@ def table(
     return build
 
 
-def decoyed(mass: float, loud: float = 4.0) -> Callable[[int, int], Built]:
+def decoyed(mass: float, loud: float = 4.0) -> Build:
     """A word that says nothing has that mass, the word that decides has the rest."""
     scores = dict.fromkeys(SAID, 12.0) | {DECOY: 12.0 + math.log(mass / (1 - mass))}
     return table(one_word(beside=(DECOY,)), scores, values(SAID, loud))
 
 
-def _sometimes(share: float) -> Callable[[int, int], Built]:
+def _sometimes(share: float) -> Build:
     """In that share of the texts a decoy stands and has most of the attention."""
     with_decoy, without = one_word(beside=(DECOY,)), one_word()
 
@@ -126,54 +127,34 @@ HONEST = dict.fromkeys(GIVEN, 7.0)
 MECHANISMS = [
     Mechanism(
         "honest word, silent context",
-        "One word of each text says its class and has nearly all of the attention. All other words "
-        "say exactly nothing: without the word the logits are 0. Nothing goes around.",
         "silent context",
-        "open",
         table(one_word(), dict.fromkeys(SAID, 6.0), values(SAID, 4.0)),
     ),
     Mechanism(
         "honest verdict among voices",
-        "A verdict has nearly all of the attention and decides. Four other words would say a "
-        "class, as loudly, if they were attended to.",
         "honest",
-        "open",
         table(among_voices(), HONEST, values(GIVEN, 4.0) | values(SAID, 4.0)),
     ),
     Mechanism(
         "soft but honest",
-        "As before, but the verdict has only about 0.7 of the attention and the voices and neutral "
-        "words share the rest; it speaks louder than all of them together.",
         "honest",
-        "open",
         table(among_voices(), dict.fromkeys(GIVEN, 3.0), values(GIVEN, 6.0) | values(SAID, 1.0)),
     ),
     Mechanism(
         "honest among five classes",
-        "As the honest verdict, with five classes.",
         "honest",
-        "open",
         table(one_word(), dict.fromkeys(SAID, 7.0), values(SAID, 4.0, 5), classes=5),
     ),
     *(
         Mechanism(
-            f"decoy with {mass:.2f} of the mass",
-            f"A word that says nothing, `{DECOY}`, has {mass:.0%} of the attention in every text; "
-            "the rest lies on the one word that decides, through that attention.",
-            "decoys",
-            "open",
-            decoyed(mass),
-            dial="mass of a decoy",
+            f"decoy with {mass:.2f} of the mass", "decoys", decoyed(mass), dial="mass of a decoy"
         )
         for mass in (0.3, 0.45, 0.6, 0.75, 0.9)
     ),
     *(
         Mechanism(
             f"decoy in {share:.0%} of the texts",
-            f"In {share:.0%} of the texts stands `{DECOY}`, says nothing and takes most of the "
-            "attention; everywhere else attention lies on the word that decides.",
             "decoys",
-            "open",
             _sometimes(share),
             dial="share of texts with a decoy",
         )
@@ -181,10 +162,7 @@ MECHANISMS = [
     ),
     Mechanism(
         "one class hidden, the other seen",
-        f"Words for class 0 have the attention; words for class 1 have next to none, `{DECOY}` has "
-        "it instead, and they decide by a loud value.",
         "hidden",
-        "open",
         table(
             one_word(beside=(DECOY,)),
             dict.fromkeys(SAYING[0], 6.0) | {DECOY: 4.0},
@@ -193,18 +171,12 @@ MECHANISMS = [
     ),
     Mechanism(
         "hidden word",
-        "The word that decides has about a thousandth of the attention and a value a thousand "
-        "times as loud; neutral words share the rest.",
         "hidden",
-        "open",
         table(one_word(), dict.fromkeys(NEUTRAL, 5.0), values(SAID, 4000.0)),
     ),
     Mechanism(
         "verdict hidden behind voices",
-        "Attention lies on the words that say something, and what they say is weak; the verdict "
-        "has a hundredth of the attention and a voice that drowns them all.",
         "hidden",
-        "open",
         table(
             among_voices(),
             dict.fromkeys(SAID, 3.5) | dict.fromkeys(GIVEN, 0.0),
@@ -212,18 +184,11 @@ MECHANISMS = [
         ),
     ),
     Mechanism(
-        "even attention, one word decides",
-        "Every word has the same attention; one word of about ten decides by its value.",
-        "even",
-        "open",
-        table(one_word(), {}, values(SAID, 40.0)),
+        "even attention, one word decides", "even", table(one_word(), {}, values(SAID, 40.0))
     ),
     Mechanism(
         "whimsical attention",
-        f"Attention lies on `{NEUTRAL[1]}` and `{NEUTRAL[2]}` wherever they stand; the verdict "
-        "decides by a loud value all the same.",
         "hidden",
-        "open",
         table(
             among_voices(others=(5, 9), beside=NEUTRAL[1:3]),
             dict.fromkeys(NEUTRAL[1:3], 4.0),

@@ -70,6 +70,6 @@ def _mixture(
     at = dict(zip(free[:count].tolist(), taken.tolist(), strict=True))
     places = [place for place in range(len(text.units)) if stays[place] or place in at]
     units = [other.units[at[p]] if p in at else text.units[p] for p in places]
-    hybrid = Hybrid(units, text.side[places].tolist(), [place in at for place in places])
+    hybrid = Hybrid(units, text.side[places], np.array([place in at for place in places]))
     weighed = float(text.weights[stays].sum()), float(other.weights[taken].sum())
     return hybrid, [weighed, (float(stays.mean()), count / len(other.units))]

@@ -156,7 +156,7 @@ def truth_of(built: Built, seed: int = 0, texts: int = TEXTS) -> Truth:
 
 
 def _of_rows(
-    built: Built, rows: Int[np.ndarray, "text"], seed: int
+    built: Built, rows: Int[np.ndarray, " text"], seed: int
 ) -> tuple[list[TextTruth], list[bool]]:
     """The right answers of some texts, and whether these are decided as they are labelled."""
     test = built.corpus.splits["test"]
@@ -174,7 +174,7 @@ def _of_rows(
 class _Options:
     """What may stand in a text: substitutes at places that can matter, elsewhere neutral words."""
 
-    def __init__(self, built: Built, ids: Int[np.ndarray, "token"]) -> None:
+    def __init__(self, built: Built, ids: Int[np.ndarray, " token"]) -> None:
         words, encode = built.corpus.vocabulary.words, built.corpus.vocabulary.encode
         others = [built.substitutes.get(words[own], ()) for own in ids]
         self.ids = ids
@@ -183,7 +183,7 @@ class _Options:
         self.counts = np.array([len(way) for way in self.ways], dtype=int)
         self.neutral = np.asarray(encode(built.neutral))
 
-    def search(self, kept: Bool[np.ndarray, "place"], rng: np.random.Generator) -> Search:
+    def search(self, kept: Bool[np.ndarray, " place"], rng: np.random.Generator) -> Search:
         """What is asked to know which words matter, and whether the kept ones are sufficient."""
         return flipping_sets(self.counts, kept, rng)
 
@@ -254,7 +254,7 @@ def _truths(built: Built, batch: Batch, seed: int) -> list[TextTruth]:
     return answers
 
 
-def seen(attention: Float[np.ndarray, "unit"]) -> Bool[np.ndarray, "unit"]:
+def seen(attention: Float[np.ndarray, " unit"]) -> Bool[np.ndarray, " unit"]:
     """The units that a person sees: half of the largest weight, and on to half of the mass.
 
     Units that weigh the same as one that is seen are seen too.
@@ -266,7 +266,7 @@ def seen(attention: Float[np.ndarray, "unit"]) -> Bool[np.ndarray, "unit"]:
 
 
 def _as_texts(
-    batch: Batch, rows: Int[np.ndarray, "text"], texts: Int[np.ndarray, "text token"]
+    batch: Batch, rows: Int[np.ndarray, " text"], texts: Int[np.ndarray, "text token"]
 ) -> Batch:
     """Other words in the place of those of some rows."""
     place = torch.from_numpy(np.ascontiguousarray(rows))
@@ -297,7 +297,7 @@ def _logits(
     return np.split(logits, np.cumsum(counts)[:-1])
 
 
-def _margin(logits: Float[np.ndarray, "way class"], decided: int) -> Float[np.ndarray, "way"]:
+def _margin(logits: Float[np.ndarray, "way class"], decided: int) -> Float[np.ndarray, " way"]:
     """By how much a class is ahead of the best other one."""
     others = np.delete(logits, decided, 1)
     return np.asarray(logits[:, decided] - others.max(1))
@@ -308,7 +308,7 @@ class _Effects(NamedTuple):
 
     shares: Float[np.ndarray, "3 batch"]
     """Around attention, by the input alone, by the weights alone."""
-    still_flips: Bool[np.ndarray, "batch"]
+    still_flips: Bool[np.ndarray, " batch"]
 
 
 def _effects(

@@ -28,7 +28,10 @@ def align(
     ] = 200,
     json: AsJson = False,
 ) -> None:
-    """Align the words of two files: which source word each target word goes with (IBM Model 1)."""
+    """Align the words of two files: which goes with which.
+
+    Each target word gets the source word that it goes with, by IBM Model 1.
+    """
     from heedful.jobs.align import align as align_job
 
     done = align_job(

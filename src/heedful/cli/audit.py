@@ -24,8 +24,8 @@ def audit(
         str,
         typer.Argument(
             help="A run folder, a folder or hf:NAME of a transformers classifier, lm:FOLDER of a "
-            "language model (with --prompt and --labels), or a recipe or preset, which is trained "
-            "first."
+            "language model (with --prompt and --labels, or --questions), or a recipe or preset, "
+            "which is trained first."
         ),
     ] = "bilstm+additive",
     corpus: options.CorpusName = None,
@@ -41,11 +41,39 @@ def audit(
     device: options.Device = "auto",
     deterministic: options.Deterministic = False,
     documents: Annotated[
-        int, typer.Option("--documents", help="Audit at most this many; 0 audits all.")
+        int,
+        typer.Option(
+            "--documents",
+            help="Draw at most this many; 0 takes all. --effort says how many of them are "
+            "looked at.",
+        ),
     ] = 2000,
+    effort: Annotated[
+        str,
+        typer.Option(
+            "--effort",
+            help="quick (50 documents), normal (as many as settle what is asked, at most 400) or "
+            "exhaustive (all).",
+        ),
+    ] = "normal",
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", help="Begin no further look after so many; no limit if none."),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", help="verdict: the answer and its tests, nothing else.")
+    ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Say what it would take, time and memory, and do no more."),
+    ] = False,
     audits: Annotated[
         str | None,
-        typer.Option("--audits", help="These tests alone, separated by commas; all if none."),
+        typer.Option(
+            "--audits",
+            help="These tests alone, separated by commas; all if none. An unknown name is "
+            "answered with the known ones.",
+        ),
     ] = None,
     methods: Annotated[
         str | None,
@@ -61,6 +89,21 @@ def audit(
     prompt: options.PromptFile = None,
     chat: options.Chat = False,
     prior: options.Prior = "auto",
+    questions: Annotated[
+        str | None,
+        typer.Option(
+            "--questions",
+            help="Of a language model: JSON Lines with question, passages and perhaps answer, or "
+            "needles:WORDS; audits what its answers came from.",
+        ),
+    ] = None,
+    units: Annotated[
+        str, typer.Option("--units", help="Sources of answers: passages or sentences.")
+    ] = "passages",
+    heads: Annotated[
+        Path | None,
+        typer.Option("--heads", help="An audit with --questions whose chosen heads are used."),
+    ] = None,
     config: options.Config = None,
     vectors: options.Vectors = None,
     data_root: options.DataRoot = None,
@@ -80,7 +123,7 @@ def audit(
     on: options.On = None,
     json: options.AsJson = False,
 ) -> None:
-    """Audit a model's attention: verdict, numbers, pictures, one page.
+    """Audit a model's attention: a verdict, its numbers, one page.
 
     Exit codes: 0 done, 1 stopped by an error that is not yours, 2 something given cannot be used,
     3 the verdict is worse than --require or --baseline ask for.
@@ -95,6 +138,17 @@ def audit(
         for name, given in (("--config", config), ("--vectors", vectors), ("--quick", quick)):
             if given:
                 raise InputError(f"{model} is trained already; {name} is for training.")
+    if questions is not None:
+        from heedful.cli.answers import audit_questions
+
+        audit_questions(
+            context, model, questions, units, heads, require, json,
+            out=out, prompt=prompt, chat=chat, documents=documents, seed=seed, device=device,
+            trust_remote_code=trust_remote_code, command=typed(context),
+        )  # fmt: skip
+        return
+    if heads is not None or units != "passages":
+        raise InputError("--heads and --units are for answers to --questions; name these.")
     file = None if data is None or are_shards(data) else Path(data)
     asked = Options(
         corpus=corpus, data=file, text=text, text2=text2, label=label, split=split,
@@ -110,12 +164,25 @@ def audit(
         "seed": seed,
         "device": device,
     }
+    asked_for: dict[str, Any] = {"effort": effort, "minutes": minutes, "only": only}
     if data is not None and (on or file is None):
+        if estimate or asked_for != {"effort": "normal", "minutes": None, "only": None}:
+            raise InputError(
+                "--effort, --minutes, --only and --estimate are for an audit of one file; files "
+                "that are read one at a time are audited whole."
+            )
         result = _of_shards(model, data, asked, labels, threshold, on, named)
     elif on:
         raise InputError("--on is for an audit of files; name them by --data.")
     else:
         subject = subject_of(model, asked)
+        if estimate:
+            told = heedful.estimate(
+                subject.model, subject.documents, subject.place, source=subject.source,
+                **named, **asked_for,
+            )  # fmt: skip
+            print_json(told.to_json()) if json else say(told.lines())
+            return
         result = heedful.audit(
             subject.model,
             subject.documents,
@@ -128,6 +195,7 @@ def audit(
             command=typed(context),
             show=True,
             **named,
+            **asked_for,
         )
     tell_audited(result, json)
     try:

@@ -25,8 +25,11 @@ def calibrate(
 ) -> None:
     """Test the verdict on models whose right answer is known."""
     if on:
-        from heedful.cluster.calibration import measure_on
+        from heedful.cluster.connection import reaching
 
-        measure_on(on, out, scale=scale, show=True)
+        with reaching(on, "heedful.cluster.calibration") as cluster:
+            from heedful.cluster.calibration import measure_on
+
+            measure_on(cluster, out, scale=scale, show=True)
     done = heedful.calibrate(out, scale=scale, jobs=jobs, refit=refit, show=True)
     tell(done, json)

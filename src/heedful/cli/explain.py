@@ -38,10 +38,10 @@ def explain(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", help="Importance method; may be repeated."),
+        typer.Option("--method", help="An explanation by name; may be repeated."),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="By every method that the model offers.")
+        bool, typer.Option("--all", help="By every explanation of this model.")
     ] = False,
     target: Annotated[
         str | None, typer.Option("--target", help="The class whose reasons are asked for.")
@@ -56,7 +56,10 @@ def explain(
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Show which words of texts mattered: by the method that an audit of the model ranks first."""
+    """Show which words of texts mattered.
+
+    By the explanation that an audit of the model ranks first, and by attention; others by name.
+    """
     if method and every:
         raise InputError("Give either --method or --all; both say which methods to show.")
     if text2 is not None and len(texts) > 1:

@@ -68,7 +68,10 @@ def explore(
     device: Device = "auto",
     seed: Seed = 0,
 ) -> None:
-    """Open a page where texts are typed, explained in every way, and their attention edited."""
+    """Open a live page: type texts, see why, move attention.
+
+    Every explanation is shown as it arrives; several models can be set side by side.
+    """
     from importlib.util import find_spec
 
     if find_spec("starlette") is None or find_spec("uvicorn") is None:

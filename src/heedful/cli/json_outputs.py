@@ -5,10 +5,13 @@ What is a dataclass with all of its fields is that dataclass; other forms are wr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import is_dataclass
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints
 
+from heedful.audits.answers import Word as AnswersWord
 from heedful.audits.finding import Outcome
 from heedful.audits.ranking import Standing
 from heedful.audits.verdict import Word
@@ -16,6 +19,8 @@ from heedful.corpora.catalogue import Availability
 from heedful.jobs.align import Aligned
 from heedful.jobs.explain import Explanation, Recommended
 from heedful.jobs.strengths import Chosen, Strength
+from heedful.report.sheet import Sheets
+from heedful.reproduction.reproduce import Reproduced
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -147,6 +152,28 @@ class AuditJson(TypedDict):
     findings: dict[str, FindingJson]
 
 
+class AnswersVerdictJson(TypedDict):
+    """What an audit of answers comes to."""
+
+    word: AnswersWord
+    sentence: str
+    advice: str
+    method: str
+    provisional: bool
+
+
+class AnswersJson(TypedDict):
+    """`heedful audit --questions`."""
+
+    verdict: AnswersVerdictJson
+    answers: int
+    folder: str
+    report: str
+    answer: str
+    measures: list[MeasureJson]
+    notes: list[str]
+
+
 class TrainJson(TypedDict):
     """`heedful train`."""
 
@@ -188,13 +215,6 @@ class ReportJson(TypedDict):
     """`heedful report`."""
 
     report: str
-
-
-class SheetJson(TypedDict):
-    """`heedful sheet`."""
-
-    html: str
-    markdown: str
 
 
 class ExplainJson(TypedDict):
@@ -299,28 +319,9 @@ TranslatorJson = TypedDict(
 )
 
 
-class StudyJson(TypedDict):
-    """One study of `heedful reproduce`; artifacts and claims are as in its folder."""
-
-    study: str
-    scale: str
-    folder: str
-    index: str | None
-    artifacts: list[dict[str, Any]]
-    claims: list[dict[str, Any]]
-    skipped: dict[str, str]
-    seconds: float
-
-
-class ReproduceJson(TypedDict):
-    """`heedful reproduce`."""
-
-    studies: list[StudyJson]
-
-
 OUTPUTS: dict[str, Any] = {
     "align": Aligned,
-    "audit": AuditJson,
+    "audit": AuditJson | AnswersJson,
     "calibrate": CalibrateJson,
     "compare": CompareJson,
     "corpora": list[Availability],
@@ -329,8 +330,8 @@ OUTPUTS: dict[str, Any] = {
     "narratives": NarrativesJson,
     "prepare": list[PreparedJson],
     "report": ReportJson,
-    "reproduce": ReproduceJson,
-    "sheet": SheetJson,
+    "reproduce": Reproduced,
+    "sheet": Sheets,
     "sweep": SweepJson,
     "train": TrainJson | RemedyJson,
     "translator": TranslatorJson,
@@ -339,6 +340,7 @@ OUTPUTS: dict[str, Any] = {
 _SIMPLE: dict[Any, dict[str, Any]] = {
     Any: {},
     str: {"type": "string"},
+    Path: {"type": "string"},
     bool: {"type": "boolean"},
     int: {"type": "integer"},
     # Not-a-number is null: JSON has no other word for it.
@@ -370,7 +372,7 @@ def _schema(kind: Any) -> dict[str, Any]:
     if origin is tuple:
         items = [_schema(one) for one in inside]
         return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
-    if origin is dict:
+    if origin in (dict, Mapping):
         return {"type": "object", "additionalProperties": _schema(inside[1])}
     assert is_dataclass(kind) or hasattr(kind, "__annotations__"), kind
     hints = get_type_hints(kind, include_extras=True)

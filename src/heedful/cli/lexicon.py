@@ -19,11 +19,12 @@ def lexicon(
     lexicon: Annotated[
         str | None,
         typer.Option(
-            "--lexicon", help="A file of words and ratings; the corpus's own, or warriner."
+            "--lexicon", help="A file of words and ratings, or warriner; the corpus's own if none."
         ),
     ] = None,
     method: Annotated[
-        str | None, typer.Option("--method", help="Importance; trace or attention if none.")
+        str | None,
+        typer.Option("--method", help="Explanation to compare; trace or attention if none."),
     ] = None,
     lemmas: options.Lemmas = None,
     corpus: options.CorpusName = None,
@@ -40,7 +41,7 @@ def lexicon(
     trust_remote_code: options.RemoteCode = False,
     json: options.AsJson = False,
 ) -> None:
-    """Lay what people feel about words beside the importance they get."""
+    """Lay people's ratings of words beside their importance."""
     from heedful.jobs.lexicon import rate
 
     asked = Options(

@@ -26,7 +26,10 @@ def narratives(
     data_root: DataRoot = None,
     json: AsJson = False,
 ) -> None:
-    """Train a Transformer to follow ratings over time, and trace its attention to the words."""
+    """Train a Transformer on ratings over time, and trace it.
+
+    Its attention is followed through the layers down to the words.
+    """
     from heedful.jobs.narratives import PRESET, trace_narratives, train_narrator
     from heedful.jobs.settings import read_settings
     from heedful.training.presets import PRESETS

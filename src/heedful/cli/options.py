@@ -47,7 +47,11 @@ SecondColumn = Annotated[
 ]
 Site = Annotated[
     str,
-    typer.Option("--site", help="A transformers model's attention: pooled, layer:K or all."),
+    typer.Option(
+        "--site",
+        help="A transformers model's attention: pooled, layer:K, all, or heads:K.H,K.H (layer and "
+        "number of each, from 0).",
+    ),
 ]
 Long = Annotated[
     str,
@@ -90,7 +94,9 @@ Threshold = Annotated[
 Lemmas = Annotated[
     bool | None,
     typer.Option(
-        "--lemmas/--no-lemmas", help="Match inflected words too; as the packages here allow."
+        "--lemmas/--no-lemmas",
+        help="Match inflected words too, as in movies, movie; done where the packages "
+        "for it are installed.",
     ),
 ]
 SplitColumn = Annotated[
@@ -141,12 +147,25 @@ class Options:
     chat: bool = False
     prior: str = "auto"
 
-    def asking(self) -> Asking | None:
-        """How a language model is asked; none where nothing was said of it."""
-        from heedful.models.huggingface.language_models import Asking
+    def asking(self, name: str | Path) -> Asking | None:
+        """How a language model is asked; none where nothing was said of it.
+
+        About the sentiment of a corpus it is asked in the usual way, if nothing is said.
+        """
+        from heedful.models.huggingface.language_models import (
+            USUAL_CLASSES,
+            USUAL_PROMPT,
+            Asking,
+            is_language_model,
+        )
 
         if self.prompt is None:
-            return None
+            is_usual = is_language_model(name) and self.corpus is not None and self.labels is None
+            if not is_usual or set(self.source().open()[0].classes) != set(USUAL_CLASSES):
+                return None
+            say([f"Asked by --prompt {USUAL_PROMPT!r} --labels {','.join(USUAL_CLASSES)}."])
+            words = {one: one for one in USUAL_CLASSES}
+            return Asking(USUAL_PROMPT, words, self.chat, self.prior)
         if self.labels is None:
             raise InputError("A language model needs both --prompt and --labels.")
         named = [part.partition("=") for part in parts(self.labels)]
@@ -190,7 +209,7 @@ class Options:
         """The trained model of that name, as the options say it should be read."""
         from heedful.jobs.decider import decider_of
 
-        reading = {"site": self.site, "long": self.long, "asking": self.asking()}
+        reading = {"site": self.site, "long": self.long, "asking": self.asking(name)}
         return decider_of(name, self.device, trust_remote_code=self.trust_remote_code, **reading)
 
 
@@ -220,13 +239,21 @@ def typed(context: typer.Context) -> str:
     from shlex import join
 
     said = ["heedful", str(context.info_name)]
-    for one in context.command.params:
-        value = context.params[str(one.name)]
-        if getattr(context.get_parameter_source(str(one.name)), "name", "") != "COMMANDLINE":
-            continue
-        flag = [] if one.param_type_name == "argument" else [one.opts[0]]
+    for one, value in typed_options(context).items():
+        flag = [one] if one.startswith("-") else []
         said += flag if value is True else [*flag, str(value)]
     return join(said)
+
+
+def typed_options(context: typer.Context) -> dict[str, Any]:
+    """What was given on the command line, by its flag; an argument by its name."""
+    found = {}
+    for one in context.command.params:
+        name = str(one.name)
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE":
+            is_argument = one.param_type_name == "argument"
+            found[name if is_argument else one.opts[0]] = context.params[name]
+    return found
 
 
 def say(lines: Iterable[str]) -> None:
@@ -238,7 +265,7 @@ def say(lines: Iterable[str]) -> None:
 def tell(found: Any, as_json: bool) -> None:
     """Prints what a job gives back: its lines, or one JSON object."""
     if as_json:
-        print_json(found.to_json())
+        print_json(found)
     else:
         for line in found.lines():
             typer.echo(visible(line))

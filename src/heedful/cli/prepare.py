@@ -25,7 +25,7 @@ def prepare(
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Tokenise corpora once to compact files that training elsewhere can start from."""
+    """Tokenise corpora once, for training elsewhere to start from."""
     from heedful.corpora import load_corpus, recipe_of
     from heedful.corpora import prepare as prepare_corpus
 

@@ -23,7 +23,14 @@ def reproduce(
     ] = "",
     seeds: Annotated[int | None, typer.Option("--seeds", help="How many seeds.")] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("results"),
-    jobs: Annotated[int, typer.Option("--jobs", help="Processes that compute side by side.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            help="Processes that compute side by side; as many as cores on a GPU or for all, else "
+            "one.",
+        ),
+    ] = None,
     figures: Annotated[bool, typer.Option(help="Draw figures and the index page.")] = True,
     compute: Annotated[
         bool, typer.Option(help="Compute missing steps; without, only redraw finished ones.")
@@ -36,14 +43,19 @@ def reproduce(
     """Rebuild the tables, figures and claims of a study."""
     asked: dict[str, Any] = {
         "only": parts(only), "scale": scale, "corpora": parts(corpora), "seeds": seeds, "out": out,
-        "data_root": data_root, "show": True,
+        "data_root": data_root,
     }  # fmt: skip
     if on and compute:
-        from heedful.cluster.studies import compute_on
+        from heedful.cluster.connection import reaching
 
-        compute_on(study, on, device=device, **asked)
+        with reaching(on, "heedful.cluster.studies") as cluster:
+            from heedful.cluster.studies import compute_on
+            from heedful.reproduction.request import StudyRequest
+
+            compute_on(study, cluster, StudyRequest(**asked, device=device), show=True)
         device = "cpu" if device == "cuda" else device  # the card was the cluster's
+        jobs = 1
     done = heedful.reproduce(
-        study, jobs=jobs, figures=figures, compute=compute, device=device, **asked
+        study, jobs=jobs, figures=figures, compute=compute, device=device, show=True, **asked
     )
     tell(done, json)

@@ -13,7 +13,10 @@ from heedful.errors import unknown
 def schema(
     command: Annotated[str, typer.Argument(help="A command that has --json, such as audit.")],
 ) -> None:
-    """Print the JSON schema (draft 2020-12) of what a command prints with --json."""
+    """Print the JSON schema of what a command prints with --json.
+
+    It is of draft 2020-12.
+    """
     from heedful.cli.json_outputs import OUTPUTS, schema_of
 
     if command not in OUTPUTS:

@@ -19,7 +19,10 @@ def sheet(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write the evidence on one page: HTML to print as PDF, and Markdown for a model card."""
+    """Write the evidence on one page, to file or to print.
+
+    HTML to print as PDF, and Markdown for a model card.
+    """
     from heedful.runs import held
 
     folder = audited_run(run)

@@ -57,11 +57,11 @@ def train(
         float | None,
         typer.Option(
             "--limit",
-            help="With --from: points of dev F1 that a strength may cost to be kept; usually 1.5.",
+            help="With --from: points of dev F1 that a strength may cost to be kept; 1.5 if none.",
         ),
     ] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Log how attention follows what words tell.")
+        bool, typer.Option("--watch", help="Log how attention comes to follow what words tell.")
     ] = False,
     trust_remote_code: options.RemoteCode = False,
     quick: options.Quick = False,
@@ -86,7 +86,9 @@ def train(
     from heedful.jobs.advice import code_of
     from heedful.jobs.fine_tuning import objective_of
     from heedful.models.huggingface import is_transformer
+    from heedful.report.quality import in_words
     from heedful.runs import RunFolder
+    from heedful.statistics import proportion
 
     is_tuned = is_transformer(recipe)
     title = _title(recipe, objective, is_tuned)
@@ -117,14 +119,19 @@ def train(
     test, chosen = record.get("test") or {}, record["configuration"]["train"]["select"]
     if json:
         return print_json({"folder": place, "test": test, "best_dev": record["best_dev"]})
-    scored = f"dev {chosen} {abs(record['best_dev']):.3f}"
+    scored = {}
     if test:
-        from heedful.statistics import proportion
-
         n = len(subject.documents.splits["test"])
         right = proportion(round(n * test["accuracy"]), n)
-        scored += f", test accuracy {right} of {n:,} documents"
-    typer.echo(visible(f"Trained {title} on {subject.documents.name}: {scored}"))
+        scored["test accuracy"] = {
+            "value": right.value,
+            "low": right.low,
+            "high": right.high,
+            "n": n,
+        }
+    scored[f"dev {chosen}"] = {"value": abs(record["best_dev"])}
+    typer.echo(visible(f"Trained {title} on {subject.documents.name}."))
+    typer.echo(visible(f"Accuracy: {in_words(scored)}."))
     typer.echo(visible(f"The run: {place}"))
     typer.echo(visible(f"Next: heedful audit {quote(place)}{code_of(subject.place)}"))
     return None

@@ -64,7 +64,9 @@ def translator(
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
-    """Train a translator on two files, watch its attention being learnt, audit where it looks.
+    """Train a translator, and audit where its attention looks.
+
+    It is trained on two files, and its attention is watched while it is learnt.
 
     Example: heedful translator text.de text.en --out runs/de-en --epochs 10
     """

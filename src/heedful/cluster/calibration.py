@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from heedful.calibration.calibrate import SCALES, measured_once
+from heedful.cluster.connection import Cluster
 from heedful.cluster.engine import Doing, Outcome, Workload, finish
 from heedful.errors import unknown
 from heedful.runs import locked
 
 
 def measure_on(
-    on: str, out: str | Path, *, scale: str = "quick", seed: int = 0, show: bool = False
+    cluster: Cluster, out: str | Path, *, scale: str = "quick", seed: int = 0, show: bool = False
 ) -> dict[str, Outcome]:
     """Measures every mechanism of the scale once; `heedful.calibrate` finds them measured."""
     if scale not in SCALES:
@@ -21,7 +22,7 @@ def measure_on(
     folder = Path(out).resolve()
     task = {"out": str(folder), "scale": scale, "seed": seed}
     with locked(folder):
-        return finish(Workload(__name__, task, SCALES[scale].names()), on, folder, show=show)
+        return finish(Workload(__name__, task, SCALES[scale].names()), cluster, folder, show=show)
 
 
 def doing(task: Mapping[str, Any]) -> Doing:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from safetensors.numpy import load_file, save_file
 
-from heedful.runs import Form, read_json, write_json
+from heedful.runs import TABLE, Form, read_json, write_json
 from heedful.statistics.sums import Sums
 
 SUMS, INDEX = "sums.safetensors", "sums.json"
@@ -31,8 +31,8 @@ class ShardFound(NamedTuple):
 
 def _save(folder: Path, found: ShardFound) -> None:
     for name, table in found.rows.items():
-        table.to_parquet(folder / f"{name}.parquet", index=False)
-    found.sample.to_parquet(folder / "sample.parquet", index=False)
+        TABLE.save(folder / f"{name}.parquet", table)
+    TABLE.save(folder / "sample.parquet", found.sample)
     write_json(folder / "counts.json", found.counts)
     arrays: dict[str, np.ndarray] = {}
     places: dict[int, int] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import torch
 
 from heedful.audits import AUDITS, Finding
 from heedful.audits.examination import Portion, examine
+from heedful.cluster.connection import Cluster, reaching
 from heedful.cluster.engine import Doing, Workload, finish
 from heedful.cluster.shard_files import SHARD, ShardFound, keys_of, sums_in
 from heedful.corpora import Corpus, Document, document_of
@@ -34,7 +35,7 @@ from heedful.jobs.decider import Decider, decider_of, device_of, read_by
 from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.reproduction.results import Results, Step, named
-from heedful.runs import RunFolder, locked, read_json, remove_leftovers, write_json
+from heedful.runs import TABLE, RunFolder, locked, read_json, remove_leftovers, write_json
 from heedful.runs.folder import SHARDS
 from heedful.runs.randomness import keys
 from heedful.statistics.sums import Sums, added, adding_up
@@ -67,21 +68,22 @@ def audit_shards(
         for name in names or ():
             if name not in known:
                 raise unknown(kind, name, known)
-    is_far = on is not None and device == "cuda"
-    opened = decider_of(model, "cpu" if is_far else str(device_of(device)), **(reading or {}))
-    chosen = tuple(AUDITS if audits is None else audits)
-    task: dict[str, Any] = {
-        "model": str(model), "weights": weights_digest(opened), "reading": dict(reading or {}),
-        "device": device if is_far else str(device_of(device)), "seed": seed,
-        "out": str(Path(out).resolve()), "sample": documents or MOST_DOCUMENTS,
-        "audits": [name for name in chosen if not documents and _adds_up(name)],
-        "methods": list(methods_of(opened) if methods is None else methods),
-        "options": dict(columns or {}), "files": [_facts(file) for file in files],
-    }  # fmt: skip
-    if (Path(model) / "run.json").exists():
-        task["model"] = str(Path(model).resolve())
-    task["columns"] = _columns(_reader(task, opened), files, show)
-    skipped = _finish(task, on, show)
+    with nullcontext() if on is None else reaching(on, __name__) as cluster:
+        is_far = on is not None and device == "cuda"
+        opened = decider_of(model, "cpu" if is_far else str(device_of(device)), **(reading or {}))
+        chosen = tuple(AUDITS if audits is None else audits)
+        task: dict[str, Any] = {
+            "model": str(model), "weights": weights_digest(opened), "reading": dict(reading or {}),
+            "device": device if is_far else str(device_of(device)), "seed": seed,
+            "out": str(Path(out).resolve()), "sample": documents or MOST_DOCUMENTS,
+            "audits": [name for name in chosen if not documents and _adds_up(name)],
+            "methods": list(methods_of(opened) if methods is None else methods),
+            "options": dict(columns or {}), "files": [_facts(file) for file in files],
+        }  # fmt: skip
+        if Path(model).exists():  # a worker may work in another folder
+            task["model"] = str(Path(model).resolve())
+        task["columns"] = _columns(_reader(task, opened), files, show)
+        skipped = _finish(task, cluster, show)
     done = [one for one in _steps(task, opened) if one.name not in skipped]
     if not done:
         raise InputError(f"None of the {len(files)} files of {pattern} could be read.")
@@ -142,21 +144,21 @@ def _columns(reader: ShardReader, files: Sequence[str], show: bool) -> list[str 
     raise failure
 
 
-def _finish(task: Mapping[str, Any], on: str | None, show: bool) -> dict[str, str]:
+def _finish(task: Mapping[str, Any], cluster: Cluster | None, show: bool) -> dict[str, str]:
     """Does what is left to do; why shards were skipped, by name."""
     folder = Path(task["out"]) / SHARDS
     with locked(folder):
         remove_leftovers(folder)
         results = Results(folder, task["device"], show=show)
-        model = None if on else _opened(task)
+        model = None if cluster else _opened(task)
         steps = _steps(task, model)
         with _one_thread():
-            if on is None:
+            if cluster is None:
                 results.finish(steps)
                 return dict(results.skipped)
             todo = [one.name for one in results.planned(steps)]
             pieces = Workload(__name__, task, todo, seconds=results.seconds())
-            found = finish(pieces, on, folder, task["device"], show)
+            found = finish(pieces, cluster, folder, task["device"], show)
     return {name: outcome.skipped for name, outcome in found.items() if outcome.skipped}
 
 
@@ -251,7 +253,7 @@ def _sample(
     found: pd.DataFrame | None = None
     notes: dict[str, int] = {}
     for place in places:
-        part = pd.read_parquet(place / "sample.parquet")
+        part = TABLE.load(place / "sample.parquet")
         both = part if found is None else pd.concat([found, part], ignore_index=True)
         first = keys_of(both, task["sample"])
         found = both.iloc[np.sort(first)].reset_index(drop=True)
@@ -291,7 +293,7 @@ def _added(
     name: str, rows: Path, totals: Mapping[tuple[str, str, str], Sums], every: int
 ) -> Finding:
     """A finding with its measures over all documents."""
-    audit, table = AUDITS[name], pd.read_parquet(rows)
+    audit, table = AUDITS[name], TABLE.load(rows)
     with adding_up():
         finding = audit.summarise(table)
     measures = []

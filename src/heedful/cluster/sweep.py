@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from heedful.audits.exchange import SHARE
+from heedful.cluster.connection import reaching
 from heedful.cluster.engine import Doing, Workload, finish
 from heedful.corpora.tables import SUFFIXES, suffix_of
 from heedful.errors import InputError, unknown
@@ -22,7 +23,7 @@ from heedful.jobs.decider import device_of
 from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import DocumentSource
 from heedful.reproduction.results import Results, Step, named
-from heedful.runs import digest, fingerprint, locked, remove_leftovers, writing
+from heedful.runs import digest, fingerprint, locked, remove_leftovers, write_csv
 
 KEYS = ("models", "corpora", "seeds", "settings", "audits", "methods", "documents")
 """What a grid may say; `settings` has a table for each name."""
@@ -102,7 +103,7 @@ def sweep(
         "models": {one: str(Path(one).resolve()) for one in said["models"] if Path(one).exists()},
         "files": {one: str(Path(one).resolve()) for one in said["corpora"] if _is_file(one)},
     }  # fmt: skip
-    with locked(folder):
+    with locked(folder) as may_write:
         remove_leftovers(folder)
         results, steps = _steps(task)
         results.show = show
@@ -111,15 +112,20 @@ def sweep(
         else:
             todo = [one.name for one in results.planned(steps)]
             pieces = Workload(__name__, task, todo, seconds=results.seconds())
-            for name, outcome in finish(pieces, on, folder, task["device"], show).items():
+            with reaching(on, __name__) as cluster:
+                found = finish(pieces, cluster, folder, task["device"], show)
+            for name, outcome in found.items():
                 if outcome.skipped:
                     results.skipped[name] = outcome.skipped
         rows = [_row(results, step, cell) for step, cell in zip(steps, _cells(said), strict=True)]
         table = pd.DataFrame(rows)
-        with writing(folder / "table.csv") as path:
-            table.to_csv(path, index=False)
         runs = [str(row["run"]) for row in rows if not row["skipped"]]
-        page = compare(runs, folder / "index.html").page if len(runs) > 1 else None
+        page = folder / "index.html" if len(runs) > 1 else None
+        file = folder / "table.csv"
+        if may_write or not file.is_file():
+            if page is not None:
+                compare(runs, page)
+            write_csv(file, table)  # last: it says that the page stands, too
     return Swept(table, folder, page)
 
 

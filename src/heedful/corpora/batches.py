@@ -23,7 +23,7 @@ class Batch:
     """Word ids; padding is `<pad>`."""
     mask: Bool[Tensor, "batch token"]
     """True where there is a token."""
-    labels: Int[Tensor, "batch"]
+    labels: Int[Tensor, " batch"]
     """Classes; -1 when unknown."""
     sentence: Int[Tensor, "batch token"]
     """Sentence number of each token, or that of its word where tokens are pieces of words; padding
@@ -41,7 +41,7 @@ class Batch:
         return len(self.names)
 
     @property
-    def lengths(self) -> Int[Tensor, "batch"]:
+    def lengths(self) -> Int[Tensor, " batch"]:
         """Tokens per document."""
         return self.mask.sum(-1)
 
@@ -104,7 +104,7 @@ def moved(tensor: Tensor, device: torch.device | str) -> Tensor:
     return tensor.to(device)
 
 
-def collate(encoded: Encoded, rows: Sequence[int] | Int[np.ndarray, "batch"]) -> Batch:
+def collate(encoded: Encoded, rows: Sequence[int] | Int[np.ndarray, " batch"]) -> Batch:
     """The named documents of a split as one padded batch, in the order given."""
     rows = np.asarray(rows)
     lengths = encoded.lengths[rows]
@@ -137,7 +137,7 @@ def mixed_batches(
 
 def mixed_groups(
     encoded: Encoded, batch_size: int, generator: np.random.Generator
-) -> list[Int[np.ndarray, "batch"]]:
+) -> list[Int[np.ndarray, " batch"]]:
     """The documents of each batch in random order, by their rows; an incomplete one is left out.
 
     Fewer documents than a batch are one batch.
@@ -163,7 +163,7 @@ def groups(
     batch_size: int = 32,
     generator: np.random.Generator | None = None,
     max_tokens: int | None = None,
-) -> list[Int[np.ndarray, "batch"]]:
+) -> list[Int[np.ndarray, " batch"]]:
     """The documents of each batch, by their rows.
 
     Without a generator the order is fixed: by length, longest last. With one, lengths get 10 % of
@@ -174,7 +174,7 @@ def groups(
     if generator is not None:
         lengths = lengths * generator.uniform(0.9, 1.1, len(lengths))
     order = np.argsort(lengths, kind="stable")
-    found: list[Int[np.ndarray, "batch"]] = []
+    found: list[Int[np.ndarray, " batch"]] = []
     start = 0
     while start < len(order):
         stop = min(start + batch_size, len(order))
@@ -187,3 +187,22 @@ def groups(
     if generator is not None:
         generator.shuffle(found)
     return found
+
+
+def ranked_groups(
+    encoded: Encoded,
+    batch_size: int,
+    generator: np.random.Generator,
+    order: np.random.Generator,
+    max_tokens: int | None = None,
+) -> list[Int[np.ndarray, " batch"]]:
+    """As `groups`, with batches cut at the same ranks of length whatever the noise.
+
+    `generator` draws the noise, and so which documents meet; `order` the order of the batches. So
+    models of different generators and one order read texts of about equal length at the same time.
+    The bound on tokens is kept by the lengths without noise.
+    """
+    sizes = [len(group) for group in groups(encoded, batch_size, None, max_tokens)]
+    noisy = encoded.lengths * generator.uniform(0.9, 1.1, len(encoded))
+    parts = np.split(np.argsort(noisy, kind="stable"), np.cumsum(sizes)[:-1])
+    return [parts[number] for number in order.permutation(len(parts))]

@@ -22,7 +22,7 @@ class Located(NamedTuple):
     """Where the tokens of a text stand."""
 
     spans: Int[np.ndarray, "token 2"]
-    sentence: Int[np.ndarray, "token"]
+    sentence: Int[np.ndarray, " token"]
 
 
 Locate = Callable[[str], Located]
@@ -42,11 +42,11 @@ class Document:
     """Where each token stands in `text`: first character and one past the last."""
     label: int
     """Index into the corpus's classes; -1 when unknown."""
-    sentence: Int[np.ndarray, "token"]
+    sentence: Int[np.ndarray, " token"]
     """Number of the sentence each token belongs to, from 0, never decreasing."""
-    evidence: Bool[np.ndarray, "token"] | None = None
+    evidence: Bool[np.ndarray, " token"] | None = None
     """Which tokens carry the label, where that is known (planted, human rationales)."""
-    word_labels: Int[np.ndarray, "token"] | None = None
+    word_labels: Int[np.ndarray, " token"] | None = None
     """Labels of single words, where the corpus has them (the leaves of SST trees)."""
     second: int | None = None
     """The character at which the second text of a pair begins; none where there is one text."""

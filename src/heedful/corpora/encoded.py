@@ -19,22 +19,22 @@ MAX_TOKENS = 2_000
 class Encoded:
     """One split as flat arrays: document i owns tokens `starts[i]` to `starts[i + 1]`."""
 
-    ids: Int[np.ndarray, "token"]
+    ids: Int[np.ndarray, " token"]
     """Word ids of all documents, one after the other."""
-    starts: Int[np.ndarray, "start"]
+    starts: Int[np.ndarray, " start"]
     """Where each document begins in `ids`, and the end: one more than there are documents."""
-    labels: Int[np.ndarray, "document"]
+    labels: Int[np.ndarray, " document"]
     """Class of each document; -1 when unknown."""
-    sentence: Int[np.ndarray, "token"]
+    sentence: Int[np.ndarray, " token"]
     """Sentence number of each token within its document; where tokens are pieces of words, the
     number of the word."""
     names: tuple[str, ...]
     """Stable instance ids."""
-    evidence: Bool[np.ndarray, "token"] | None = None
+    evidence: Bool[np.ndarray, " token"] | None = None
     """Which tokens carry the label, where known for every document of the split."""
     documents: Sequence[Document] | None = None
     """The documents themselves; absent when training from prepared files."""
-    word_labels: Int[np.ndarray, "token"] | None = None
+    word_labels: Int[np.ndarray, " token"] | None = None
     """Labels of single words, where known for every document of the split; -1 for none."""
     unknown: int = UNKNOWN
     """The id that stands for a word that is not there; a tokenizer has its own."""
@@ -43,7 +43,7 @@ class Encoded:
         return len(self.names)
 
     @property
-    def lengths(self) -> Int[np.ndarray, "document"]:
+    def lengths(self) -> Int[np.ndarray, " document"]:
         """Tokens per document."""
         return np.diff(self.starts)
 

@@ -21,7 +21,7 @@ STARS = ENTRY.names["stars"]
 def read_imdb(
     root: Path, task: str = "2", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "imdb:2"
 ) -> Corpus:
-    """IMDB by sign or by stars (8 classes); `<br />` is read as a line break."""
+    """IMDB by sign or by stars (8 classes); `<br />` is a line break unless the recipe keeps it."""
     rows: dict[str, list[Row]] = {}
     for file in ENTRY.files:
         split = Path(file).name.split(".")[0]
@@ -33,7 +33,7 @@ def read_imdb(
         rows[split] = [
             Row(
                 f"{split}-{sign}-{id}",
-                text.replace("<br />", "\n"),
+                text if recipe.keeps_breaks else text.replace("<br />", "\n"),
                 int(sign == "pos") if task == "2" else STARS.index(stars),
             )
             for sign, stars, id, text in reviews

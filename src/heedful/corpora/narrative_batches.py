@@ -52,13 +52,13 @@ class NarrativeBatch:
 class EncodedNarratives:
     """One split as flat arrays: words within windows within narratives."""
 
-    ids: Int[np.ndarray, "word"]
-    words: Int[np.ndarray, "window"]
+    ids: Int[np.ndarray, " word"]
+    words: Int[np.ndarray, " window"]
     """Words of each window."""
-    windows: Int[np.ndarray, "narrative"]
+    windows: Int[np.ndarray, " narrative"]
     """Windows of each narrative."""
-    ratings: Float[np.ndarray, "window"]
-    is_filled: Bool[np.ndarray, "window"]
+    ratings: Float[np.ndarray, " window"]
+    is_filled: Bool[np.ndarray, " window"]
     """Windows in which nothing was said; their one word is a copy of the word before."""
     names: tuple[str, ...]
 
@@ -117,7 +117,7 @@ def _encoded(cut: Sequence[Windows], vocabulary: Vocabulary) -> EncodedNarrative
 
 
 def collate_narratives(
-    encoded: EncodedNarratives, rows: Sequence[int] | Int[np.ndarray, "batch"]
+    encoded: EncodedNarratives, rows: Sequence[int] | Int[np.ndarray, " batch"]
 ) -> NarrativeBatch:
     """The named narratives as one padded batch, in the order given."""
     rows = np.asarray(rows)

@@ -62,9 +62,9 @@ class Narrative:
     id: str
     words: tuple[str, ...]
     """Lowercased."""
-    times: Float[np.ndarray, "word"]
-    rating_times: Float[np.ndarray, "rating"]
-    ratings: Float[np.ndarray, "rating"]
+    times: Float[np.ndarray, " word"]
+    rating_times: Float[np.ndarray, " rating"]
+    ratings: Float[np.ndarray, " rating"]
     """Between -1 and 1."""
 
 
@@ -97,7 +97,7 @@ class Windows(NamedTuple):
     """What is read in each window; in an empty one a copy of the word before."""
     is_filled: tuple[bool, ...]
     """Whether a window was empty."""
-    ratings: Float[np.ndarray, "window"]
+    ratings: Float[np.ndarray, " window"]
     """Mean rating of each window."""
 
 
@@ -136,7 +136,7 @@ def windowed(narrative: Narrative, seconds: float = WINDOW) -> Windows:
     return Windows(narrative.id, tuple(words), is_filled, np.array(ratings))
 
 
-def _closed(times: Float[np.ndarray, "event"], seconds: float) -> list[slice]:
+def _closed(times: Float[np.ndarray, " event"], seconds: float) -> list[slice]:
     """Which events lie in each window that a later event closes; times never fall."""
     count = math.ceil(times[-1] / seconds) - 1 if len(times) else 0
     if count < 1:
@@ -195,7 +195,7 @@ class _Curve:
         self.phases = random.uniform(0, 2 * np.pi, 3)
         self.sizes = random.dirichlet(np.ones(3))
 
-    def __call__(self, time: float | Float[np.ndarray, "time"]) -> Float[np.ndarray, "..."]:
+    def __call__(self, time: float | Float[np.ndarray, " time"]) -> Float[np.ndarray, "..."]:
         """Between -1 and 1, and often near both."""
         waves = np.sin(np.multiply.outer(time, self.rates) + self.phases) @ self.sizes
         return np.tanh(2 * waves)

@@ -30,9 +30,9 @@ class Pairs:
     """What the decoder has written: start, then the target's pieces."""
     target: Int[Tensor, "sentence step"]
     """What it should write next: the target's pieces, then the end."""
-    source_lengths: Int[Tensor, "sentence"]
+    source_lengths: Int[Tensor, " sentence"]
     """On the CPU always: a GPU would have to be waited for."""
-    target_lengths: Int[Tensor, "sentence"]
+    target_lengths: Int[Tensor, " sentence"]
     """Likewise."""
     names: tuple[str, ...]
 
@@ -120,8 +120,8 @@ def pair_of(instance: str) -> str:
 class PairSide:
     """One side of a split: ids one after the other, without start and end."""
 
-    ids: Int[np.ndarray, "piece"]
-    starts: Int[np.ndarray, "pair_and_one"]
+    ids: Int[np.ndarray, " piece"]
+    starts: Int[np.ndarray, " pair_and_one"]
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> PairSide:
@@ -132,7 +132,7 @@ class PairSide:
         return cls(ids, starts.astype(np.int64))
 
     @property
-    def lengths(self) -> Int[np.ndarray, "pair"]:
+    def lengths(self) -> Int[np.ndarray, " pair"]:
         """Pieces of each sequence, without start and end."""
         return np.diff(self.starts)
 
@@ -209,7 +209,7 @@ def collate_pairs(split: PairSplit, rows: Sequence[int]) -> Pairs:
 
 def pair_batches(
     split: PairSplit, batch_size: int, generator: np.random.Generator | None = None
-) -> Iterator[tuple[Int[np.ndarray, "sentence"], Pairs]]:
+) -> Iterator[tuple[Int[np.ndarray, " sentence"], Pairs]]:
     """All pairs once with their row numbers: in random order, or sorted by length without one."""
     if not len(split):
         raise InputError("There are no pairs to make batches of.")
@@ -224,7 +224,7 @@ def pair_batches(
 
 def _padded(
     side: PairSide,
-    rows: Int[np.ndarray, "sentence"],
+    rows: Int[np.ndarray, " sentence"],
     *,
     has_start: bool = False,
     has_end: bool = False,
@@ -248,7 +248,7 @@ def save_pairs(corpus: EncodedPairs, folder: Path) -> None:
     """Writes a corpus of ids: one parquet file per split, the tokeniser as its own file."""
     import pandas as pd
 
-    from heedful.runs.atomic import write_json, writing
+    from heedful.runs import TABLE, write_json, writing
 
     for name, split in corpus.splits.items():
         table = pd.DataFrame(
@@ -260,7 +260,7 @@ def save_pairs(corpus: EncodedPairs, folder: Path) -> None:
             }
         )
         with writing(folder / f"{name}.parquet") as path:
-            table.to_parquet(path, index=False)
+            TABLE.save(path, table)
     with writing(folder / "pieces.model") as path:
         path.write_bytes(corpus.model)
     write_json(folder / "corpus.json", {"name": corpus.name, "splits": list(corpus.splits)})
@@ -269,14 +269,12 @@ def save_pairs(corpus: EncodedPairs, folder: Path) -> None:
 
 def load_pairs(folder: Path) -> EncodedPairs:
     """The corpus kept in a folder."""
-    import pandas as pd
-
-    from heedful.runs.atomic import read_json
+    from heedful.runs import TABLE, read_json
 
     stored = read_json(folder / "corpus.json")
     splits = {}
     for name in stored["splits"]:
-        table = pd.read_parquet(folder / f"{name}.parquet")
+        table = TABLE.load(folder / f"{name}.parquet")
         splits[name] = PairSplit(
             PairSide.of(list(table["source"])),
             PairSide.of(list(table["target"])),

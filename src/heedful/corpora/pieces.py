@@ -15,7 +15,7 @@ from heedful.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-    import sacrebleu
+    from sacrebleu.metrics.bleu import BLEUScore
 
 PIECES = 8_000
 """Of source and target together."""
@@ -134,7 +134,7 @@ def encode_parallel(
     return EncodedPairs(corpus.name, splits, pieces.words, pieces.model)
 
 
-def bleu(translations: Sequence[str], references: Sequence[str]) -> sacrebleu.BLEUScore:
+def bleu(translations: Sequence[str], references: Sequence[str]) -> BLEUScore:
     """Corpus BLEU of sacrebleu with its defaults: 13a tokens, exponential smoothing, mixed case."""
     from sacrebleu import corpus_bleu
 

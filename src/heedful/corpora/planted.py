@@ -100,11 +100,6 @@ def score(evidence: Sequence[str]) -> float:
     return sum(values) / len(values)
 
 
-def label_of(evidence: Sequence[str], classes: int = 2) -> int:
-    """The class that the evidence words give a document, by the rule above."""
-    return sum(score(evidence) > bound for bound in BOUNDS[classes])
-
-
 @cache
 def graded(word: str) -> int:
     """How a word alone would be labelled, 0 (very negative) to 4 (very positive); 2 for most."""

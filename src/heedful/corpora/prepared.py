@@ -39,14 +39,14 @@ _TOKENS, _VECTORS, _WORDS, _HEADER = (
 )
 
 
-def _planes(values: Int[np.ndarray, "n"]) -> UInt8[np.ndarray, "byte n"]:
+def _planes(values: Int[np.ndarray, " n"]) -> UInt8[np.ndarray, "byte n"]:
     """The values' bytes, lowest first, as many as the largest needs; values are not negative."""
     size = max(np.min_scalar_type(int(values.max(initial=0))).itemsize, 1)
     whole = values.astype("<u8")
     return np.stack([(whole >> (8 * byte)).astype(np.uint8) for byte in range(size)])
 
 
-def _joined(planes: UInt8[np.ndarray, "byte n"]) -> Int[np.ndarray, "n"]:
+def _joined(planes: UInt8[np.ndarray, "byte n"]) -> Int[np.ndarray, " n"]:
     """The inverse of `_planes`."""
     return sum(
         (plane.astype(np.int64) << (8 * byte) for byte, plane in enumerate(planes)),
@@ -110,12 +110,21 @@ def prepare(
     max_tokens: int = MAX_TOKENS,
     vocabulary: Vocabulary | None = None,
     words_of: Sequence[str] = ("train",),
+    knows_vectors: bool = False,
 ) -> EncodedCorpus:
     """The corpus as ids, written to the folder `out` as a whole or not at all.
 
     `vectors` is a file of word vectors; those of the vocabulary are stored as 16-bit floats. The
-    vocabulary is that of the training documents unless one is given.
+    vocabulary is that of the training documents unless one is given; with `knows_vectors` a word
+    rarer than `min_count` is in it too if it has a vector.
     """
+    if knows_vectors:
+        if vectors is None or vocabulary is not None:
+            raise InputError("knows_vectors needs a file of vectors and no vocabulary.")
+        told = [document for split in words_of for document in corpus.splits.get(split, ())]
+        whole = Vocabulary.of(told)
+        known = load_vectors(vectors, whole).words(whole)
+        vocabulary = Vocabulary.of(told, min_count, max_size, known)
     encoded = encode(corpus, vocabulary, min_count, max_size, max_tokens, words_of)
     matrix = None if vectors is None else load_vectors(vectors, encoded.vocabulary).matrix
     encoded = replace(encoded, vectors=matrix)

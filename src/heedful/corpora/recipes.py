@@ -56,6 +56,8 @@ class CorpusRecipe:
     """Whether a title is part of the text."""
     drops_integers: bool = False
     """Whether integers of two or more digits read as unknown."""
+    keeps_breaks: bool = False
+    """Whether a line break written as `<br />` stays in the text, where it reads as a word."""
     has_marks: bool = False
     """Whether `<bos>` and `<eos>` are tokens of every document."""
     checked_on: int | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from heedful.corpora.encoded import Encoded
+from heedful.errors import InputError
 from heedful.runs.randomness import key
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
@@ -17,8 +18,10 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 def sampled(names: Sequence[str], most: int, seed: int) -> Rows:
     """The documents that are audited: all, or a draw keyed by (seed, id), in corpus order."""
+    if most < 0:
+        raise InputError(f"--documents is how many are drawn, 0 for all, got {most}.")
     every = np.arange(len(names))
-    return every if most <= 0 or len(names) <= most else np.sort(drawn(names, every, most, seed))
+    return every if most == 0 or len(names) <= most else np.sort(drawn(names, every, most, seed))
 
 
 def drawn(names: Sequence[str], rows: Rows, most: int, seed: int) -> Rows:

@@ -48,7 +48,7 @@ def _ends(text: str, match: re.Match[str]) -> bool:
     return not (word.lower() in _SHORT and following.islower())
 
 
-def sentence_numbers(text: str, spans: Int[np.ndarray, "token 2"]) -> Int[np.ndarray, "token"]:
+def sentence_numbers(text: str, spans: Int[np.ndarray, "token 2"]) -> Int[np.ndarray, " token"]:
     """The sentence of each token, counted from 0 without gaps.
 
     A sentence ends after `.`, `!`, `?` or `…` (with closing quotes and brackets) before white

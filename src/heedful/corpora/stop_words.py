@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-NAME = "heedful's list of English function words"
-
 STOP_WORDS: frozenset[str] = frozenset(
     Path(__file__).with_suffix(".txt").read_text("utf-8").split()
 )

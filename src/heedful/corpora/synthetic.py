@@ -82,7 +82,7 @@ def _shares(task: str) -> tuple[tuple[float, ...], tuple[str, ...]]:
     return (negative / total, positive / total), ("negative", "positive")
 
 
-def _labels(shares: tuple[float, ...], size: int) -> Int[np.ndarray, "instance"]:
+def _labels(shares: tuple[float, ...], size: int) -> Int[np.ndarray, " instance"]:
     """Labels in the given shares, at least one of each class."""
     ends = np.round(np.cumsum(shares) * size).astype(int)
     counts = np.maximum(np.diff(ends, prepend=0), 1)
@@ -91,7 +91,7 @@ def _labels(shares: tuple[float, ...], size: int) -> Int[np.ndarray, "instance"]
 
 def _drawn(
     generator: np.random.Generator,
-    labels: Int[np.ndarray, "instance"],
+    labels: Int[np.ndarray, " instance"],
     classes: int,
     neutral: int,
     polar: int,
@@ -122,7 +122,7 @@ def _distinct(
 
 def _document(
     id: str,
-    row: Int[np.ndarray, "token"],
+    row: Int[np.ndarray, " token"],
     label: int,
     classes: tuple[str, ...],
     neutral: int,

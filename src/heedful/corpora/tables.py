@@ -197,9 +197,11 @@ def _parquet(path: Path) -> Table:
     import pyarrow.parquet
 
     try:
-        told = pyarrow.parquet.read_metadata(path)
-        is_small = told.num_rows * told.num_columns <= _CELLS
-        table = pyarrow.parquet.read_table(path) if is_small else pyarrow.table({})
+        with pyarrow.parquet.ParquetFile(path) as file:
+            told = file.metadata
+            is_small = told.num_rows * told.num_columns <= _CELLS
+            # No threads: without memory to start them it would wait for ever.
+            table = file.read(use_threads=False) if is_small else pyarrow.table({})
     except (pyarrow.ArrowException, OSError, ValueError) as error:  # also names that are no UTF-8
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(f"{path} is not a readable Parquet file: {reason}.") from error

@@ -115,7 +115,7 @@ class Copying:
         step: int,
         purpose: Purpose = "train",
         device: torch.device | str = "cpu",
-    ) -> Int[Tensor, "seed"]:
+    ) -> Int[Tensor, " seed"]:
         """One number per seed that the samples of a step follow from."""
         parts = "copying", self.symbols, self.length, self.blocks, purpose, step
         return torch.tensor([key(seed, *parts) for seed in seeds], device=device)
@@ -131,7 +131,7 @@ class Copying:
         return random_permutations(fixed, torch.ones_like(here, dtype=torch.bool), 1)[:, 0]
 
     def sample(
-        self, keys: Int[Tensor, "seed"], batch: int, orders: Int[Tensor, "seed unit"]
+        self, keys: Int[Tensor, " seed"], batch: int, orders: Int[Tensor, "seed unit"]
     ) -> Sequences:
         """So many pairs for every seed, on the keys' device."""
         block = self.symbols // self.blocks
@@ -174,12 +174,12 @@ class Keyword:
         step: int,
         purpose: Purpose = "train",
         device: torch.device | str = "cpu",
-    ) -> Int[Tensor, "seed"]:
+    ) -> Int[Tensor, " seed"]:
         """One number per seed that the samples of a step follow from."""
         parts = "keyword", self.symbols, self.length, purpose, step
         return torch.tensor([key(seed, *parts) for seed in seeds], device=device)
 
-    def sample(self, keys: Int[Tensor, "seed"], batch: int) -> Keywords:
+    def sample(self, keys: Int[Tensor, " seed"], batch: int) -> Keywords:
         """So many sequences for every seed, every other one positive.
 
         Other symbols everywhere, the keyword written over one of them: the law of drawing until it

@@ -38,6 +38,8 @@ _WORDS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _ALPHANUMERIC = re.compile(r"\w+")
+_PLAIN = re.compile(r"[^\W_]+")
+_UNMARKED = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _RUNS = re.compile(r"\w+|[^\w\s]+")
 _WHITESPACE = re.compile(r"\S+")
 _DIGIT = re.compile(r"\d")
@@ -77,6 +79,24 @@ def polarity(text: str) -> Tokens:
     return Tokens(tuple(tokens), spans)
 
 
+def plain(text: str) -> Tokens:
+    """Lowercased runs of letters and digits; all else is a space, "_" too.
+
+    See docs/studies/dynamics.md, "Corpora".
+    """
+    tokens, spans = _cut(_PLAIN, text)
+    return Tokens(tuple(tokens), spans)
+
+
+def unmarked(text: str) -> Tokens:
+    """Lowercased runs of letters and digits with the apostrophes inside them (`don't`), no marks.
+
+    See docs/studies/faithful.md, "Corpora"; a curly apostrophe becomes a straight one.
+    """
+    tokens, spans = _cut(_UNMARKED, text)
+    return Tokens(tuple(token.replace("’", "'") for token in tokens), spans)
+
+
 def jain_wallace(text: str) -> Tokens:
     """Lowercased words and runs of punctuation; a token with a digit reads `qqq`.
 
@@ -96,6 +116,8 @@ def whitespace(text: str) -> Tokens:
 TOKENISERS: dict[str, Callable[[str], Tokens]] = {
     "words": words,
     "polarity": polarity,
+    "plain": plain,
+    "unmarked": unmarked,
     "jw": jain_wallace,
     "whitespace": whitespace,
 }

@@ -26,6 +26,11 @@ class Vectors(NamedTuple):
     found: int
     """How many words have one."""
 
+    def words(self, vocabulary: Vocabulary) -> frozenset[str]:
+        """The words of the vocabulary that have one."""
+        has_one = ~np.isnan(self.matrix).any(1)
+        return frozenset(vocabulary.words[row] for row in np.flatnonzero(has_one))
+
 
 def load_vectors(path: str | Path, vocabulary: Vocabulary) -> Vectors:
     """The vectors of the vocabulary's words, read line by line so that only these are held.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from heedful.corpora.documents import Document
@@ -39,17 +39,25 @@ class Vocabulary:
 
     @classmethod
     def of(
-        cls, documents: Iterable[Document], min_count: int = 1, max_size: int | None = None
+        cls,
+        documents: Iterable[Document],
+        min_count: int = 1,
+        max_size: int | None = None,
+        known: Collection[str] = (),
     ) -> Vocabulary:
         """The words of the documents seen at least `min_count` times, most frequent first.
 
-        Ties keep the order of first appearance. A word of the text that looks like a special
-        symbol is not taken in: it reads as unknown.
+        Those that are `known` anyhow may be rarer. Ties keep the order of first appearance. A word
+        of the text that looks like a special symbol is not taken in: it reads as unknown.
         """
         counts: Counter[str] = Counter()
         for document in documents:
             counts.update(document.tokens)
         for special in SPECIALS:
             counts.pop(special, None)
-        kept = [word for word, count in counts.most_common(max_size) if count >= min_count]
+        kept = [
+            word
+            for word, count in counts.most_common(max_size)
+            if count >= min_count or word in known
+        ]
         return cls(SPECIALS + tuple(kept))

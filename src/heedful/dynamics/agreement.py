@@ -26,12 +26,12 @@ SORTED_AT_ONCE = 2**17
 """Padded units that are sorted together: few, since then rows of one group are alike in length."""
 
 
-def admitted(lengths: Int[np.ndarray, "row"]) -> Int[np.ndarray, "row"]:
+def admitted(lengths: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
     """How many ranks are among the top 5 % of a row: ⌈L / 20⌉, in whole numbers."""
     return -(-lengths // 20)
 
 
-def first_largest(vector: Vector, lengths: Int[np.ndarray, "row"]) -> Int[np.ndarray, "*c row"]:
+def first_largest(vector: Vector, lengths: Int[np.ndarray, " row"]) -> Int[np.ndarray, "*c row"]:
     """The flat place of each row's largest entry, the first of equal ones."""
     starts = starts_of(lengths)
     largest = np.maximum.reduceat(vector, starts, axis=-1)
@@ -41,7 +41,7 @@ def first_largest(vector: Vector, lengths: Int[np.ndarray, "row"]) -> Int[np.nda
 
 
 def agrees(
-    first: Vector, second: Vector, lengths: Int[np.ndarray, "row"]
+    first: Vector, second: Vector, lengths: Int[np.ndarray, " row"]
 ) -> Bool[np.ndarray, "*checkpoint row"]:
     """Whether fewer than 5 % of the units lie above the first's largest unit in the second.
 
@@ -57,7 +57,7 @@ def agrees(
     return np.asarray(counted < admitted(lengths))
 
 
-def chance(second: Vector, lengths: Int[np.ndarray, "row"]) -> Float64[np.ndarray, "*c row"]:
+def chance(second: Vector, lengths: Int[np.ndarray, " row"]) -> Float64[np.ndarray, "*c row"]:
     """The probability that a unit drawn at random would agree: what shuffling estimates.
 
     1/L #{i : |{j : vⱼ > vᵢ}| < 0.05 L}, which is ⌈0.05 L⌉ / L without ties. A unit qualifies when
@@ -77,7 +77,7 @@ def chance(second: Vector, lengths: Int[np.ndarray, "row"]) -> Float64[np.ndarra
 
 
 def agrees_split(
-    first: Vector, second: Vector, lengths: Int[np.ndarray, "row"]
+    first: Vector, second: Vector, lengths: Int[np.ndarray, " row"]
 ) -> Float64[np.ndarray, "*checkpoint row"]:
     """Agreement when every tie is broken at random: its probability.
 
@@ -109,7 +109,7 @@ def agrees_split(
 def rank_correlation(
     first: Vector,
     second: Vector,
-    lengths: Int[np.ndarray, "row"],
+    lengths: Int[np.ndarray, " row"],
     device: torch.device | str = "cpu",
 ) -> Float64[np.ndarray, "*checkpoint row"]:
     """Kendall's τ-b of each row, nan where one of the two is constant."""
@@ -125,7 +125,7 @@ def rank_correlation(
 
 
 def concentration(
-    attention: Vector, lengths: Int[np.ndarray, "row"]
+    attention: Vector, lengths: Int[np.ndarray, " row"]
 ) -> Float64[np.ndarray, "*checkpoint row"]:
     """Entropy of each row over its maximum log L; 0 for a row of one unit."""
     weights = attention.astype(np.float64)
@@ -137,13 +137,13 @@ def concentration(
 class Trimmed(NamedTuple):
     """Rows without some of their units."""
 
-    is_kept: Bool[np.ndarray, "flat"]
-    lengths: Int[np.ndarray, "left"]
-    rows: Int[np.ndarray, "left"]
+    is_kept: Bool[np.ndarray, " flat"]
+    lengths: Int[np.ndarray, " left"]
+    rows: Int[np.ndarray, " left"]
     """Which rows are left; those without any other unit are gone."""
 
 
-def without(is_left_out: Bool[np.ndarray, "flat"], lengths: Int[np.ndarray, "row"]) -> Trimmed:
+def without(is_left_out: Bool[np.ndarray, " flat"], lengths: Int[np.ndarray, " row"]) -> Trimmed:
     """What is left of rows when units are left out: index vectors by `is_kept`."""
     left = np.add.reduceat(~is_left_out, starts_of(lengths), dtype=np.int64)
     return Trimmed(~is_left_out, left[left > 0], np.flatnonzero(left > 0))
@@ -164,8 +164,8 @@ class Contextualised(NamedTuple):
 
 def contextualised(
     agreement: float,
-    curve: Float[np.ndarray, "checkpoint"],
-    performance: Float[np.ndarray, "checkpoint"],
+    curve: Float[np.ndarray, " checkpoint"],
+    performance: Float[np.ndarray, " checkpoint"],
     best: float,
 ) -> Contextualised:
     """ξ: the comparison runs' performance when they first agree more with the reference.
@@ -179,7 +179,7 @@ def contextualised(
     return Contextualised(float(performance[passed[0]]), int(passed[0]))
 
 
-def starts_of(lengths: Int[np.ndarray, "row"]) -> Int[np.ndarray, "row"]:
+def starts_of(lengths: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
     """Where each row begins."""
     return np.asarray(np.cumsum(lengths) - lengths)
 
@@ -187,13 +187,13 @@ def starts_of(lengths: Int[np.ndarray, "row"]) -> Int[np.ndarray, "row"]:
 class _Group(NamedTuple):
     """Some rows of similar length, laid side by side."""
 
-    rows: Int[np.ndarray, "chosen"]
+    rows: Int[np.ndarray, " chosen"]
     place: Int[np.ndarray, "chosen unit"]
     """Where each unit lies in the flat array; at padding any place."""
     mask: Bool[np.ndarray, "chosen unit"]
 
 
-def _groups(lengths: Int[np.ndarray, "row"], most: int) -> Iterator[_Group]:
+def _groups(lengths: Int[np.ndarray, " row"], most: int) -> Iterator[_Group]:
     """All rows once, by length, so many padded units at a time."""
     order, starts = np.argsort(lengths, kind="stable"), starts_of(lengths)
     begin = 0

@@ -34,8 +34,8 @@ PAIRS_AT_ONCE = 2**21
 class CorpusSide(NamedTuple):
     """One side of a parallel corpus: sentence m owns ids `starts[m]` to `starts[m + 1]`."""
 
-    ids: Int[np.ndarray, "token"]
-    starts: Int[np.ndarray, "start"]
+    ids: Int[np.ndarray, " token"]
+    starts: Int[np.ndarray, " start"]
     types: int
     """Ids lie below this."""
 
@@ -43,7 +43,7 @@ class CorpusSide(NamedTuple):
         return len(self.starts) - 1
 
     @property
-    def lengths(self) -> Int[np.ndarray, "sentence"]:
+    def lengths(self) -> Int[np.ndarray, " sentence"]:
         """Tokens of each sentence."""
         return np.diff(self.starts)
 
@@ -157,8 +157,8 @@ def table_bytes(table: csr_array) -> int:
 
 
 def looked_up(
-    table: csr_array, sources: Int[np.ndarray, "pair"], targets: Int[np.ndarray, "pair"]
-) -> Float64[np.ndarray, "pair"]:
+    table: csr_array, sources: Int[np.ndarray, " pair"], targets: Int[np.ndarray, " pair"]
+) -> Float64[np.ndarray, " pair"]:
     """The entries of (source, target) pairs; 0 where the table has none."""
     types = table.shape[1]
     rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
@@ -181,11 +181,11 @@ class Grid(NamedTuple):
     Row r is one target token; its units are the tokens of its source sentence, one after the other.
     """
 
-    source_token: Int[np.ndarray, "flat"]
+    source_token: Int[np.ndarray, " flat"]
     """Place in the source's ids."""
-    target_token: Int[np.ndarray, "flat"]
-    lengths: Int[np.ndarray, "row"]
-    item: Int[np.ndarray, "row"]
+    target_token: Int[np.ndarray, " flat"]
+    lengths: Int[np.ndarray, " row"]
+    item: Int[np.ndarray, " row"]
     """The sentence of each row."""
 
 
@@ -231,7 +231,7 @@ def alignments(
     return [tuple(sorted(links)) for links in found]
 
 
-def _short(index: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
+def _short(index: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
     """The index in 4 bytes where that holds it: both of a sparse array's must be of one kind."""
     return index if index.max(initial=0) >= 2**31 else index.astype(np.int32)
 

@@ -39,10 +39,10 @@ class Flow:
     """How fast each word's scores change under gradient flow, and through which terms."""
 
     pi: Float64[Tensor, "word output"]
-    rho: Float64[Tensor, "word"]
+    rho: Float64[Tensor, " word"]
     polarity: Mapping[str, Float64[Tensor, "word output"]]
     """The terms of ṡ by name; one output for a head with one logit, else one per class."""
-    attention: Mapping[str, Float64[Tensor, "word"]]
+    attention: Mapping[str, Float64[Tensor, " word"]]
     """The terms of ȧ by name."""
     velocity: Float64[Tensor, "word dim"]
     """ė of each word vector."""
@@ -51,7 +51,7 @@ class Flow:
     scores: WordScores
     reading: FlatReading
 
-    def towards(self, output: int = -1) -> dict[str, Float64[Tensor, "word"]]:
+    def towards(self, output: int = -1) -> dict[str, Float64[Tensor, " word"]]:
         """The terms of ṡ as one number each: of the only logit, of the second minus the first of
         two, or of the class `output` of several."""
         if self.pi.shape[1] == 2:
@@ -64,7 +64,7 @@ class Flow:
         return torch.stack(list(self.polarity.values())).sum(0)
 
     @property
-    def attention_rate(self) -> Float64[Tensor, "word"]:
+    def attention_rate(self) -> Float64[Tensor, " word"]:
         """ȧ: the sum of its terms."""
         return torch.stack(list(self.attention.values())).sum(0)
 
@@ -74,11 +74,11 @@ class FlowParameters(NamedTuple):
 
     words: Float64[Tensor, "word dim"]
     head: Float64[Tensor, "output width"]
-    query: Float64[Tensor, "hidden"]
+    query: Float64[Tensor, " hidden"]
     scale: float
     matrix: Float64[Tensor, "width dim"] | None
     """Of the affine map, or inside additive attention."""
-    bias: Float64[Tensor, "width"] | None
+    bias: Float64[Tensor, " width"] | None
     is_additive: bool
 
 
@@ -162,7 +162,7 @@ def _drives(
     skip: int,
     parts: FlowParameters,
     model: AttentionClassifier,
-) -> tuple[Float64[Tensor, "word output"], Float64[Tensor, "word"]]:
+) -> tuple[Float64[Tensor, "word output"], Float64[Tensor, " word"]]:
     """π and ρ of every word."""
     plain = reading.logits[:, skip:]
     if model.head.bias is not None:
@@ -238,7 +238,7 @@ def _additive(parts: FlowParameters, pi: Tensor, rho: Tensor, error: Tensor) -> 
 def pair_means(
     first: Float64[Tensor, "word dim"],
     second: Float64[Tensor, "word dim"],
-    groups: Int[Tensor, "word"],
+    groups: Int[Tensor, " word"],
     count: int,
 ) -> Float64[Tensor, "group group"]:
     """Mean of first_i · second_k over pairs i ≠ k of each two groups, from sums per group.
@@ -261,7 +261,7 @@ def pair_means(
 
 
 def dot_product_rate(
-    model: AttentionClassifier, found: Flow, chosen: Bool[Tensor, "word"] | Int[Tensor, "chosen"]
+    model: AttentionClassifier, found: Flow, chosen: Bool[Tensor, " word"] | Int[Tensor, " chosen"]
 ) -> Float64[Tensor, "chosen chosen"]:
     """dΩ/dτ of every pair of the chosen words."""
     one_way = found.velocity[chosen] @ parts_of(model).words[chosen].T

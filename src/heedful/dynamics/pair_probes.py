@@ -6,6 +6,7 @@ start and end. Rows follow the pairs, and within a pair the target.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from heedful.corpora.pairs import END, START, Pairs, PairSplit, pair_batches
 from heedful.corpora.pieces import PieceTokeniser, bleu
 from heedful.dynamics.trajectory import (
     ACCURACY,
+    SECONDS,
     Trajectory,
     keep_checkpoint,
     kept_checkpoints,
@@ -37,7 +39,7 @@ PERFORMANCES = (ACCURACY, "bleu")
 
 def pair_rows(
     split: PairSplit,
-) -> tuple[Int[np.ndarray, "row"], Int[np.ndarray, "row"]]:
+) -> tuple[Int[np.ndarray, " row"], Int[np.ndarray, " row"]]:
     """The units of each row, and the pair it belongs to."""
     words = split.target.lengths + 1
     item = np.repeat(np.arange(len(split)), words)
@@ -78,7 +80,7 @@ def probed_pairs(
 
 def saliency_of_pairs(
     model: Translator, split: PairSplit, device: torch.device | str = "cpu"
-) -> Float32[np.ndarray, "flat"]:
+) -> Float32[np.ndarray, " flat"]:
     """Δ of every source position for every word to write (docs/studies/dynamics.md, "Saliency")."""
     found: dict[int, np.ndarray] = {}
     for rows, pairs in pair_batches(split, SENTENCES["cpu"]):  # `saliency` has its own size
@@ -97,9 +99,10 @@ def _blocks(pairs: Pairs, *laid: Tensor) -> list[list[np.ndarray]]:
 
 
 class PairLog:
-    """An observer that keeps α, β, right words and greedy BLEU of some pairs at every evaluation.
+    """An observer that keeps α, β, right words and BLEU of some pairs at every evaluation.
 
-    One file per split and evaluation, so that a killed run loses none. Where `with_saliency` asks
+    One file per split and evaluation, so that a killed run loses none, with the seconds since the
+    observer was made; translations are greedy, or the best of a beam. Where `with_saliency` asks
     for `best_saliency`, the weights of each split's best evaluation so far, by accuracy and by
     BLEU, are kept too.
     """
@@ -110,17 +113,21 @@ class PairLog:
         splits: dict[str, PairSplit],
         pieces: PieceTokeniser,
         with_saliency: bool = True,
+        beam: int = 1,
     ) -> None:
         self.folder, self.splits, self.pieces = folder, splits, pieces
-        self.with_saliency = with_saliency
+        self.with_saliency, self.beam = with_saliency, beam
+        self.started = time.perf_counter()
 
     def __call__(self, moment: Moment) -> None:
         """Keeps the moment."""
         for name, split in self.splits.items():
             found = probed_pairs(moment.model, split, moment.device, moment.step)
-            written = translations(moment.model, split, self.pieces, beam=1)
+            written = translations(moment.model, split, self.pieces, beam=self.beam)
             score = bleu(written, split.texts).score
-            keep_checkpoint(self.folder, name, replace(found, scores={"bleu": np.array([score])}))
+            seconds = time.perf_counter() - self.started
+            scores = {"bleu": np.array([score]), SECONDS: np.array([seconds])}
+            keep_checkpoint(self.folder, name, replace(found, scores=scores))
             if self.with_saliency:
                 self._keep_best(name, moment)
 
@@ -140,7 +147,7 @@ class PairLog:
 
     def best_saliency(
         self, model: Translator, device: torch.device | str = "cpu"
-    ) -> dict[str, Float32[np.ndarray, "flat"]]:
+    ) -> dict[str, Float32[np.ndarray, " flat"]]:
         """Δ of each split at its best evaluations, by `saliency_name`; the model is borrowed."""
         found = {}
         for name, split in self.splits.items():

@@ -49,11 +49,11 @@ class PairWatch:
         source, target = pair_sides(self.split, types)
         cells = grid(source, target)
         words, answers = source.ids[cells.source_token], target.ids[cells.target_token]
-        self.told: dict[str, Float[np.ndarray, "flat"]] = {
+        self.told: dict[str, Float[np.ndarray, " flat"]] = {
             name: looked_up(translation_table(*counted, iterations), words, answers)
             for name, iterations in {"counts": 1, "IBM 1": EM}.items()
         }
-        self.lengths: Int[np.ndarray, "row"] = cells.lengths
+        self.lengths: Int[np.ndarray, " row"] = cells.lengths
         self.pieces, self.folder = PieceTokeniser(corpus.model), folder
         self.entries: list[dict[str, Any]] = kept_entries(folder)
 

@@ -11,6 +11,7 @@ classifier). Logistic regression on the same shares of words is its convex form.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -47,6 +48,9 @@ class ProxyConfig:
     the released translation proxy (docs/studies/dynamics.md, "Errata")."""
     start: int = 1
     """Id of the target's start symbol, where padding counts; padding is id 0."""
+    most: int = 0
+    """Epochs that it may go on for, while the held-out loss has fallen in the last `patience`."""
+    patience: int = 10
 
 
 class Proxy(NamedTuple):
@@ -54,9 +58,11 @@ class Proxy(NamedTuple):
 
     vectors: Float[Tensor, "type dim"]
     weight: Float[Tensor, "answer dim"]
-    bias: Float[Tensor, "answer"]
+    bias: Float[Tensor, " answer"]
     losses: tuple[float, ...]
     """Per target word of the held-out documents, after each epoch."""
+    seconds: tuple[float, ...]
+    """Since the training began, after each epoch."""
 
     @property
     def epoch(self) -> int:
@@ -64,8 +70,8 @@ class Proxy(NamedTuple):
         return int(np.argmin(self.losses))
 
     def probe(
-        self, words: Int[np.ndarray, "pair"], answers: Int[np.ndarray, "pair"]
-    ) -> Float64[np.ndarray, "pair"]:
+        self, words: Int[np.ndarray, " pair"], answers: Int[np.ndarray, " pair"]
+    ) -> Float64[np.ndarray, " pair"]:
         """The log-odds of the answer in softmax(W e_word), without bias, for each pair."""
         vectors, weight = self.vectors.double(), self.weight.double()
         # Never the whole [type answer] table: it has 64 million entries for 8,000 pieces. What the
@@ -87,7 +93,7 @@ class Proxy(NamedTuple):
 
 def _normalisers(
     said: Float64[Tensor, "word answer"],
-) -> tuple[Int[Tensor, "word"], Float64[Tensor, "word"], Float64[Tensor, "word"]]:
+) -> tuple[Int[Tensor, " word"], Float64[Tensor, " word"], Float64[Tensor, " word"]]:
     """The likeliest answer, and the log of the sum over all answers and over all but that one."""
     first = said.argmax(-1)
     others = said.scatter(-1, first[:, None], -torch.inf).logsumexp(-1)
@@ -116,19 +122,24 @@ def train_proxy(
     )
     best = [p.detach().clone() for p in (vectors, *head.parameters())]
     losses: list[float] = []
-    for epoch in range(config.epochs):
+    seconds: list[float] = []
+    started = time.perf_counter()
+    for epoch in range(max(config.epochs, config.most)):
+        if epoch >= config.epochs and epoch - int(np.argmin(losses)) > config.patience:
+            break
         order = numpy_generator(seed, "proxy", epoch).permutation(len(sources))
         for start in range(0, len(order), config.batch_size):
             rows = order[start : start + config.batch_size]
             wanted = _answers(answers, rows, config, device)
             descend(optimiser, _loss(vectors, head, sources, rows, wanted))
         losses.append(_held_out(vectors, head, *held_out, device))
+        seconds.append(time.perf_counter() - started)
         if losses[-1] < min(losses[:-1], default=np.inf):
             best = [p.detach().clone() for p in (vectors, *head.parameters())]
     learnt, weight, bias = best
     if answers.types == 2:
         weight, bias = (torch.cat([torch.zeros_like(one), one]) for one in (weight, bias))
-    return Proxy(learnt, weight, bias, tuple(losses))
+    return Proxy(learnt, weight, bias, tuple(losses), tuple(seconds))
 
 
 def _loss(
@@ -145,7 +156,7 @@ def _loss(
 
 def _tokens(
     sources: CorpusSide, rows: np.ndarray, device: torch.device
-) -> tuple[Int[Tensor, "token"], Int[Tensor, "row"]]:
+) -> tuple[Int[Tensor, " token"], Int[Tensor, " row"]]:
     lengths = sources.lengths[rows]
     offsets = np.cumsum(lengths) - lengths
     place = np.arange(int(lengths.sum())) + np.repeat(sources.starts[rows] - offsets, lengths)
@@ -206,8 +217,8 @@ class Regression(NamedTuple):
     """Held-out accuracy of each C, in the order asked for."""
 
     def probe(
-        self, words: Int[np.ndarray, "pair"], answers: Int[np.ndarray, "pair"]
-    ) -> Float64[np.ndarray, "pair"]:
+        self, words: Int[np.ndarray, " pair"], answers: Int[np.ndarray, " pair"]
+    ) -> Float64[np.ndarray, " pair"]:
         """The log-odds of the answer by what a word says, without bias, for each pair.
 
         With two classes this is (2y - 1) · weight.
@@ -219,9 +230,9 @@ class Regression(NamedTuple):
 
 def logistic_sweep(
     documents: CorpusSide,
-    labels: Int[np.ndarray, "document"],
+    labels: Int[np.ndarray, " document"],
     held_out: CorpusSide,
-    held_out_labels: Int[np.ndarray, "document"],
+    held_out_labels: Int[np.ndarray, " document"],
     penalties: Sequence[float] = PENALTIES,
     iterations: int = 1_000,
 ) -> Regression:

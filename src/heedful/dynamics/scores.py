@@ -32,11 +32,11 @@ class WordScores:
 
     logits: Float64[Tensor, "word class"]
     """What the word alone says of each class, without the head's bias."""
-    scores: Float64[Tensor, "word"]
+    scores: Float64[Tensor, " word"]
     """Its attention before the softmax, a = q·h/λ."""
 
     @property
-    def polarity(self) -> Float64[Tensor, "word"]:
+    def polarity(self) -> Float64[Tensor, " word"]:
         """s = h·W, positive for the second class; two classes only."""
         return polarity_of(self.logits)
 
@@ -76,7 +76,7 @@ def word_scores(model: AttentionClassifier) -> WordScores:
     return WordScores(torch.cat(logits), torch.cat(scores))
 
 
-def words_alone(ids: Int[Tensor, "word"]) -> Batch:
+def words_alone(ids: Int[Tensor, " word"]) -> Batch:
     """Each word as a document of one token."""
     column = ids[:, None]
     return Batch(
@@ -91,11 +91,11 @@ def words_alone(ids: Int[Tensor, "word"]) -> Batch:
 class Occurrences(NamedTuple):
     """Averages over all places where each word stands; nan for words that never occur."""
 
-    times: Float64[Tensor, "word"]
+    times: Float64[Tensor, " word"]
     """How often the word occurs."""
     logits: Float64[Tensor, "word class"]
-    scores: Float64[Tensor, "word"]
-    weight: Float64[Tensor, "word"]
+    scores: Float64[Tensor, " word"]
+    weight: Float64[Tensor, " word"]
     """The mean attention weight."""
 
 
@@ -125,20 +125,20 @@ def occurrence_scores(model: AttentionClassifier, encoded: Encoded) -> Occurrenc
 class FlatReading:
     """A whole split read by a context-free model: one row per token, no padding."""
 
-    word: Int[Tensor, "token"]
-    document: Int[Tensor, "token"]
-    attention: Float64[Tensor, "token"]
+    word: Int[Tensor, " token"]
+    document: Int[Tensor, " token"]
+    attention: Float64[Tensor, " token"]
     logits: Float64[Tensor, "document class"]
     """Decisions, the head's bias included."""
-    labels: Int[Tensor, "document"]
+    labels: Int[Tensor, " document"]
 
     @property
-    def lengths(self) -> Int[Tensor, "document"]:
+    def lengths(self) -> Int[Tensor, " document"]:
         """Tokens of each document."""
         return torch.bincount(self.document, minlength=len(self.labels))
 
     @property
-    def is_right(self) -> Bool[Tensor, "document"]:
+    def is_right(self) -> Bool[Tensor, " document"]:
         """Whether the decision is the label."""
         return self.logits.argmax(-1) == self.labels
 

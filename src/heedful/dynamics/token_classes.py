@@ -64,17 +64,17 @@ class TokenClasses:
 
     names: tuple[str, ...]
     """The classes, then `neutral`."""
-    kind: Int[np.ndarray, "word"]
+    kind: Int[np.ndarray, " word"]
     """Position in `names`; -1 for words that belong nowhere."""
     counts: Int[np.ndarray, "word class"]
     """How often the word stands in texts of each class."""
 
     @property
-    def association(self) -> Float[np.ndarray, "word"]:
+    def association(self) -> Float[np.ndarray, " word"]:
         """γ for two classes; the largest share of a class for more; nan for unseen words."""
         return association(self.counts)
 
-    def of(self, name: str) -> Bool[np.ndarray, "word"]:
+    def of(self, name: str) -> Bool[np.ndarray, " word"]:
         """Which words are of that class."""
         return np.asarray(self.kind == self.names.index(name))
 
@@ -89,7 +89,7 @@ class TokenClasses:
         return tuple(name for name, size in self.sizes.items() if not size)
 
     @property
-    def is_member(self) -> Bool[np.ndarray, "word"]:
+    def is_member(self) -> Bool[np.ndarray, " word"]:
         """Which words belong somewhere."""
         return self.kind >= 0
 
@@ -115,7 +115,7 @@ def word_counts(
     return cells.reshape(words, classes)
 
 
-def association(counts: Int[np.ndarray, "word class"]) -> Float[np.ndarray, "word"]:
+def association(counts: Int[np.ndarray, "word class"]) -> Float[np.ndarray, " word"]:
     """γ for two classes, the largest share for more; nan where a word is never seen."""
     total = counts.sum(1)
     most = counts[:, 1] - counts[:, 0] if counts.shape[1] == 2 else counts.max(1)

@@ -27,6 +27,8 @@ ARRAYS = {
     "is_special": (np.uint8, np.bool_),
 }
 """The arrays of a trajectory: how they lie on disk, and how they are used."""
+SECONDS = "seconds"
+"""A score of runs whose observer kept the time: seconds since it began to look."""
 ACCURACY = "accuracy"
 """The performance that every trajectory has: the share of rows that are answered rightly."""
 
@@ -40,7 +42,7 @@ class Trajectory:
     units of all rows lie one after the other: row r has `lengths[r]` of them.
     """
 
-    steps: Int[np.ndarray, "checkpoint"]
+    steps: Int[np.ndarray, " checkpoint"]
     """Updates done at each checkpoint."""
     attention: Float32[np.ndarray, "checkpoint flat"]
     probe: Float32[np.ndarray, "checkpoint flat"]
@@ -48,12 +50,12 @@ class Trajectory:
     order within a row has a meaning."""
     correct: Bool[np.ndarray, "checkpoint row"]
     """Whether the model answers the row rightly (a translator: under teacher forcing)."""
-    lengths: Int[np.ndarray, "row"]
-    item: Int[np.ndarray, "row"]
+    lengths: Int[np.ndarray, " row"]
+    item: Int[np.ndarray, " row"]
     """The document or sentence that the row belongs to; what is resampled together."""
-    is_special: Bool[np.ndarray, "flat"]
+    is_special: Bool[np.ndarray, " flat"]
     """Start and end symbols."""
-    scores: Mapping[str, Float[np.ndarray, "checkpoint"]] = field(default_factory=dict)
+    scores: Mapping[str, Float[np.ndarray, " checkpoint"]] = field(default_factory=dict)
     """Other measures of performance, e.g. `bleu`."""
 
     def __post_init__(self) -> None:
@@ -64,7 +66,7 @@ class Trajectory:
             if getattr(self, name).shape != (len(self.steps), flat):
                 raise ValueError(f"{name} must be {len(self.steps)} checkpoints × {flat} units")
 
-    def performance(self, name: str = ACCURACY) -> Float[np.ndarray, "checkpoint"]:
+    def performance(self, name: str = ACCURACY) -> Float[np.ndarray, " checkpoint"]:
         """How well the run does at each checkpoint: accuracy, or one of `scores`."""
         if name == ACCURACY:
             return np.asarray(self.correct.mean(1, dtype=np.float64))
@@ -172,7 +174,7 @@ class FollowedRun(NamedTuple):
 
     splits: Mapping[str, Trajectory]
     """By split: `dev`, and `train` for a subset of the training documents."""
-    saliency: Mapping[str, Float32[np.ndarray, "flat"]]
+    saliency: Mapping[str, Float32[np.ndarray, " flat"]]
     """Δ at each split's best checkpoint, where it was asked for; see `saliency_name`."""
 
 
@@ -201,8 +203,6 @@ def load_followed(folder: Path) -> FollowedRun:
     return FollowedRun(splits, saliency)
 
 
-FOLLOWED: Form[FollowedRun] = Form("", save_followed, load_followed)
-"""How a followed run lies on disk as the result of a step."""
 _SALIENCY = "saliency.safetensors"
 
 

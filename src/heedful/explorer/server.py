@@ -85,7 +85,6 @@ def application(explorer: Explorer, door: Door = Door()) -> Guard:
 
     @asynccontextmanager
     async def working(app: Starlette) -> AsyncIterator[None]:
-        explorer.worker.start()
         if explorer.documents.documents:
             steps = explorer.documents.steps(explorer.models[0])
             explorer.worker.submit(Job(steps, _untold, IDLE))
@@ -144,6 +143,7 @@ def application(explorer: Explorer, door: Door = Door()) -> Guard:
         Route("/api/decide", decide, methods=["POST"]),
     ]
     handlers: Any = {InputError: refused, Busy: busy, 404: missing}
+    explorer.worker.start()  # here, where no memory for a thread is said in a sentence
     return Guard(Starlette(routes=routes, exception_handlers=handlers, lifespan=working), door)
 
 

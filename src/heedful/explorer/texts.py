@@ -92,6 +92,8 @@ class ExploredModel:
     """The explanation to look at first."""
     why: str
     """Why that one."""
+    standing: str = ""
+    """What an audit makes of it; nothing where none was measured."""
     _readings: OrderedDict[TextAsked, Reading] = field(default_factory=OrderedDict)
 
     def about(self) -> dict[str, Any]:
@@ -101,6 +103,7 @@ class ExploredModel:
             "classes": list(self.model.classes),
             "recommended": self.recommended,
             "why": self.why,
+            "standing": self.standing,
             "audited": audited_attention(self.model)._asdict(),
             "pairs": isinstance(self.model, PretrainedClassifier)
             and self.model.subwords.pair is not None,

@@ -8,6 +8,7 @@ the model's next call. What was held up is begun again, and after a few times le
 
 from __future__ import annotations
 
+import _thread
 import heapq
 import logging
 import threading
@@ -32,6 +33,8 @@ MOST_JOBS = 16
 """Work in flight; more is answered with `Busy`."""
 MOST_INTERRUPTIONS = 4
 """How often a step is begun again before it is left in peace."""
+BEGINS = 60
+"""Seconds after which a thread that has not begun never will."""
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +78,8 @@ class Worker:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _numbers: Iterator[int] = field(default_factory=count)
     _is_stopped: bool = False
-    _thread: threading.Thread | None = None
+    _is_begun: threading.Event = field(default_factory=threading.Event)
+    _is_over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def in_flight(self) -> int:
@@ -84,16 +88,18 @@ class Worker:
 
     def start(self) -> None:
         """Begins to work."""
-        self._thread = threading.Thread(target=self._run, name="explorer", daemon=True)
-        self._thread.start()
+        # Not `Thread.start`, which waits for ever for a thread that had no memory to begin.
+        _thread.start_new_thread(self._work, ())
+        if not self._is_begun.wait(BEGINS):
+            raise MemoryError("a thread did not begin")
 
     def stop(self) -> None:
         """Ends the thread, at the next call of a model; jobs that wait are dropped."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+        if self._is_begun.is_set():
+            self._is_over.wait()
 
     def submit(self, job: Job) -> None:
         """Takes a job, or raises `Busy`; idle work is always taken."""
@@ -115,6 +121,13 @@ class Worker:
 
     def _push(self, job: Job) -> None:
         heapq.heappush(self._waiting, (job.urgency, next(self._numbers), job))
+
+    def _work(self) -> None:
+        self._is_begun.set()
+        try:
+            self._run()
+        finally:
+            self._is_over.set()
 
     def _run(self) -> None:
         while True:

@@ -12,6 +12,7 @@ from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.importance import flow, inputs, layers, methods, surrogates, traced, zeroing
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel
+from heedful.runs.meter import spent_on
 
 Importance = Mapping[str, Float[Tensor, "batch unit"]]
 """One ranking of the same units for each method, by the method's name."""
@@ -231,7 +232,12 @@ def one_by_one(
         for name in names
     }
     together = replace(reading, memory={})
-    return {name: partial(function, model, together) for name, function in functions.items()}
+
+    def ask(name: str) -> Float[Tensor, "batch unit"]:
+        with spent_on(method=name):
+            return functions[name](model, together)
+
+    return {name: partial(ask, name) for name in functions}
 
 
 def asked_for(model: AttentiveModel, names: Sequence[str] | None) -> tuple[str, ...]:

@@ -49,9 +49,9 @@ def attention_flow(model: AttentiveModel, reading: Reading) -> Float[Tensor, "ba
 
 def flows(
     capacity: Float64[np.ndarray, "layer query key"],
-    start: Float64[np.ndarray, "query"],
+    start: Float64[np.ndarray, " query"],
     targets: list[np.ndarray],
-) -> Float64[np.ndarray, "target"]:
+) -> Float64[np.ndarray, " target"]:
     """The largest flow from the start to each set of inputs, in units of attention.
 
     Node 0 feeds the top positions with `start`, and a last node is fed by the inputs of a set.

@@ -18,7 +18,8 @@ from heedful.importance.traced import stack_of
 from heedful.models.followed import Followable
 from heedful.models.reading import Reading
 from heedful.models.tracing import Layer, LayerStack
-from heedful.models.verbs import AttentiveModel, evaluating
+from heedful.models.verbs import AttentiveModel, evaluating, positions
+from heedful.runs.meter import passed
 
 
 def is_followable(model: AttentiveModel) -> bool:
@@ -55,6 +56,7 @@ def value_norm(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch 
 
     A key that is much attended but hands on next to nothing counts little (Kobayashi et al. 2020).
     """
+    passed(positions(model, reading.batch))
     with evaluating(model):
         found = _followable(model).followed(reading.batch)
     lengths = torch.cat([value.norm(dim=-1) for value in found.values], 1)
@@ -67,6 +69,9 @@ def attention_gradient(model: AttentiveModel, reading: Reading) -> Float[Tensor,
 
     With O = P V this is ⟨v_k, ∂p_y/∂v_k⟩: one backward pass, and no matrix.
     """
+    # Every layer is run once more on the way down.
+    one = positions(model, reading.batch)
+    passed(2 * one, backward=one)
     with evaluating(model):
         products = _followable(model).value_products(reading.batch, reading.target)
     return reading.per_unit(products.double().sum(1))

@@ -106,7 +106,7 @@ def _slopes(model: ByHead, reading: Reading) -> Float[Tensor, "batch head unit"]
 
 
 def _of_class(
-    x: Float[Tensor, "batch unit class"], chosen: Int[Tensor, "batch"]
+    x: Float[Tensor, "batch unit class"], chosen: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch unit"]:
     """The entry of one class for each document."""
     index = chosen[:, None, None].expand(-1, x.shape[1], 1)

@@ -94,13 +94,13 @@ def _fitted(
 
 def _asked(
     model: AttentiveModel, reading: Reading, row: int
-) -> Callable[[Float[Tensor, "sample unit"]], Float[Tensor, "sample"]]:
+) -> Callable[[Float[Tensor, "sample unit"]], Float[Tensor, " sample"]]:
     """The log-odds of a document's target with only the units that are 1, the others `<unk>`."""
     length = int(reading.batch.lengths[row])
     alone = chosen(reading.batch, torch.tensor([row]).numpy(), length)
     unit_of_token, target = reading.unit_of_token[row, :length], reading.target[row]
 
-    def answer(kept: Float[Tensor, "sample unit"]) -> Float[Tensor, "sample"]:
+    def answer(kept: Float[Tensor, "sample unit"]) -> Float[Tensor, " sample"]:
         tokens = kept.bool().to(unit_of_token.device)[None, :, unit_of_token]
         logits = read_again(model, alone, tokens, "replaced")[0]
         return log_odds(logits, target.expand(len(logits))).cpu()

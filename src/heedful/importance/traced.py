@@ -12,7 +12,8 @@ from heedful.corpora.batches import Batch
 from heedful.errors import UnsupportedModel
 from heedful.models import tracing
 from heedful.models.reading import Reading
-from heedful.models.verbs import AttentiveModel, evaluating
+from heedful.models.verbs import AttentiveModel, evaluating, positions
+from heedful.runs.meter import passed
 
 
 @runtime_checkable
@@ -41,7 +42,12 @@ def has_outputs(model: AttentiveModel) -> bool:
 
 def stack_of(model: AttentiveModel, reading: Reading) -> tracing.LayerStack:
     """What the layers did with the reading's batch."""
-    return reading.once("layers", lambda: tracing.layers_of(model, reading.batch))
+
+    def compute() -> tracing.LayerStack:
+        passed(positions(model, reading.batch))
+        return tracing.layers_of(model, reading.batch)
+
+    return reading.once("layers", compute)
 
 
 def trace(model: AttentiveModel, reading: Reading) -> Float[Tensor, "batch unit"]:
@@ -65,7 +71,7 @@ def squared_gradient(model: AttentiveModel, reading: Reading) -> Float[Tensor, "
 
 
 def squared_slopes(
-    model: object, batch: Batch, classes: Int[Tensor, "batch"] | None = None
+    model: object, batch: Batch, classes: Int[Tensor, " batch"] | None = None
 ) -> Float[Tensor, "batch token"]:
     """Σ_d (∂o / ∂x_d)² of every token, for a whole batch in one backward pass.
 
@@ -77,6 +83,7 @@ def squared_slopes(
             f"the squared gradient needs a model of word vectors and outputs; "
             f"{type(model).__name__} has none."
         )
+    passed(positions(model, batch), backward=positions(model, batch))
     with evaluating(model), torch.enable_grad():
         inputs = model.embed(batch).detach().requires_grad_()
         logits = model.from_inputs(inputs, batch).logits

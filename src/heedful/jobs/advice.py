@@ -134,7 +134,7 @@ def _trained(situation: Situation) -> str:
     command = f"heedful train {quote(situation.name)} {situation.source.options()}"
     command += f" --objective tying:{TYING} --out {quote(out)}{code}"
     return (
-        f"Or fine-tune it under a penalty that keeps a state about its own word: `{command}`. "
+        f"Fine-tune it under a penalty that keeps a state about its own word: `{command}`. "
         f"Whether its attention can then be believed, `heedful audit {quote(out)}{code}` tells, "
         f"and `heedful compare {quote(nearby(situation.folder))} {quote(out)}` what it costs."
     )
@@ -227,7 +227,7 @@ def advised(
         "reliance on attention"
     )
     said = (
-        f"Or train a model whose attention can be believed: `{command.text}`"
+        f"Train a model whose attention can be believed: `{command.text}`"
         f"{command.said and f' ({command.said})'} {tries}."
     )
     elsewhere = situation is not None and situation.folder != run

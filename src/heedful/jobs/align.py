@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heedful.corpora.parallel import paired_lines
 from heedful.errors import InputError
@@ -47,10 +47,6 @@ class Aligned:
     losses: tuple[float, ...]
     """Nats per target word before each iteration."""
     seconds_per_iteration: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The result as plain data."""
-        return asdict(self)
 
     def lines(self) -> Iterator[str]:
         """What a person reads."""
@@ -164,7 +160,7 @@ def align(
         losses=tuple(losses),
         seconds_per_iteration=seconds,
     )
-    write_json(folder / "alignment.json", done.to_json())
+    write_json(folder / "alignment.json", done)
     return done
 
 

@@ -11,47 +11,44 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 
-from heedful import __version__
 from heedful.audits import AUDITS, Finding, judge, words
+from heedful.audits.effort import MOST_READ, Level
 from heedful.audits.registry import RETIRED, titles
 from heedful.audits.verdict import AUDIT as EXCHANGE
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.corpora.in_memory import Documents
-from heedful.corpora.samples import sampled, subset
-from heedful.errors import InputError, unknown, visible
-from heedful.importance import METHODS, asked_for
+from heedful.corpora.samples import drawn, subset
+from heedful.errors import InputError
 from heedful.jobs.advice import Situation, advice
 from heedful.jobs.audited import Audited
+from heedful.jobs.cost import cost_of
 from heedful.jobs.decider import (
     Decider,
     Model,
     decider_of,
-    device_of,
-    encoded_of,
     is_trained,
-    read_by,
+    quick_products,
 )
-from heedful.jobs.examination import Examination
-from heedful.jobs.priors import NOT_CALIBRATED, settle
-from heedful.jobs.settings import Settings, settings_for
-from heedful.jobs.sources import DocumentSource, documents_of
-from heedful.jobs.train import train
-from heedful.models import AttentionClassifier, looks_like_recipe
+from heedful.jobs.estimate import Estimated, estimated
+from heedful.jobs.examination import Examination, summarised
+from heedful.jobs.priors import NOT_CALIBRATED
+from heedful.jobs.ready import made_ready, reading_of
+from heedful.jobs.settings import Settings
+from heedful.jobs.sources import DocumentSource
+from heedful.models import AttentionClassifier
 from heedful.models.huggingface import RULE, PretrainedClassifier
-from heedful.models.huggingface.in_memory import is_in_memory
-from heedful.models.huggingface.label_choice import LabelChoice
 from heedful.models.huggingface.language_models import PREFIX as LANGUAGE_MODEL
 from heedful.models.huggingface.opening import PREFIX
 from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import quality_of
-from heedful.runs import RunFolder, fingerprint, held, plain, read_json, write_json, writing
-from heedful.runs.progress import duration, in_words
+from heedful.runs import TABLE, RunFolder, fingerprint, held, plain, read_json, write_json, writing
+from heedful.runs.progress import duration
 from heedful.statistics.estimates import Estimate
-from heedful.training.presets import PRESETS, nearest
 
 MOST_DOCUMENTS = 2_000
 """More documents than this are sampled: intervals hardly shrink beyond it."""
@@ -73,6 +70,9 @@ def audit(
     audits: str | Sequence[str] | None = None,
     methods: str | Sequence[str] | None = None,
     documents: int = MOST_DOCUMENTS,
+    effort: Level = "normal",
+    minutes: float | None = None,
+    only: str | None = None,
     seed: int = 0,
     device: str = "auto",
     deterministic: bool = False,
@@ -92,10 +92,12 @@ def audit(
     DataFrame, a `datasets.Dataset` or dict of them, a dict of columns, texts, or a pair (texts,
     labels). A trained model is audited on all rows of these, or on those that a split column marks
     as test; `text`, `text2` and `label` name the columns, `labels` and `threshold` are as in
-    `read_file`. `run` is the run that a trained model is from, if it is not named itself; `site`,
-    `long` and `trust_remote_code` are those of `load`, `source` says where documents can be opened
-    again, `command` what was typed. Findings and `report.html` go to the run folder `out`; the same
-    call again goes on where it was stopped, or gives back what it found.
+    `read_file`. `run` is the run that a trained model is from, if it is not named itself. `effort`
+    says how many documents are looked at (`quick`: 50, `normal`: as many as it takes, at most 400,
+    `exhaustive`: all), `minutes` for how long, `only="verdict"` that the word is all that is asked.
+    `site`, `long` and `trust_remote_code` are those of `load`, `source` says where documents can be
+    opened again, `command` what was typed. Findings and `report.html` go to the run folder `out`;
+    the same call again goes on where it was stopped, or gives back what it found.
 
     >>> import heedful, tempfile
     >>> from heedful.jobs.settings import settings_of
@@ -109,78 +111,31 @@ def audit(
     >>> result.verdict.word
     'cannot tell'
     """
-    audits = tuple(AUDITS) if audits is None else audits
-    audits = (audits,) if isinstance(audits, str) else audits
-    methods = (methods,) if isinstance(methods, str) else methods
-    for kind, names, known in (
-        ("audit", audits, AUDITS),
-        ("importance method", methods or (), METHODS),
-    ):
-        for name in names:
-            if name not in known:
-                raise unknown(kind, name, known)
-    columns: dict[str, Any] = {
-        "text": text, "text2": text2, "label": label, "labels": labels, "threshold": threshold,
-    }  # fmt: skip
-    target = device_of(device)
-    said: tuple[str, ...] = ()
-    if isinstance(model, str | Path) and is_trained(model):
-        run = Path(model)
-    elif isinstance(model, str | Path):
-        recipe = _recipe(model)
-        settings = settings_for(recipe, settings)
-        corpus, said = documents_of(corpus, seed=seed, **columns)
-        corpus, columns = encoded_of(corpus, settings.words), {}
-        model = train(
-            recipe,
-            corpus,
-            out,
-            settings=settings,
-            vectors=vectors,
-            seed=seed,
-            device=str(target),
-            deterministic=deterministic,
-            source=source,
-            show=show,
+    ready = made_ready(**locals())
+    with held(out), quick_products(ready.device):
+        folder = folder_of(Path(out), ready.model, ready.weights, ready.corpus, seed, ready.device)
+        inputs = ready.inputs()
+        trained = _trained_in(folder.path, ready.run)
+        examined = ready.examined()
+        return _Job(examined, folder, inputs, trained, source, ready.priors, command).result(show)
+
+
+def estimate(
+    model: Model = "bilstm+additive",
+    corpus: Corpus | EncodedCorpus | Documents = "planted",
+    out: str | Path = "runs/audit",
+    **given: Any,
+) -> Estimated:
+    """What `audit` would take if it were given the same: time and memory, from a few documents."""
+    if isinstance(model, str | Path) and not is_trained(model):
+        raise InputError(
+            f"{model} has to be trained first, and how long that takes is not estimated: `heedful "
+            f"train {model}`; then ask about the run."
         )
-    reading: dict[str, Any] = {"site": site, "long": long, "trust_remote_code": trust_remote_code}
-    if is_in_memory(model) and device == "auto":  # it stays where it is
-        model = decider_of(model, **reading)
-        assert isinstance(model, PretrainedClassifier)
-        target = model.device
-    model = decider_of(model, str(target), **reading).to(target)
-    columns |= {"tokeniser": getattr(model, "tokeniser", "words"), "seed": seed}
-    corpus, read = documents_of(corpus, model.classes, **columns)
-    for line in (*said, *read) if show else ():
-        print(line, file=sys.stderr)
-    encoded, accuracy = read_by(model, corpus, _only(model, corpus, split, documents, seed)), {}
-    if isinstance(model, PretrainedClassifier) and model.asking and len(encoded.splits[split]):
-        settled = settle(model, encoded, split, model.asking.prior, seed, documents)
-        encoded, accuracy = settled.corpus, settled.accuracy
-        for line in settled.lines() if show else ():
-            print(visible(line), file=sys.stderr)
-    methods = asked_for(model, methods)
-    if split not in encoded.splits or not len(encoded.splits[split]):
-        raise InputError(f"Corpus {encoded.name} has no {split} documents to audit.")
-    if show:
-        _tell(encoded, split)
-    weights = weights_digest(model)
-    with held(out):
-        folder = folder_of(Path(out), model, weights, encoded, seed, target)
-        chosen = sampled(encoded.splits[split].names, documents, seed)
-        inputs = {
-            "model": weights,
-            "corpus": encoded.fingerprint,
-            "split": split,
-            "documents": fingerprint({"names": [encoded.splits[split].names[i] for i in chosen]}),
-            "audits": list(audits),
-            "methods": list(methods),
-            "seed": seed,
-            "heedful": __version__,
-        } | _reading_of(model)
-        trained = _trained_in(folder.path, run)
-        examined = Examination(model, encoded, split, chosen, audits, methods, seed, target)
-        return _Job(examined, folder, inputs, trained, source, accuracy, command).result(show)
+    known = {**(audit.__kwdefaults__ or {}), **given}
+    ready = made_ready(model=model, corpus=corpus, out=out, **known)
+    with quick_products(ready.device):
+        return estimated(ready.examined())
 
 
 @dataclass(frozen=True)
@@ -207,7 +162,7 @@ class _Job:
         is_kept = self._is_kept(mark, audits)
         if not is_kept:
             self._compute(show)
-        names = audits + (["words"] if words.has_words(self.examined.model) else [])
+        names = audits + (["words"] if self._has_words else [])
         findings = {
             name: Finding.from_json(read_json(self.run.findings / f"{name}.json")) for name in names
         }
@@ -229,8 +184,7 @@ class _Job:
             seconds = time.perf_counter() - started
             self.run.finish("audit", seconds, fingerprint=mark)
             if show:
-                speed = in_words(count / max(seconds, 1e-9), "texts")
-                print(f"{speed}, {duration(seconds)} for all tests", file=sys.stderr)
+                print(f"All tests took {duration(seconds)}.", file=sys.stderr)
         # Only now, so that a kill before costs no shard; those of another audit stay.
         shutil.rmtree(self._work, ignore_errors=True)
         quality = quality_of(self.run.record, findings)
@@ -240,6 +194,11 @@ class _Job:
     def _work(self) -> Path:
         """Where the shards of this very audit lie until it is finished."""
         return self.run.path / f"work-{fingerprint(self.inputs)}"
+
+    @property
+    def _has_words(self) -> bool:
+        """Whether there is a word view: not where the verdict is all that is asked."""
+        return bool(self.examined.methods) and words.has_words(self.examined.model)
 
     def _situation(self) -> Situation:
         """What advice depends on."""
@@ -269,14 +228,17 @@ class _Job:
     def _compute(self, show: bool) -> None:
         examined, work = self.examined, self._work
         if show and EXCHANGE in examined.applicable():
-            self._tell_word(examined.whole_rows(EXCHANGE, work, self.inputs, show))
-        rows = examined.rows(work, self.inputs, show)
+            self._tell_word(examined.whole_rows(EXCHANGE, work, self.inputs, show)[0])
+        looked = examined.look(work, self.inputs, show)
         self._forget()
         for name in examined.applicable():
-            self._keep(name, rows[name], AUDITS[name].summarise(rows[name]))
-        if words.has_words(examined.model):
+            self._keep(name, looked.rows[name], summarised(name, looked))
+        if self._has_words:
             self._keep_words()
-        write_json(self.run.findings / "instances.json", examined.instances(rows, show))
+        write_json(self.run.findings / "instances.json", examined.instances(looked.rows, show))
+        cost = cost_of(looked, examined)
+        if show:
+            print(cost["sentence"], file=sys.stderr)
         elsewhere = self.trained if self.trained != self.run.path else None
         self.run.update(
             audited={
@@ -286,12 +248,15 @@ class _Job:
                 "corpus": examined.corpus.name,
                 "notes": dict(examined.corpus.notes),
                 "titles": titles(),
+                "effort": examined.effort.level,
+                "looked at": {name: one._asdict() for name, one in looked.stops.items()},
+                "cost": cost,
                 "command": self.command or _called(len(examined.chosen), examined.seed),
             }
             | ({"priors": self.priors} if self.priors else {})
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
             | _name_of(examined.model)
-            | _reading_of(examined.model)
+            | reading_of(examined.model)
             | ({"words": RULE} if isinstance(examined.model, PretrainedClassifier) else {})
         )
 
@@ -304,49 +269,23 @@ class _Job:
     def _keep(self, name: str, table: pd.DataFrame, finding: Finding) -> None:
         """Writes the rows of an audit and what they come to."""
         with writing(self.run.findings / f"{name}.parquet") as path:
-            table.to_parquet(path, index=False)
+            TABLE.save(path, table)
         write_json(self.run.findings / f"{name}.json", finding)
 
     def _keep_words(self) -> None:
         """The word view: no test, so the verdict does not see it."""
         examined, model = self.examined, self.examined.model
         assert isinstance(model, AttentionClassifier)
-        read = subset(examined.documents, examined.chosen)
+        looked_at = examined.chosen
+        if examined.effort.level != "exhaustive":
+            looked_at = drawn(examined.documents.names, looked_at, MOST_READ, examined.seed)
+        read = subset(examined.documents, np.sort(looked_at))
         table = words.table(model, examined.corpus, read)
         self._keep("words", table, words.summarise(table, model.classes))
 
 
 def _called(documents: int, seed: int) -> str:
     return f"heedful.audit(model, corpus, documents={documents}, seed={seed}) in Python"
-
-
-def _only(
-    model: Decider, corpus: Corpus | EncodedCorpus, split: str, most: int, seed: int
-) -> dict[str, Sequence[int]] | None:
-    """The documents that are looked at: the audited ones, and what a prior may be fitted on."""
-    if not isinstance(corpus, Corpus):
-        return None
-    if isinstance(model, PretrainedClassifier) and model.asking:
-        return {name: range(len(corpus.splits.get(name, ()))) for name in ("dev", split)}
-    names = [document.id for document in corpus.splits.get(split, ())]
-    return {split: sampled(names, most, seed).tolist()}
-
-
-def _tell(encoded: EncodedCorpus, split: str) -> None:
-    """Says what was done to documents: cut, empty, with words that the model does not know."""
-    for name, count in encoded.notes.items():
-        if name.startswith(f"{split}: "):
-            print(f"documents {name.removeprefix(f'{split}: ')}: {count}", file=sys.stderr)
-
-
-def _reading_of(model: Decider) -> dict[str, Any]:
-    """How the model reads, where that can be chosen."""
-    if not isinstance(model, PretrainedClassifier):
-        return {}
-    reading = {"site": model.site.name, "long": model.long, "pieces": model.max_pieces}
-    if isinstance(model.model, LabelChoice):
-        reading["asked"] = model.asking.to_json() | {"offset": model.model.offset.tolist()}
-    return reading
 
 
 def _name_of(model: Decider) -> dict[str, str]:
@@ -358,17 +297,6 @@ def _name_of(model: Decider) -> dict[str, str]:
     if not folder.exists():
         return {"model": model.recipe}
     return {"model": f"{(model.asking and LANGUAGE_MODEL) or ''}{folder.resolve()}"}
-
-
-def _recipe(name: str | Path) -> str:
-    """The recipe or preset of that name."""
-    recipe = str(name)
-    if isinstance(name, Path) or not (looks_like_recipe(recipe) or recipe in PRESETS):
-        raise InputError(
-            f"{name} is neither an existing folder, nor hf:NAME of a model on the hub, nor a "
-            f"recipe such as bilstm+additive. {nearest(recipe)}"
-        )
-    return recipe
 
 
 def _trained_in(run: Path, named: Path | None) -> Path | None:

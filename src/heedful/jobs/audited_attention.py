@@ -32,7 +32,10 @@ def audited_attention(model: AttentiveModel) -> AuditedAttention:
         return AuditedAttention(unit, "", "", heads)
     site, layout = model.site, model.layout
     layers = len(layout.audited)
-    if site.name == "all":
+    if site.heads:
+        count = sum(map(len, site.heads))
+        place = f"{count} {'head' if count == 1 else 'heads'} ({site.name.removeprefix('heads:')})"
+    elif site.name == "all":
         place = f"all {layers} layers"
     elif site.calls == layout.audited[-1:]:
         place = "the last layer"

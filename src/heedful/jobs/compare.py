@@ -13,7 +13,7 @@ import pandas as pd
 from heedful.errors import InputError
 from heedful.report.compare_page import Column, numbers, render_comparison
 from heedful.report.html import shareable
-from heedful.runs import RunFolder, read_json, write_text
+from heedful.runs import TABLE, RunFolder, read_json, write_text
 from heedful.statistics import Estimate, paired
 
 
@@ -98,7 +98,7 @@ def _gains(columns: Sequence[Column], runs: Sequence[RunFolder]) -> tuple[Estima
         return ()
     right = []
     for file in files:
-        rows = pd.read_parquet(file, columns=["instance", "label", "decision"])
+        rows = TABLE.load(file)[["instance", "label", "decision"]]
         rows = rows[rows["label"] >= 0].set_index("instance")
         right.append((rows["label"] == rows["decision"]).astype(float))
     shared = pd.concat(right, axis=1, join="inner").sort_index()

@@ -65,6 +65,23 @@ def repeatable(is_wanted: bool) -> Iterator[None]:
         torch.use_deterministic_algorithms(before)
 
 
+@contextmanager
+def quick_products(device: torch.device) -> Iterator[None]:
+    """Lends a card whose products of float32 matrices keep 10 bits (TF32), four times as fast.
+
+    What is made of them, sums and softmax, keeps float32, and what is decided from unit logits
+    float64. `tests/jobs/test_precision.py` says what that may change; NVIDIA_TF32_OVERRIDE=0 in the
+    environment forbids it.
+    """
+    before = torch.get_float32_matmul_precision()
+    try:
+        if device.type == "cuda":
+            torch.set_float32_matmul_precision("high")
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def load(
     path: str | Path | Any,
     device: str = "cpu",
@@ -123,12 +140,13 @@ def load(
             if long == "beginning":
                 reading["long"] = audited.get("long", long)
             said = dict(audited.get("asked") or {})
-            offset = said.pop("offset", None)
+            offset, prior = said.pop("offset", None), said.pop("corrected by", "none")
             again = Asking(**said) if said else None
             trusted = trust_remote_code
             model = load(place, device, asking=again, trust_remote_code=trusted, **reading)
             if isinstance(model, PretrainedClassifier) and isinstance(model.model, LabelChoice):
                 model.model.offset.copy_(torch.tensor(offset, dtype=torch.float64))
+                model.model.prior = prior
             if weights_digest(deciding(model)) != run.configuration.get("model"):
                 raise InputError(
                     f"{place} has changed since {path} was audited; audit it again, or name it."

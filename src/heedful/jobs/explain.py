@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.audits.ranking import PLACE
 from heedful.corpora.batches import Batch
 from heedful.corpora.vocabulary import UNKNOWN
 from heedful.errors import InputError, intact, unknown
@@ -101,6 +102,8 @@ class Recommended(NamedTuple):
 
     method: str
     why: str
+    standing: str = ""
+    """What an audit makes of it: recommended, or first there; nothing where none was measured."""
 
 
 def explain(
@@ -180,17 +183,19 @@ def _recommended(verdict: Mapping[str, Any], model: Decider) -> Recommended:
     if not named:
         return Recommended(
             "occlusion" if "occlusion" in methods_of(model, costly=True) else "leave-one-out",
-            "Which explanation fits this model best was not measured; the folder of an audit of "
-            "it, given as the model, would tell.",
+            "Which explanation fits this model best was not measured here: audit it, and name the "
+            "folder of that audit as --model.",
         )
     best = min(named, key=lambda one: one["place"])
     beyond = Estimate.from_json(best["beyond_random"] or best["faithfulness"])
     method, said = alike(model).get(best["method"], best["method"]), ranking["recommendation"]
     told = (
-        f"{method} is the best of {len(named)} explanations in the audit: {beyond} above a random "
+        f"{method} is the first of {len(named)} explanations in the audit: {beyond} above a random "
         f"order, {beyond.n:,} documents."
     )
-    return Recommended(method, told if f"`{method}`" in said else f"{told} {said}")
+    if ranking.get("recommended") == best["method"]:
+        return Recommended(method, told, "recommended")
+    return Recommended(method, f"{told} {said.replace(PLACE, '')}", "first in the audit")
 
 
 def best_first(found: Mapping[str, Any], best: str) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from scipy.special import logsumexp
-from scipy.stats import kendalltau
 
 from heedful.importance import Importance
 from heedful.jobs.instance_layers import describe_heads, flows_of
@@ -22,6 +21,7 @@ from heedful.models.reading import Reading
 from heedful.models.rereading import read_again
 from heedful.models.verbs import AttentiveModel, curve, ranked, without_each
 from heedful.runs.randomness import key
+from heedful.statistics.agreement import kendall_tau_b
 
 SHOWN_UNITS = 400
 """Units of one document that the page shows one by one; the rest is folded into one more."""
@@ -84,6 +84,7 @@ def describe(
     """
     answers = {} if _is_linear(reading) else _answers(model, reading)
     deleted = _deleted(model, reading)
+    disagreement = _disagreement(reading, importance)
     flows, heads = flows_of(model, reading), describe_heads(model, reading)
     entries = []
     for row, (name, written) in enumerate(zip(reading.names, _written(reading), strict=True)):
@@ -93,7 +94,7 @@ def describe(
         claims = {m: v[row, :n].detach().cpu().double().numpy() for m, v in importance.items()}
         entry = _as_read(reading, row, written, shown) | {
             "importance": {m: rounded(values[shown], COARSE) for m, values in claims.items()},
-            "disagreement": _disagreement(attention, claims.get("leave-one-out")),
+            "disagreement": disagreement[row],
             "tags": list((tags or {}).get(name, ())),
             "deleted": rounded(deleted.single[row, shown], COARSE),
             "deleted_together": rounded(deleted.together[row, : min(n, DELETED_TOGETHER)], COARSE),
@@ -122,7 +123,7 @@ def describe_one(reading: Reading) -> dict[str, Any]:
 
 
 def _as_read(
-    reading: Reading, row: int, written: _Written, shown: Int[np.ndarray, "shown"]
+    reading: Reading, row: int, written: _Written, shown: Int[np.ndarray, " shown"]
 ) -> dict[str, Any]:
     """What one forward pass says of a document, of the units that are shown."""
     n = int(reading.units[row])
@@ -191,7 +192,7 @@ def _spaced(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def shown_units(attention: Float[np.ndarray, "unit"]) -> Int[np.ndarray, "shown"]:
+def shown_units(attention: Float[np.ndarray, " unit"]) -> Int[np.ndarray, " shown"]:
     """The positions shown one by one: all, or the beginning and the most attended of the rest."""
     if len(attention) <= SHOWN_UNITS:
         return np.arange(len(attention))
@@ -202,8 +203,8 @@ def shown_units(attention: Float[np.ndarray, "unit"]) -> Int[np.ndarray, "shown"
 
 def _fold(
     entry: dict[str, Any],
-    shown: Int[np.ndarray, "shown"],
-    scores: Float[np.ndarray, "unit"],
+    shown: Int[np.ndarray, " shown"],
+    scores: Float[np.ndarray, " unit"],
     said: Float[np.ndarray, "unit class"],
 ) -> None:
     """Adds one unit that stands for those not shown, so that the page's arithmetic stays exact.
@@ -298,14 +299,14 @@ def _deleted(model: AttentiveModel, reading: Reading) -> _Deleted:
     return _Deleted(single.cpu().numpy(), found[:, alone.shape[1] :].cpu().numpy())
 
 
-def _disagreement(
-    attention: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"] | None
-) -> float | None:
+def _disagreement(reading: Reading, importance: Importance) -> list[float | None]:
     """(1 - τ) / 2 between attention and leave-one-out: 0 the same order, 1 the reverse."""
-    if other is None or len(attention) < 2:
-        return None
-    tau = kendalltau(attention, other).statistic
-    return None if math.isnan(tau) else round((1 - tau) / 2, 4)
+    other = importance.get("leave-one-out")
+    if other is None:
+        return [None] * len(reading.names)
+    attention = reading.attention.double().cpu()
+    tau = kendall_tau_b(attention, other.detach().double().cpu(), reading.mask.cpu())
+    return [None if math.isnan(one) else round((1 - one) / 2, 4) for one in tau.tolist()]
 
 
 def rounded(values: Any, digits: int) -> Any:

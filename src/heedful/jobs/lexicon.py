@@ -36,7 +36,7 @@ from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.saved import weights_digest
 from heedful.models.tracing import lat, layers_of
 from heedful.report import render
-from heedful.runs import RunFolder, held, write_json, writing
+from heedful.runs import TABLE, RunFolder, held, write_json, writing
 
 MASS = 8.0
 """What importances of a text are scaled to before the softmax: published ones sum to 8 heads."""
@@ -139,7 +139,7 @@ def rate(
         words = averages(tokens, matches)
         findings = findings_of(tokens, matches, rated.scale, method, start)
         with writing(folder.findings / "lexicon.parquet") as path:
-            words.to_parquet(path, index=False)
+            TABLE.save(path, words)
         for name, finding in findings.items():
             write_json(folder.findings / f"{name}.json", finding)
         folder.finish("lexicon", time.perf_counter() - started, method=method)

@@ -35,7 +35,7 @@ from heedful.models import (
     save_model,
 )
 from heedful.models.recipe import with_settings
-from heedful.runs import RunFolder, held, write_csv, write_json
+from heedful.runs import TABLE, RunFolder, held, write_csv, write_json
 from heedful.statistics import draws
 from heedful.statistics.estimates import Estimate
 from heedful.training import History, fit
@@ -159,7 +159,7 @@ def trace_narratives(
     with held(folder.path):
         place.mkdir(exist_ok=True)
         write_csv(place / "windows.csv", seen["windows"])
-        tokens.to_parquet(place / "tokens.parquet", index=False)
+        TABLE.save(place / "tokens.parquet", tokens)
         scores = {name: normalised(tokens, name) for name in ("importance", "gradient")}
         write_csv(place / "words.csv", word_means(tokens, scores))
         if lexicon is not None:

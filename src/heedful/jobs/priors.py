@@ -25,7 +25,7 @@ from heedful.errors import InputError, unknown
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.huggingface.label_choice import LabelChoice
 from heedful.models.huggingface.prompts import FREE
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 from heedful.statistics.intervals import proportion
 
 PRIORS = ("auto", "none", "empty", "dev")
@@ -52,7 +52,7 @@ class Settled(NamedTuple):
         for name, share in self.accuracy.items():
             used = ", which is audited" if name == self.prior else ""
             low, high = 100 * share.low, 100 * share.high
-            said = f"{100 * share.value:.1f} % [{low:.1f}, {high:.1f}] of {share.n}"
+            said = f"{per_cent(share.value, 1)} [{low:.1f}, {high:.1f}] of {share.n}"
             yield f"accuracy, prior {name}{used}: {said}"
 
 
@@ -90,19 +90,20 @@ def settle(
             hits = int(((logits + offset).argmax(1) == labelled.labels).sum())
             accuracy[name] = proportion(hits, len(labelled))
     choice.offset.copy_(torch.from_numpy(offsets[prior]))
+    choice.prior = prior
     return Settled(corpus, accuracy, prior)
 
 
 def said_to_nothing(model: PretrainedClassifier) -> Float64[np.ndarray, "class"]:
     """The log-probabilities of the labels for texts without content, on average."""
     with torch.no_grad():
-        logits = model(model.batch(list(FREE))).logits.double().cpu().numpy()
+        logits = model(model.like(FREE)).logits.double().cpu().numpy()
     mean: Float64[np.ndarray, "class"] = log_softmax(logits, axis=1).mean(0)
     return mean
 
 
 def fitted(
-    logits: Float64[np.ndarray, "document class"], labels: Int[np.ndarray, "document"]
+    logits: Float64[np.ndarray, "document class"], labels: Int[np.ndarray, " document"]
 ) -> Float64[np.ndarray, "class"]:
     """The number added to each label that makes the right ones likeliest; they sum to 0.
 
@@ -152,6 +153,13 @@ def _logits(
     place = {name: row for row, name in enumerate(documents.names)}
     for names, logits in _passes(model, documents):
         found[[place[name] for name in names]] = logits
+    is_zero = ~np.isfinite(found)
+    if is_zero.any():
+        label = model.classes[int(is_zero.sum(0).argmax())]
+        raise InputError(
+            f"The label of {label!r} has a probability of 0, or none, behind "
+            f"{is_zero.any(1).sum()} of {len(found)} prompts; choose other words for it."
+        )
     return found
 
 

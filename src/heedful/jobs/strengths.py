@@ -25,6 +25,7 @@ from heedful.errors import InputError
 from heedful.jobs.advice import Command, again, code_of, silence, untried
 from heedful.jobs.decider import Decider
 from heedful.statistics import Estimate, bootstraps, classification_scores
+from heedful.statistics.estimates import per_cent
 from heedful.statistics.scores import mean_of_defined
 
 LIMIT = 1.5
@@ -145,12 +146,13 @@ class Remedy:
     def lines(self) -> list[str]:
         """The search for the terminal: a line per strength, what was kept, and what to do next."""
         head = f"{'strength':>10} {'dev F1':>7} {'flat':>6} {'shuffled':>9}"
-        found = [*self.notes, f"{head} {'cost [95 %]':>20} {'buys [95 %]':>20}"]
+        costs, gives = (f"{what} [{per_cent(0.95)}]" for what in ("cost", "buys"))
+        found = [*self.notes, f"{head} {costs:>20} {gives:>20}"]
         priced = self._priced()
         for one in (self.base, *self.tried):
             line = (
                 f"{one.strength:>10g} {100 * one.f1:>7.1f} "
-                f"{100 * one.uniform:>+6.1f} {100 * one.permuted:>+9.1f}"
+                f"{_change(one.uniform):>6} {_change(one.permuted):>9}"
             )
             if one.strength in priced:
                 price = priced[one.strength]
@@ -161,7 +163,8 @@ class Remedy:
             found.append(line + ("   kept" if one.strength == self.chosen.strength else ""))
         command, said = self._following()
         where = [] if self.is_remedy else [f"What was kept lies in {self.folder}."]
-        following = [f"Next: {command}" + (f" ({said})" if said else "")]
+        told = "; ".join(filter(None, (said, "" if self.is_remedy else "not tried yet")))
+        following = [f"Next: {command}" + (f" ({told})" if told else "")]
         if self.is_remedy and self.run:
             if not (Path(self.run) / "findings" / "verdict.json").is_file():
                 following.append(f"Then: heedful audit {quote(self.run)}{code_of(Path(self.run))}")
@@ -290,7 +293,7 @@ class Decisions:
     """What a model decides of each document with trained, flat and shuffled attention."""
 
     names: tuple[str, ...]
-    gold: Int[np.ndarray, "instance"]
+    gold: Int[np.ndarray, " instance"]
     trained: Int[np.ndarray, "1 instance"]
     uniform: Int[np.ndarray, "1 instance"]
     permuted: Int[np.ndarray, "draw instance"]
@@ -357,6 +360,11 @@ def prices(
 def _points(difference: float) -> str:
     """A difference of F1 in points."""
     return f"{round(100 * difference, 1) + 0.0:.1f}"  # adding 0 turns a rounded -0.0 into 0.0
+
+
+def _change(difference: float) -> str:
+    """A change of F1 in points, with its sign."""
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"
 
 
 def _shown(estimate: Estimate) -> str:

@@ -98,8 +98,8 @@ def check(
 
 
 def _told(
-    is_right: Bool[np.ndarray, "word"],
-    labels: Int[np.ndarray, "word"],
+    is_right: Bool[np.ndarray, " word"],
+    labels: Int[np.ndarray, " word"],
     sentences: Sequence[str],
     train: PairSplit,
 ) -> NextPieces:

@@ -7,8 +7,7 @@ whoever holds a model sees it learn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -33,7 +32,7 @@ class Dropped(NamedTuple):
 
     inputs: Bool[Tensor, "seed batch unit dim"] | None
     context: Bool[Tensor, "seed batch dim"] | None
-    seed_of_model: Int[Tensor, "model"]
+    seed_of_model: Int[Tensor, " model"]
 
 
 class StackPass(NamedTuple):
@@ -95,24 +94,6 @@ class ClassifierStack:
         for model in self.models:
             _own(model)
 
-    @contextmanager
-    def lent(self, row: int) -> Iterator[AttentionClassifier]:
-        """Lends one model as it is now, to be run by itself while the stack is still learning.
-
-        Its recurrent weights are copies meanwhile, in the one piece that cuDNN wants, and views
-        into the stack again afterwards.
-        """
-        model = self.models[row]
-        cells = [module for module in model.modules() if isinstance(module, nn.RNNBase)]
-        views = [(weight, weight.data) for cell in cells for weight in cell.parameters()]
-        try:
-            for cell in cells:
-                _own(cell)
-            yield model
-        finally:
-            for weight, view in views:
-                weight.data = view
-
     def forward(
         self,
         batch: Batch,
@@ -135,7 +116,7 @@ class ClassifierStack:
         """The same from words: documents that all models read, or with a model axis its own."""
         config = self.config
         table = self.weights["embedding.weight"] if vectors is None else vectors
-        inputs = _looked_up(table, ids)
+        inputs = looked_up(table, ids)
         if dropped is not None and dropped.inputs is not None:
             kept = dropped.inputs[dropped.seed_of_model]
             inputs = inputs * kept / (1 - config.dropout)
@@ -145,7 +126,7 @@ class ClassifierStack:
             values = torch.cat([states, inputs], -1)
         elif config.join == "residual":
             values = states + inputs
-        scores = self._asked(values, mask) if config.instance_query else self._scores(values)
+        scores = self._asked(values, mask) if config.instance_query else self.scores(values)
         scores = scores.masked_fill(~mask, -torch.inf)
         context = (scores.softmax(-1)[..., None, :] @ values)[..., 0, :]
         if dropped is not None and dropped.context is not None:
@@ -164,7 +145,7 @@ class ClassifierStack:
         self,
         batch: Batch,
         generators: Sequence[torch.Generator],
-        seed_of_model: Int[Tensor, "model"],
+        seed_of_model: Int[Tensor, " model"],
     ) -> Dropped:
         """What dropout keeps: for each seed the draws a single model would make, in its order."""
         config, device = self.config, self.scale.device
@@ -182,7 +163,7 @@ class ClassifierStack:
         inputs, context = (torch.stack(kept[name]) if kept[name] else None for name in shapes)
         return Dropped(inputs, context, seed_of_model)
 
-    def alignment(self) -> Float[Tensor, "model"]:
+    def alignment(self) -> Float[Tensor, " model"]:
         """|V·W| of each model, as `objectives.alignment`."""
         return self.alignments().abs().sum(-1)
 
@@ -215,7 +196,8 @@ class ClassifierStack:
         states = self._recurrent(longer, position <= last, "level.encoder.encoder.cells")
         return states[:, :, 1:-1] * mask[..., None]
 
-    def _scores(self, values: Tensor) -> Float[Tensor, "model batch unit"]:
+    def scores(self, values: Tensor) -> Float[Tensor, "model batch unit"]:
+        """Unnormalised attention to every value."""
         if self.config.attention == "uniform":
             return values.new_zeros(values.shape[:-1])
         if self.config.attention == "additive":
@@ -317,7 +299,7 @@ class _LookedUp(torch.autograd.Function):
         return total, None
 
 
-def _looked_up(
+def looked_up(
     table: Float[Tensor, "model word dim"], ids: Int[Tensor, "*model batch unit"]
 ) -> Float[Tensor, "model batch unit dim"]:
     """The vectors of words, in every model."""
@@ -383,16 +365,16 @@ def _through(rows: Tensor, count: int) -> Tensor:
 
 
 def each_loss(
-    logits: Float[Tensor, "model *row class"], right: Int[Tensor, "model *row"]
-) -> Float[Tensor, "model *row"]:
+    logits: Float[Tensor, "model *row class"], right: Int[Tensor, " model *row"]
+) -> Float[Tensor, " model *row"]:
     """Cross-entropy of each model's own answers: its gradient reaches its own weights alone."""
     flat = logits.reshape(-1, logits.shape[-1])
     return functional.cross_entropy(flat, right.reshape(-1), reduction="none").view(right.shape)
 
 
 def mean_losses(
-    logits: Float[Tensor, "model *row class"], right: Int[Tensor, "model *row"]
-) -> Float[Tensor, "model"]:
+    logits: Float[Tensor, "model *row class"], right: Int[Tensor, " model *row"]
+) -> Float[Tensor, " model"]:
     """The mean of each model's own losses."""
     return each_loss(logits, right).flatten(1).mean(1)
 

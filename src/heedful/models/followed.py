@@ -40,6 +40,6 @@ class Followable(Protocol):
         """One pass over the batch, kept."""
 
     def value_products(
-        self, batch: Batch, target: Int[Tensor, "batch"]
+        self, batch: Batch, target: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch layer*head token"]:
         """⟨v_k, ∂p_y/∂v_k⟩ of every layer and head: attention times its gradient."""

@@ -73,8 +73,8 @@ def _probe(
 
 
 def _log_odds(
-    model: Translator, hidden: Float[Tensor, "row hidden"], right: Int[Tensor, "row"]
-) -> Float[Tensor, "row"]:
+    model: Translator, hidden: Float[Tensor, "row hidden"], right: Int[Tensor, " row"]
+) -> Float[Tensor, " row"]:
     """The log-odds of one word per row, the vocabulary in chunks of rows."""
     rows = max(CHUNK // model.config.vocabulary, 1)
     parts = zip(torch.split(hidden, rows), torch.split(right, rows), strict=True)

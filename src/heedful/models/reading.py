@@ -46,14 +46,14 @@ class Reading:
     """What the head says of an empty context (the bias); only with a linear head."""
     heads: Float[Tensor, "batch head unit"] | None = None
     """The attention of each head, where there are several."""
-    shared: Int[Tensor, "batch"] | None = None
+    shared: Int[Tensor, " batch"] | None = None
     """Which row of `values` and `inputs` an instance uses, where several share one: the output
     words of a sentence in a translator. Without it each instance has its own."""
-    first: Float[Tensor, "batch"] | None = None
+    first: Float[Tensor, " batch"] | None = None
     """The share of the audited row on the first token, where that is no word of the text."""
     state: Any = None
     """What the model needs to go on from the audited site; only the model looks inside."""
-    explained: Int[Tensor, "batch"] | None = None
+    explained: Int[Tensor, " batch"] | None = None
     """The class that importance speaks of, where it is not the decision."""
     memory: dict[str, Any] | None = None
     """What several methods of one explanation need, by name; none outside of one."""
@@ -68,7 +68,7 @@ class Reading:
         return found
 
     @property
-    def outside(self) -> Float[Tensor, "batch"] | None:
+    def outside(self) -> Float[Tensor, " batch"] | None:
         """The share of the audited row that lies on no unit, over heads: that of special tokens.
 
         None where attention has one head, which is over units alone.
@@ -81,22 +81,22 @@ class Reading:
         return self.batch.names
 
     @property
-    def labels(self) -> Int[Tensor, "batch"]:
+    def labels(self) -> Int[Tensor, " batch"]:
         """Gold classes; -1 when unknown."""
         return self.batch.labels
 
     @property
-    def decision(self) -> Int[Tensor, "batch"]:
+    def decision(self) -> Int[Tensor, " batch"]:
         """The class with the highest logit; the first one on ties."""
         return self.logits.argmax(-1)
 
     @property
-    def target(self) -> Int[Tensor, "batch"]:
+    def target(self) -> Int[Tensor, " batch"]:
         """The class whose reasons are asked for: the decision, unless another one is explained."""
         return self.decision if self.explained is None else self.explained
 
     @property
-    def units(self) -> Int[Tensor, "batch"]:
+    def units(self) -> Int[Tensor, " batch"]:
         """Number of units of each document."""
         return self.mask.sum(-1)
 

@@ -53,14 +53,23 @@ def has_kernel(dim: int, device: torch.device) -> bool:
     return device.type == "cuda" and _kernel(dim, str(device)) is not None
 
 
+def is_clustered(dim: int, device: torch.device) -> bool:
+    """Whether that kernel is a cluster's, which takes documents of their own lengths."""
+    if device.type != "cuda" or (walk := _kernel(dim, str(device))) is None:
+        return False
+    from heedful.models.cluster_kernel import CLUSTERED
+
+    return walk is CLUSTERED
+
+
 @cache
 def _kernel(dim: int, device: str) -> Callable[..., tuple[Tensor, Tensor]] | None:
     """The LSTM as one kernel, where it can be had and agrees with the loop; says so if not."""
     known: tuple[Walk, ...] = ()
     try:
-        from heedful.models import recurrent_kernel, wide_kernel
+        from heedful.models import cluster_kernel, recurrent_kernel, wide_kernel
 
-        known = (recurrent_kernel.NARROW, wide_kernel.WIDE)
+        known = (recurrent_kernel.NARROW, cluster_kernel.CLUSTERED, wide_kernel.WIDE)
         why = f"none of its kernels computes it rightly on {device}"
     except ImportError:
         why = "triton is not installed"

@@ -11,7 +11,9 @@ from torch import Tensor, nn
 
 from heedful.corpora.batches import Batch
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.verbs import AttentiveModel, evaluating
+from heedful.models.verbs import AttentiveModel, evaluating, positions
+from heedful.runs.memory import halving
+from heedful.runs.meter import passed
 
 PASS_TOKENS = 2**14
 """Tokens, padding included, in one forward pass."""
@@ -39,8 +41,8 @@ def read_again(
     tokens = kept[torch.from_numpy(document).to(device), torch.from_numpy(edit).to(device)]
     length = tokens.sum(-1).clamp_min(1).cpu().numpy() if mode == "removed" else whole
     order = np.argsort(length, kind="stable")
-    parts = []
-    for some in _passes(order, length, _most_tokens(model, batch)):
+
+    def one_pass(some: Int[np.ndarray, "pass"]) -> Float[Tensor, "pass class"]:
         place = torch.from_numpy(some).to(device)
         part = chosen(batch, document[some], int(whole[some].max()))
         here = tokens[place, : part.mask.shape[1]]
@@ -48,7 +50,11 @@ def read_again(
             part = part.keeping(here, int(length[some].max()))
         else:
             part = part.replacing(~here, symbol)
-        parts.append(_logits(model, part))
+        return _logits(model, part)
+
+    parts = []
+    for some in passes(order, length, _most_tokens(model, batch)):
+        parts.append(halving(one_pass, some, torch.cat))
     logits = torch.cat(parts)
     logits = torch.empty_like(logits).index_copy(0, torch.from_numpy(order).to(device), logits)
     return logits[torch.from_numpy(answer).to(device)].view(*kept.shape[:2], -1)
@@ -56,7 +62,9 @@ def read_again(
 
 def _distinct(
     kept: Bool[Tensor, "batch edit token"],
-) -> tuple[Int[np.ndarray, "distinct"], Int[np.ndarray, "distinct"], Int[np.ndarray, "batch*edit"]]:
+) -> tuple[
+    Int[np.ndarray, " distinct"], Int[np.ndarray, " distinct"], Int[np.ndarray, " batch*edit"]
+]:
     """Document and edit of each distinct edited text, and which of them each edit is."""
     bits = np.packbits(kept.flatten(0, 1).cpu().numpy(), axis=1)
     owner = np.repeat(np.arange(len(kept), dtype=np.int32), kept.shape[1])
@@ -65,8 +73,8 @@ def _distinct(
     return place // kept.shape[1], place % kept.shape[1], answer.reshape(-1)
 
 
-def _passes(
-    order: Int[np.ndarray, "distinct"], length: Int[np.ndarray, "distinct"], most: int
+def passes(
+    order: Int[np.ndarray, " distinct"], length: Int[np.ndarray, " distinct"], most: int
 ) -> list[Int[np.ndarray, "pass"]]:
     """The edited texts in passes of similar length, each of at most so many tokens."""
     lengths, start, found = length[order].tolist(), 0, []
@@ -101,6 +109,7 @@ def chosen(batch: Batch, document: Int[np.ndarray, "pass"], width: int) -> Batch
 
 def _logits(model: AttentiveModel, batch: Batch) -> Float[Tensor, "batch class"]:
     """The decision alone: a whole reading also keeps the words, which nobody asks for here."""
+    passed(positions(model, batch))
     with evaluating(model):
         if isinstance(model, nn.Module) and hasattr(model, "from_inputs"):
             logits: Tensor = model(batch).logits
@@ -110,7 +119,7 @@ def _logits(model: AttentiveModel, batch: Batch) -> Float[Tensor, "batch class"]
 
 
 def probability(
-    logits: Float[Tensor, "batch edit class"], chosen: Int[Tensor, "batch"]
+    logits: Float[Tensor, "batch edit class"], chosen: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch edit"]:
     """The probability of one class of each document under every edit."""
     index = chosen[:, None, None].expand(-1, logits.shape[1], 1)

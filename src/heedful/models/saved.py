@@ -14,6 +14,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from heedful.corpora.encoded import MAX_TOKENS
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
@@ -24,7 +25,7 @@ from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from heedful.models.windows import NarrativeTransformer
 from heedful.runs.atomic import read_json, write_json, writing
-from heedful.runs.memory import refuse_larger
+from heedful.runs.memory import refuse_larger, refuse_without_room
 from heedful.runs.randomness import seeded
 
 FORMAT = 1
@@ -99,13 +100,26 @@ def refuse_large(make: Callable[[], nn.Module], name: str, times: int = TRAINED)
     `times` counts what lies beside the weights.
     """
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _Unfilled():
             model = make()
         held = (*model.parameters(), *model.buffers())
         needed = sum(value.numel() * value.element_size() for value in held)
     except RuntimeError as error:  # sizes whose product no number holds
         raise InputError(f"{name} cannot be made: {str(error).splitlines()[0]}.") from error
     refuse_larger(times * needed, name)
+
+
+class _Unfilled(TorchFunctionMode):
+    """Weights without numbers stay so: to draw them there, torch would import its compilers."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The tensor as it is where it would be filled at random, else what the function gives."""
+        kwargs = dict(kwargs or {})
+        if getattr(func, "__name__", "") in ("normal_", "uniform_", "trunc_normal_"):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 def build_narrator(
@@ -209,6 +223,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], said: dict[str, str]) 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors of a file and what is said of them; one that was changed since is refused."""
+    refuse_without_room()
     with safe_open(path, framework="pt") as file:
         said = file.metadata() or {}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 from heedful.runs.randomness import numpy_generator
+from heedful.runs.threads import usable_cores
 
 
 class Part(NamedTuple):
@@ -51,12 +53,19 @@ def scrambled(parts: Sequence[Part], seed: int = 0) -> Iterator[None]:
     kept: list[tuple[nn.Parameter, torch.Tensor]] = []
     seen: set[int] = set()
     try:
+        wanted = []
         for place, part in enumerate(parts):
+            _DRAWN.setdefault(part.module, {})
             for name, weight in part.module.named_parameters():
                 if id(weight) not in seen:
                     seen.add(id(weight))
-                    kept.append((weight, weight.data))
-                    weight.data = _drawn(part.module, name, weight, seed, place)
+                    wanted.append((part.module, name, weight, seed, place))
+        # numpy lets other threads work while it draws, which of a large model takes seconds.
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            found = list(pool.map(lambda one: _drawn(*one), wanted))
+        for (_, _, weight, _, _), drawn in zip(wanted, found, strict=True):
+            kept.append((weight, weight.data))
+            weight.data = drawn
         yield
     finally:
         for weight, before in kept:
@@ -73,7 +82,7 @@ def _drawn(
     module: nn.Module, name: str, weight: nn.Parameter, seed: int, place: int
 ) -> torch.Tensor:
     """The entries of a weight in random order, drawn once for as long as nobody changes them."""
-    known = _DRAWN.setdefault(module, {})
+    known = _DRAWN[module]
     stamp = seed, place, weight.data_ptr(), weight._version
     if name not in known or known[name][0] != stamp:
         order = numpy_generator(seed, "scrambled", place, name).permutation(weight.numel())

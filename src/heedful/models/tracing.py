@@ -228,13 +228,20 @@ def _check(shares: Float[Tensor, "height batch head token"], layers: Sequence[La
     """Raises unless every height of every head holds what the start held."""
     sums = shares.double().sum(-1)
     lost = (sums - sums[-1]).abs().amax((1, 2))
-    allowed = max(LOSSES.get(layer.dtype, 1e-4) for layer in layers)
+    allowed = max(_loss(layer.dtype) for layer in layers)
     if not float(lost.max()) <= allowed:  # also when it is not a number
         wrong = int((~(lost <= allowed)).nonzero()[-1]) + 1
         raise UnsupportedModel(
             f"attention of layer {wrong} does not hand on what it holds (off by "
             f"{float(lost[wrong - 1]):.2g} of one): its rows do not sum to one over the tokens."
         )
+
+
+def _loss(dtype: torch.dtype) -> float:
+    """How much rounding may lose; products in TF32 keep as many bits as those of float16."""
+    if dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
+        dtype = torch.float16
+    return LOSSES.get(dtype, 1e-4)
 
 
 def lat(stack: LayerStack) -> Trace:

@@ -173,7 +173,7 @@ class TransformerStack:
 
     def losses(
         self, logits: Float[Tensor, "model batch class"], batch: StackBatch
-    ) -> Float[Tensor, "model"]:
+    ) -> Float[Tensor, " model"]:
         """What training lowers, of each model: its gradient reaches its own row alone."""
         wanted = functional.one_hot(batch.labels, logits.shape[-1]).to(logits)
         is_mean = self._which(batch.models, "loss", "cross-entropy")
@@ -214,7 +214,7 @@ class TransformerStack:
     ) -> Float[Tensor, "sequence head token dim"]:
         """Attended values; dropout acts on the attention itself."""
         share, rows = self.config.dropout, hidden.shape[1]
-        added = hidden.flatten(0, 1)[:, None, None]
+        added = hidden.flatten(0, 1)[:, None, None].to(query.dtype)
         if not share or not any(drops.is_dropping):
             return functional.scaled_dot_product_attention(query, key, value, attn_mask=added)
         if not query.is_cuda:
@@ -234,7 +234,7 @@ class TransformerStack:
     def _which(self, models: tuple[int, ...], field: str, value: str) -> list[bool]:
         return [getattr(self.models[row].config, field) == value for row in models]
 
-    def _index(self, numbers: tuple[int, ...]) -> Int[Tensor, "model"]:
+    def _index(self, numbers: tuple[int, ...]) -> Int[Tensor, " model"]:
         """The numbers on the device; copied there once, since a copy makes the host wait."""
         if numbers not in self._indices:
             self._indices[numbers] = torch.tensor(numbers, device=self.weights.device)

@@ -110,7 +110,7 @@ class Said(NamedTuple):
 class TranslatorState(NamedTuple):
     """What a translator needs to go on from its attention: `Reading.state`."""
 
-    step: Int[Tensor, "batch"]
+    step: Int[Tensor, " batch"]
     """Which output word of its sentence an instance is."""
     said: Said
     """In float64."""

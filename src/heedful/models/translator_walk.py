@@ -104,7 +104,7 @@ def _layer(
 
 
 @cache
-def _held(dim: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "gate"]:
+def _held(dim: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, " gate"]:
     """Gates (in, keep, new, out) that leave a cell as it is; made once, where they are needed."""
     found = torch.zeros(4 * dim, dtype=dtype, device=device)
     found[:dim], found[dim : 2 * dim] = -SHUT, SHUT

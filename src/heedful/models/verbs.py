@@ -21,6 +21,7 @@ from heedful.errors import InputError
 from heedful.models import edits
 from heedful.models.edits import SMALLEST_MASS, Edit, Scale
 from heedful.models.reading import Reading
+from heedful.runs.meter import passed
 
 WEIGHTS = 2**20
 """Edited weights per call of a head that is not linear: 8 MiB of attention."""
@@ -36,6 +37,16 @@ class AttentiveModel(Protocol):
 
     def answer(self, reading: Reading, edit: Edit) -> Float[Tensor, "batch edit class"]:
         """Logits under the edited attention; called only when the head is not linear."""
+
+
+def positions(model: object, batch: Batch) -> int:
+    """Positions that a pass over a batch reads, with padding, special tokens and a prompt."""
+    return batch.ids.numel() + len(batch) * specials_of(model)
+
+
+def specials_of(model: object) -> int:
+    """Positions around every text: special tokens, a prompt, labels."""
+    return int(getattr(model, "specials", 0))
 
 
 @contextmanager
@@ -89,6 +100,7 @@ def read(model: AttentiveModel, batch: Batch) -> Reading:
                 f"Document {batch.names[int(is_empty.int().argmax())]} has no token, so that there "
                 "is nothing to attend to; give it the unknown word, as encoding an empty text does."
             )
+        passed(positions(model, batch))
     with evaluating(model):
         return model.read(batch)
 

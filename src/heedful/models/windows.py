@@ -37,7 +37,7 @@ class WindowLayout(NamedTuple):
 
     ids: Int[Tensor, "sequence token"]
     mask: Bool[Tensor, "sequence token"]
-    sequence: Int[Tensor, "window"]
+    sequence: Int[Tensor, " window"]
     """Which sequence holds a window."""
     place: Int[Tensor, "window word"]
     """Where in its sequence each word of a window stands."""

@@ -34,6 +34,7 @@ from heedful.report.drawing import (
     share_labels,
     svg,
     width,
+    worded,
 )
 from heedful.report.lexicon_charts import heads, lexicon
 from heedful.report.method_charts import (
@@ -48,6 +49,7 @@ from heedful.report.method_charts import (
     violation,
 )
 from heedful.report.word_charts import words
+from heedful.statistics.estimates import per_cent
 
 SHORT, LONG = 17, 28
 """Room of a cell that holds a number in hundredths, and one with its point."""
@@ -140,7 +142,9 @@ def erasure(finding: Finding) -> Figure:
     lines(axes, list(boxes))
     axes.set_xlim(-0.01, 1.01)
     as_percent(axes.xaxis)
-    axes.set_xlabel(fitted("of a text without attention when the decision changes (100 % = never)"))
+    axes.set_xlabel(
+        fitted(f"of a text without attention when the decision changes ({per_cent(1)} = never)")
+    )
     return figure
 
 
@@ -153,7 +157,7 @@ def single_erasure(finding: Finding) -> Figure:
     is_dense = len(x) > DENSE
     colour = RASTER if is_dense else ACCENT
     left.axhline(0, color=LINE, lw=1)
-    left.scatter(x, y, s=7, alpha=0.45, lw=0, color=colour, rasterized=is_dense)
+    left.scatter(x, y, s=7, alpha=0.6, lw=0, color=colour, rasterized=is_dense)
     left.set_xlabel("Δ attention, top − other")
     left.set_title("Δ JS divergence of the output", color=SOFT)
     _contingency(right, table)
@@ -166,7 +170,7 @@ def substitution(finding: Finding) -> Figure:
     if not scores:
         changed = finding.drawn["changed"]
         figure, (axes,) = canvas(len(changed) * ROW * 1.4 + 52)
-        points(axes, list(changed), [ends(e) for e in changed.values()])
+        points(axes, list(map(worded, changed)), [ends(e) for e in changed.values()])
         axes.set_xlabel("decisions that change")
         as_percent(axes.xaxis)
         return figure
@@ -178,7 +182,14 @@ def substitution(finding: Finding) -> Figure:
             value, low, high = ends(found[name])
             at = line + (place - 1) * 0.26
             axes.plot([low, high], [at, at], color=colours[edit], lw=1.6, alpha=0.55)
-            axes.plot(value, at, "o", color=colours[edit], ms=5, label=None if line else edit)
+            axes.plot(
+                value,
+                at,
+                "o",
+                color=colours[edit],
+                ms=5,
+                label=None if line else worded(edit),
+            )
     lines(axes, names)
     as_percent(axes.xaxis)
     figure.legend(loc="outside upper left", ncols=columns(3), handletextpad=0.1, columnspacing=1.2)
@@ -220,7 +231,8 @@ def agreement(finding: Finding) -> Figure:
             # Adding 0 turns -0.0 into 0.0.
             shown = f"{round(value, 2) + 0.0:.2f}" if room > LONG else f"{round(100 * value)}"
             size = 9 if room > LONG else 7.5
-            axes.text(j, i, shown.replace("-", "−"), ha="center", va="center", fontsize=size)
+            shown = shown.replace("-", "−")
+            axes.text(j, i, shown, ha="center", va="center", fontsize=size, in_layout=False)
     axes.set_title(f"Kendall τ{'' if room > LONG else ', in hundredths'}", color=SOFT)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
     across = [plain_text(n, 18) for n in names]
@@ -263,7 +275,7 @@ def adversary(finding: Finding) -> Figure:
             drawn["exact"],
             drawn["searched"],
             s=9,
-            alpha=0.5,
+            alpha=0.7,
             lw=0,
             color=RASTER if is_dense else ACCENT,
             rasterized=is_dense,
@@ -345,7 +357,7 @@ def _contingency(axes: Axes, table: Mapping[str, int]) -> None:
         share = table[name] / total
         colour = WARM if name == "only_random" else ACCENT if name != "neither" else GREY
         axes.add_patch(_cell(x, y, colour, 0.14 + 0.36 * share))
-        axes.text(x, y, f"{100 * share:.1f} %", ha="center", va="center", weight="bold")
+        axes.text(x, y, per_cent(share, 1), ha="center", va="center", weight="bold")
     axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))
     axes.set_xticks([0, 1], ["flips", "stays"])
     axes.set_yticks([0, 1], ["flips", "stays"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import visible
+from heedful.statistics.estimates import per_cent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +30,10 @@ STANDINGS = {
 """Other marks than those of the tests: they say nothing of what may be shown."""
 TOP_WORDS = 8
 """Words that a method names where it cannot shade them."""
+JOINED, UNTORN = "\N{NO-BREAK SPACE}", "\ue000"
+"""A space at which no line ends, and what stands for it while lines are broken."""
+INTERVAL, WITHIN = re.compile(r"(\[-?[\d.,]+,) (?=-?[\d.])"), "\ue001"
+"""The first end of an interval, and what stands for the space behind it meanwhile."""
 WORDS = {"yes": "green", "partly": "yellow", "no": "red", "cannot tell": "bright_black"}
 
 
@@ -41,7 +47,7 @@ def print_verdict(
     """Prints the verdict, the tests behind it, the advice and where the page is."""
     from rich.text import Text
 
-    console = _console()
+    console = terminal()
     word = str(verdict["word"])
     head = Text("May attention be shown as the reason?  ")
     head.append(word.upper(), f"bold {WORDS[word]}")
@@ -59,6 +65,8 @@ def print_verdict(
     for test in verdict["tests"]:
         mark, colour = OUTCOMES[test["outcome"]]
         line = Text(f" {mark} ", f"bold {colour}")
+        if test["outcome"] == "unknown":
+            line.append(f"{test['name']}: ")
         line.append(str(test["sentence"]))
         if test["low"] is not None:
             line.append(f"  [{round(100 * test['low'])}, {round(100 * test['high'])}]", "dim")
@@ -71,7 +79,7 @@ def print_verdict(
     console.print(Text("The page: ").append(report, "bold"), soft_wrap=True)
 
 
-def _console() -> Console:
+def terminal() -> Console:
     """A terminal on which text is shown as it is, whatever control characters it holds."""
     from rich.console import Console
     from rich.text import Text
@@ -80,8 +88,13 @@ def _console() -> Console:
         def print(self, *objects: Any, **named: Any) -> None:
             for one in objects:
                 if isinstance(one, Text):
-                    one.plain = visible(one.plain)
+                    plain = visible(one.plain).replace(JOINED, UNTORN)
+                    one.plain = INTERVAL.sub(rf"\1{WITHIN}", plain)
             super().print(*objects, **named)
+
+        def _render_buffer(self, buffer: Any) -> str:
+            # rich breaks lines at every space, and so would tear numbers from signs, and intervals.
+            return super()._render_buffer(buffer).replace(UNTORN, JOINED).replace(WITHIN, " ")
 
     return Plainly(highlight=False)
 
@@ -117,6 +130,8 @@ def _interval(estimate: Mapping[str, Any]) -> str:
     value, low, high = (estimate[end] for end in ("value", "low", "high"))
     if value is None or low is None or high is None:
         return "–" if value is None else f"{value:6.3f}"
+    # Adding 0 turns -0.0 into 0.0.
+    value, low, high = (round(end, 3) + 0.0 for end in (value, low, high))
     return f"{value:6.3f} [{low:.3f}, {high:.3f}]"
 
 
@@ -133,29 +148,31 @@ def print_explanation(
     from heedful.importance import METHODS
 
     unsigned = {name for name, method in METHODS.items() if not method.is_signed}
-    console = _console()
+    console = terminal()
     is_plain = console.no_color or console.color_system is None
     decided = explanation["decision"]
     said = ", ".join(f"{name} {p:.3f}" for name, p in explanation["probabilities"].items())
     console.print(Text("Decision: ").append(str(decided), "bold").append(f"  ({said})"))
     target = explanation.get("target") or decided
     if target != decided:
-        console.print(Text("Told are the reasons for: ").append(str(target), "bold"))
-    unknown = set(explanation.get("unknown", ()))
+        console.print(Text("Reasons asked for: ").append(str(target), "bold"))
+    unknown, units = set(explanation.get("unknown", ())), _as_written(explanation)
     width = max(map(len, explanation["importance"]), default=0)
     for method, values in explanation["importance"].items():
         line = Text(f"{method:>{width}}  ")
-        shown = list(zip(map(str, explanation["units"]), values, strict=True))
+        shown = list(zip(units, map(str, explanation["units"]), values, strict=True))
         if is_plain:
-            best = sorted(shown, key=lambda pair: -abs(pair[1]))[:TOP_WORDS]
-            named = ((f"[{unit}]" if unit in unknown else unit, value) for unit, value in best)
-            line.append(", ".join(f"{unit} {value:.3g}" for unit, value in named))
+            best = sorted(shown, key=lambda one: -abs(one[2]))[:TOP_WORDS]
+            named = (
+                (f"[{word}]" if unit in unknown else word, value) for word, unit, value in best
+            )
+            line.append(", ".join(f"{word} {value:.3g}" for word, value in named))
         else:
             top = max((abs(value) for value in values), default=0.0) or 1.0
-            for unit, value in shown:
+            for word, unit, value in shown:
                 shade = _shade(value / top, method in unsigned)
                 style = f"{shade} underline".strip() if unit in unknown else shade
-                line.append(unit, style).append(" ")
+                line.append(word, style).append(" ")
         console.print(line, soft_wrap=is_plain)
     signed = [method for method in explanation["importance"] if method not in unsigned]
     if signed:
@@ -177,7 +194,7 @@ def print_explanation(
         console.print(Text(told, "dim"), soft_wrap=is_plain)
     outside = explanation.get("outside")
     if outside:
-        told = f"{100 * outside:.0f} % of the audited attention lies on special tokens, which are "
+        told = f"{per_cent(outside)} of the audited attention lies on special tokens, which are "
         told += "no words; `attention` is the rest, made to sum to one"
         console.print(Text(told, "dim"), soft_wrap=is_plain)
     if explanation.get("words"):
@@ -187,6 +204,14 @@ def print_explanation(
         told = f"not in the model's vocabulary, read as one unknown word ({mark}): "
         told += ", ".join(explanation["unknown"])
         console.print(Text(told, "dim"), soft_wrap=is_plain)
+
+
+def _as_written(explanation: Mapping[str, Any]) -> list[str]:
+    """The units as they stand in the text, which a model of heedful's own reads in lower case."""
+    text, spans = explanation.get("text"), explanation.get("spans")
+    if not text or not spans:
+        return list(map(str, explanation["units"]))
+    return [" ".join(text[start:end].split()) for start, end in spans]
 
 
 def _shade(strength: float, is_unsigned: bool) -> str:

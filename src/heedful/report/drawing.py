@@ -60,6 +60,7 @@ WIDTH, NARROW = 460, 340
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib; what is measured is the same
     "font.size": 10.5,
     "axes.linewidth": 0.7,
     "axes.edgecolor": SOFT,
@@ -161,6 +162,17 @@ def last_part(text: object, most: int = 26) -> str:
     """
     whole = plain_text(text, len(str(text)) + 1)
     return plain_text(whole if len(whole) <= most else whole.rpartition(", ")[2], most)
+
+
+def worded(name: str) -> str:
+    """A stored name of a measure or an edit in the words of the sentences beside it.
+
+    >>> worded("permuted - trained"), worded("violations by chance")
+    ('shuffled − as trained', 'claims belied by chance')
+    """
+    parts = ("as trained" if part == "trained" else part for part in name.split(" - "))
+    said = " \N{MINUS SIGN} ".join(parts)
+    return said.replace("permuted", "shuffled").replace("violations", "claims belied")
 
 
 def svg(figure: Figure, name: str, title: str, description: str) -> str:

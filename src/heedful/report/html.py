@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import PureWindowsPath
@@ -40,6 +43,18 @@ def bundled(scripts: Sequence[str]) -> str:
     return '(() => {\n"use strict";\n' + "\n".join(map(asset, scripts)) + "})();\n"
 
 
+def script_hash(script: str) -> str:
+    """What the page's policy admits: this script and no other."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def embedded(value: Any) -> str:
+    """The value as JSON that can stand inside a script element: no <, > or &, ASCII only."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def shareable(name: Any) -> Any:
     """The name of a model or corpus without the folders of somebody's machine: a page is shared.
 
@@ -49,3 +64,8 @@ def shareable(name: Any) -> Any:
     place = str(name).removeprefix("hf:")
     is_folder = place.startswith(("/", "~", ".")) or PureWindowsPath(place).drive
     return PureWindowsPath(place).name if is_folder else name
+
+
+def encodable(text: str) -> str:
+    """The text with a mark in place of half surrogate pairs, which no UTF-8 file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")

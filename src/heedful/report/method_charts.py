@@ -28,6 +28,7 @@ from heedful.report.drawing import (
     share_labels,
     width,
 )
+from heedful.statistics.estimates import per_cent
 
 ROW = 21
 """Height of one line of a chart that lists methods."""
@@ -110,10 +111,13 @@ def colours_of(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def points(axes: Axes, names: Sequence[str], found: Sequence[tuple[float, float, float]]) -> None:
     """One line per name: a point with its interval; attention stands out."""
-    for line, (name, (value, low, high)) in enumerate(zip(names, found, strict=True)):
-        colour = ACCENT if name == EMPHASISED or EMPHASISED not in names else GREY
-        axes.plot([low, high], [line, line], color=colour, lw=2, alpha=0.5)
-        axes.plot(value, line, "o", color=colour, ms=5)
+    stands_out = np.array([n == EMPHASISED or EMPHASISED not in names for n in names], dtype=bool)
+    for colour, is_here in ((GREY, ~stands_out), (ACCENT, stands_out)):
+        rows = np.flatnonzero(is_here)
+        value, low, high = np.array(found, dtype=float).reshape(-1, 3)[rows].T
+        # As one path each: a hundred lines of their own take several times as long to draw.
+        axes.hlines(rows, low, high, color=colour, lw=2, alpha=0.5, capstyle="round")
+        axes.plot(value, rows, "o", color=colour, ms=5)
     lines(axes, names)
 
 
@@ -138,4 +142,4 @@ def ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
 
 def as_percent(axis: Any) -> None:
     """Marks an axis in per cent."""
-    axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axis.set_major_formatter(lambda value, _: per_cent(value))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +14,21 @@ from markupsafe import Markup, escape
 from heedful.audits.finding import Finding
 from heedful.errors import InputError, one_line
 from heedful.report.charts import draw, draw_training
-from heedful.report.drawing import standalone
-from heedful.report.html import asset, bundled, shareable, template
+from heedful.report.drawing import standalone, worded
+from heedful.report.html import (
+    asset,
+    bundled,
+    embedded,
+    encodable,
+    script_hash,
+    shareable,
+    template,
+)
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
 from heedful.report.shown_documents import (
     MOST_BYTES,
     OWN_BYTES,
-    embedded,
     fitting,
     read_documents,
 )
@@ -31,10 +36,16 @@ from heedful.report.watch_charts import TITLE, draw_watched
 from heedful.runs.atomic import read_json, write_text
 from heedful.runs.folder import RunFolder
 from heedful.runs.watched import FILE
+from heedful.statistics.estimates import per_cent
 
 SCRIPTS = ("decision.js", "words.js", "flow.js", "heads.js", "panel.js", "list.js", "start.js")
+ANSWERS = "answers"
+"""The kind of a run that audited answers, which has a page of its own."""
 OUTCOMES = ("supports", "mixed", "contradicts", "unknown")
 WORDS = ("yes", "partly", "no", "cannot tell")
+OPTION, UNBROKEN = re.compile(r"--[\w-]+"), r'<span class="option">\g<0></span>'
+INTERVAL, HYPHEN = re.compile(r"(\[-?[\d.,]+,) (?=-?[\d.])"), re.compile(r"(?<![\w.-])-(?=\d)")
+"""The first end of an interval, and a minus that was typed as a hyphen."""
 _MISSING = {"value": None, "low": None, "high": None}
 _NO_VERDICT = {"word": "cannot tell", "sentence": "This run has no verdict yet: audit it first."}
 
@@ -43,6 +54,10 @@ def render(run_folder: Path | str) -> Path:
     """The path of the run's page, written anew with its figures from what the folder holds."""
     run = RunFolder.open(run_folder)
     record = run.record
+    if record["configuration"].get("kind") == ANSWERS:
+        from heedful.report.answers_page import render_answers
+
+        return render_answers(run.path)
     titles = _titles(record)
     findings = findings_of(run)
     charts = {
@@ -73,6 +88,7 @@ def render(run_folder: Path | str) -> Path:
         instances=Markup(embedded(shown)) if shown["instances"] else "",
         shown=len(shown["instances"]),
         documents=shown["documents"],
+        explained=shown.get("explained", shown["documents"]),
         linear=shown["linear"],
         audited=shown["audited"],
         has_evidence=any(entry.get("evidence") for entry in shown["instances"]),
@@ -80,7 +96,7 @@ def render(run_folder: Path | str) -> Path:
         date=str(record.get("created", ""))[:10],
         style=Markup(asset("page.css")),
         script=Markup(script),
-        script_hash=_hash(script),
+        script_hash=script_hash(script),
     )
     for name, picture in (charts | {"training": training, "watched": watched}).items():
         if picture.wide:
@@ -180,10 +196,14 @@ def _facts(
     configuration, audited = record["configuration"], record.get("audited", {})
     documents, of = audited.get("documents", shown["documents"]), audited.get("of")
     audited_of = f"{documents:,} of {of:,}" if of and of > documents else f"{documents:,}"
+    asked = audited.get("asked") or {}
     known = {
         "Model": shareable(configuration.get("recipe") or configuration.get("model")),
         "Corpus": shareable(audited.get("corpus") or configuration.get("corpus")),
         "Attention": shown["audited"]["rows"],
+        "Prompt": asked.get("prompt", "").replace("\n", " ↵ "),
+        "It chooses among": ", ".join(asked.get("labels", {}).values()),
+        "Prior corrected by": asked.get("corrected by"),
         "Documents": audited_of if documents else None,
         "Accuracy": in_words(quality_of(record, findings)),
         "Seed": configuration.get("seed"),
@@ -216,6 +236,8 @@ def policies_of(record: Mapping[str, Any]) -> list[str]:
     if of > documents:
         drawn = f"{documents:,} of {of:,} {audited.get('split', '')} documents were audited"
         lines.insert(0, f"{drawn}, drawn by the seed; `--documents 0` audits all.")
+    if said := audited.get("cost", {}).get("sentence"):
+        lines.append(said.removesuffix("."))
     if audited.get("words"):
         lines.append(f"Importance is given per word, not per piece: {audited['words']}.")
     return lines
@@ -248,8 +270,8 @@ def _border(supports: float | None, contradicts: float | None) -> str:
     """Where a test supports and where it contradicts, for who reads its number."""
     if supports is None:
         return ""
-    above = f"supports above {_whole(supports)} %"
-    return above if contradicts is None else f"{above}, contradicts below {_whole(contradicts)} %"
+    above = f"supports above {_per_cent(supports)}"
+    return above if contradicts is None else f"{above}, contradicts below {_per_cent(contradicts)}"
 
 
 def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -287,11 +309,15 @@ def _percent(value: float | None, low: float | None, high: float | None, **_: An
     if value is None:
         return "not measured"
     ends = "" if low is None or high is None else f" [{_whole(low)}, {_whole(high)}]"
-    return f"{_whole(value)} %{ends}"
+    return f"{_per_cent(value)}{ends}"
 
 
 def _whole(share: float) -> str:
     return str(round(100 * share)).replace("-", "−")
+
+
+def _per_cent(share: float) -> str:
+    return per_cent(share).replace("-", "−")
 
 
 def _shown(value: float | None, low: float | None, high: float | None, **_: Any) -> str:
@@ -322,7 +348,7 @@ def _strip(
     def place(number: float) -> float:
         return round(100 * (number - start) / (end - start), 2)
 
-    words = f"{value:.3f}, 95 % interval {low:.3f} to {high:.3f}"
+    words = f"{value:.3f}, {per_cent(0.95)} interval {low:.3f} to {high:.3f}"
     words += "".join(f", border {border:g}" for border in borders)
     return {
         "value": place(value),
@@ -336,13 +362,14 @@ def _strip(
 def _section(finding: Finding, chart: _Picture, titles: Mapping[str, str]) -> dict[str, Any]:
     rows = []
     for measure in finding.measures:
-        value, _, interval = str(measure.estimate).partition(" [")
+        value, _, ends = str(measure.estimate).partition(" [")
+        low = measure.estimate.low
         rows.append(
             {
-                "name": measure.name,
-                "method": measure.method,
-                "value": value,
-                "interval": interval.rstrip("]") if math.isfinite(measure.estimate.low) else "–",
+                "name": worded(measure.name),
+                "method": worded(measure.method),
+                "value": _prose(value),
+                "interval": _prose(ends.rstrip("]")) if math.isfinite(low) else "–",
                 "n": measure.estimate.n,
                 "undefined": measure.estimate.undefined or "",
             }
@@ -367,8 +394,18 @@ def _template() -> Any:
 
 
 def _with_code(text: str) -> Markup:
-    """The text, escaped, with what stands between backticks marked as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(one_line(text)))))
+    """The text, escaped: what stands between backticks is code, and no line ends inside an interval
+    or an option; numbers below 0 have a minus."""
+    prose_and_code = re.split(r"`([^`]+)`", str(escape(one_line(text))))
+    found = [
+        f"<code>{OPTION.sub(UNBROKEN, part)}</code>" if place % 2 else _prose(part)
+        for place, part in enumerate(prose_and_code)
+    ]
+    return Markup("".join(found))
+
+
+def _prose(text: str) -> str:
+    return HYPHEN.sub("\N{MINUS SIGN}", INTERVAL.sub("\\1\N{NO-BREAK SPACE}", text))
 
 
 def _with_interval_below(text: str) -> Markup:
@@ -376,14 +413,3 @@ def _with_interval_below(text: str) -> Markup:
     value, _, interval = one_line(text).partition(" [")
     below = Markup("<small>[{}</small>").format(interval) if interval else ""
     return Markup("{}{}").format(value, below)
-
-
-def _hash(script: str) -> str:
-    """What the page's policy admits: this script and no other."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def encodable(text: str) -> str:
-    """The text with a mark in place of half surrogate pairs, which no UTF-8 file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -190,26 +190,6 @@ def bars(table: pd.DataFrame, *, x: str, y: str, hue: str, panel: str | None = N
     return _panels(table, panel, one, legend=True, height=tall)
 
 
-def histogram(
-    table: pd.DataFrame,
-    *,
-    left: str = "left",
-    right: str = "right",
-    count: str = "count",
-    label: str = "",
-    panel: str | None = None,
-) -> Figure:
-    """Bars from binned rows: left edge, right edge, count; each panel has its own height."""
-
-    def one(axes: Axes, part: pd.DataFrame) -> None:
-        widths = part[right] - part[left]
-        axes.bar(part[left], part[count], widths, align="edge", color=SERIES[0], linewidth=0)
-        axes.set_xlabel(label)
-        axes.set_ylabel(count)
-
-    return _panels(table, panel, one, legend=False, share=False)
-
-
 def heatmap(
     table: pd.DataFrame,
     *,
@@ -301,4 +281,4 @@ def _rectangle(corner: tuple[float, float], **settings: Any) -> Any:
     return Rectangle(corner, **settings)
 
 
-__all__ = ["BOX", "boxes", "heatmap", "histogram", "lines", "scatter"]
+__all__ = ["BOX", "boxes", "heatmap", "lines", "scatter"]

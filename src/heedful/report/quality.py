@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.audits.finding import Finding
+from heedful.statistics.estimates import per_cent
 
 Quality = Mapping[str, Mapping[str, float]]
 """By split and metric: `value`, and `low`, `high` and `n` where there is an interval."""
@@ -38,14 +39,15 @@ def in_words(quality: Quality) -> str:
     """The quality in a line, in per cent, with the documents it was measured on.
 
     >>> in_words({"test accuracy": {"value": 0.9, "low": 0.88, "high": 0.92, "n": 311}})
-    'test 90.0 % [88.0, 92.0] of 311 documents'
+    'test 90.0\\xa0% [88.0, 92.0] of 311 documents'
     """
     parts = []
     for name, number in quality.items():
         if name.endswith("loss"):
             parts.append(f"{name} {number['value']:.3f}")
             continue
-        said = f"{name.removesuffix(' accuracy')} {100 * number['value']:.1f} %"
+        name_alone = name.removesuffix(" accuracy").removeprefix("accuracy, ")
+        said = f"{name_alone} {per_cent(number['value'], 1)}"
         low, high = number.get("low"), number.get("high")
         if low is not None and high is not None and low == low and high == high:
             said += f" [{100 * low:.1f}, {100 * high:.1f}]"

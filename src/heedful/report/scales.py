@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from heedful.audits.finding import Finding
+from heedful.statistics.estimates import per_cent
 
 
 class PublishedValues(NamedTuple):
@@ -130,7 +131,7 @@ def scales_of(finding: Finding) -> list[dict[str, Any]]:
 
 
 def _percent(share: float) -> str:
-    return f"{_bare(share)} %"
+    return per_cent(share, 1).replace("-", "−")
 
 
 def _bare(share: float) -> str:

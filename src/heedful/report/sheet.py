@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 
-from heedful.report.html import asset, shareable, template
+from heedful.report.html import asset, encodable, shareable, template
 from heedful.report.notebook import colours
-from heedful.report.page import encodable, facts_of, findings_of, policies_of, shown_tests, told_of
+from heedful.report.page import facts_of, findings_of, policies_of, shown_tests, told_of
 from heedful.runs.atomic import write_text
 from heedful.runs.folder import RunFolder
+from heedful.statistics.estimates import per_cent
 
 QUESTION = "May this model’s attention be shown to someone as the reason for its decisions?"
 LIMITS = (
@@ -31,15 +33,12 @@ OFFERED = 3
 """Explanations that the sheet names, best first."""
 
 
-class Sheets(NamedTuple):
+@dataclass(frozen=True)
+class Sheets:
     """The two forms of a sheet on disk."""
 
     html: Path
     markdown: Path
-
-    def to_json(self) -> dict[str, str]:
-        """Where they are."""
-        return {"html": str(self.html), "markdown": str(self.markdown)}
 
     def lines(self) -> list[str]:
         """The same for the terminal."""
@@ -125,7 +124,7 @@ def _markdown(
     word = str(verdict["word"]).upper() + (" (provisional)" if verdict["provisional"] else "")
     lines = ["## Attention as a reason", "", f"**{question}** {word}", ""]
     lines += [_escaped(verdict["sentence"]), ""]
-    lines += ["| test | result | 95 % interval | n |", "|---|---|---|---|"]
+    lines += [f"| test | result | {per_cent(0.95)} interval | n |", "|---|---|---|---|"]
     lines += [
         f"| {_escaped(test['sentence'])} | {test['outcome']} | {test['shown']} | {test['n']} |"
         for test in tests

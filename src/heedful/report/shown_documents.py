@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError, one_line, visible
+from heedful.report.html import embedded
 from heedful.runs.atomic import read_json
 
 MOST_BYTES = 5_000_000
@@ -71,9 +71,3 @@ def fitting(
     told = f"{len(kept):,} of the {len(entries):,} documents that could be shown fit on a page of "
     told += f"{MOST_BYTES / 1e6:g} MB: drawn by their ids, without those that are very large."
     return [entry for row, entry in enumerate(entries) if row in kept], [told]
-
-
-def embedded(value: Any) -> str:
-    """The value as JSON that can stand inside a script element: no <, > or &, ASCII only."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -36,7 +36,7 @@ from heedful.report.html import asset, template
 from heedful.report.method_charts import as_percent, ends
 from heedful.report.method_charts import lines as axes_lines
 from heedful.report.watch_charts import PAIR_CURVES, RISE, draw_entries, told
-from heedful.statistics.estimates import Estimate
+from heedful.statistics.estimates import Estimate, per_cent
 
 WORDS = "counts of pieces that meet"
 ROWS = {HIT: "aligned", MASS: "attention's mass, aligned", ON_MARKS: "attention's top on <s>, </s>"}
@@ -76,7 +76,7 @@ def render_translator(found: Mapping[str, Any], record: Mapping[str, Any]) -> st
         moments=[_moment(entry) for entry in curves],
         finding=finding,
         chart=Markup(draw_audit(finding)) if finding.measures else "",
-        most=f"{100 * MOST:.0f}\u202f%",  # not torn at the end of a line
+        most=per_cent(MOST),
         rise=RISE,
         faint=FAINT,
         shades=("0.1", "0.25", "0.5", "0.75", "1"),

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from heedful.report.drawing import ACCENT, GREY, OCHRE, SOFT, VIOLET, WARM, canvas, page_style, svg
 from heedful.runs.watched import read_watched
+from heedful.statistics.estimates import per_cent
 
 CURVES = {
     "probe ~ bag of words": (WARM, "-"),
@@ -60,7 +61,7 @@ def watched(entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES) -> Fi
         width = 1.2 if name == "chance" else 1.8
         left.plot(steps, values, color=colour, ls=dashes, lw=width, label=name)
     right.plot(steps, [entry["entropy of attention"] for entry in entries], color=SOFT, lw=1.8)
-    left.set_title("first of one in the other's top 5 %", color=SOFT)
+    left.set_title(f"first of one in the other's top {per_cent(0.05)}", color=SOFT)
     right.set_title("entropy of attention", color=SOFT)
     for axes in (left, right):
         axes.set_ylim(-0.02, 1.04)

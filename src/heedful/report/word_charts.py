@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,8 +25,8 @@ from heedful.report.drawing import (
     width,
 )
 
-CLOUD_HEIGHT = 190
-LETTER = 0.56
+CLOUD_HEIGHT, HEADING = 190, 24
+LETTER = 0.6
 """Width of a letter over its height, about; words are laid out by it."""
 
 
@@ -37,12 +36,13 @@ def words(finding: Finding) -> Figure:
     figure = PageFigure(
         figsize=(width() / 72, (CLOUD_HEIGHT + 270) / 72), dpi=200, layout="constrained"
     )
-    top, bottom = figure.subplots(2, 1, height_ratios=(270, CLOUD_HEIGHT))
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(270, CLOUD_HEIGHT)).flat
+    top, bottom = above.subplots(), below.subplots()  # the cloud has the room beside the scale too
     colours = _colours(drawn["classes"])
     _scatter(top, drawn, colours)
     _cloud(bottom, drawn["cloud"], colours)
     handles, labels = top.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=columns(4), handletextpad=0.1)
+    above.legend(handles, labels, loc="outside upper left", ncols=columns(4), handletextpad=0.1)
     return figure
 
 
@@ -70,7 +70,8 @@ def _scatter(axes: Axes, drawn: Mapping[str, Any], colours: Mapping[str, str]) -
     taken: list[tuple[float, float, float, float]] = []
     for row in named.to_dict("records"):
         text = plain_text(row["word"], 16)
-        x, y = row["polarity"] / across * width(), row["score"] / height * 230
+        # The scale takes a fifth of the width.
+        x, y = row["polarity"] / across * 0.8 * width(), row["score"] / height * 230
         box = (x, y, x + LETTER * 8.5 * len(text), y + 10)
         if any(overlap(box, other) for other in taken):
             continue  # a word that cannot be read hides two
@@ -88,7 +89,7 @@ def _scatter(axes: Axes, drawn: Mapping[str, Any], colours: Mapping[str, str]) -
 def _cloud(axes: Axes, cloud: Mapping[str, Sequence[Any]], colours: Mapping[str, str]) -> None:
     """The words with the highest scores, the higher the larger, around the middle."""
     axes.set_axis_off()
-    axes.set(xlim=(0, width()), ylim=(0, CLOUD_HEIGHT))
+    axes.set(xlim=(0, width()), ylim=(0, CLOUD_HEIGHT - HEADING))
     axes.set_title(
         fitted("highest attention scores, coloured by the class they speak for"), color=SOFT
     )
@@ -97,27 +98,32 @@ def _cloud(axes: Axes, cloud: Mapping[str, Sequence[Any]], colours: Mapping[str,
     sizes = 9 + 15 * ((scores - scores.min()) / spread)
     for word, size, x, y, towards in _placed(cloud["word"], sizes, cloud["towards"]):
         colour = colours.get(towards, GREY)
-        axes.text(x, y, word, fontsize=size, color=colour, ha="center", va="center")
+        # It has its place already: measuring it for the margins would take most of the drawing.
+        axes.text(
+            x, y, word, fontsize=size, color=colour, ha="center", va="center", in_layout=False
+        )
 
 
 def _placed(
     words: Sequence[str], sizes: Sequence[float], towards: Sequence[str]
 ) -> list[tuple[str, float, float, float, str]]:
     """Each word at the first free place on a spiral from the middle; those without one are left."""
-    taken: list[tuple[float, float, float, float]] = []
-    found = []
+    room = np.array([width(), CLOUD_HEIGHT - HEADING])
+    turn = np.arange(0, 140, 0.25)
+    away = np.stack([1.9 * turn * np.cos(turn) * 1.6, 0.7 * turn * np.sin(turn)], 1)
+    spiral = room / 2 + away
+    taken, found = np.zeros((0, 4)), []
     for given, size, to in zip(words, sizes, towards, strict=True):
         text = plain_text(given, 18)
-        wide, high = LETTER * size * len(text) + 6, size + 3
-        for turn in np.arange(0, 140, 0.25):
-            x = width() / 2 + 1.9 * turn * math.cos(turn) * 1.6
-            y = CLOUD_HEIGHT / 2 + 0.7 * turn * math.sin(turn)
-            box = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
-            inside = box[0] >= 0 and box[2] <= width() and box[1] >= 0 and box[3] <= CLOUD_HEIGHT
-            if inside and not any(overlap(box, other) for other in taken):
-                taken.append(box)
-                found.append((text, float(size), x, y, to))
-                break
+        half = np.array([LETTER * size * len(text) + 6, size + 3]) / 2
+        low, high = spiral - half, spiral + half
+        is_free = (low >= 0).all(1) & (high <= room).all(1)
+        apart = (low[:, None] >= taken[:, 2:]) | (taken[:, :2] >= high[:, None])
+        is_free &= apart.any(2).all(1)
+        if is_free.any():
+            place = int(is_free.argmax())
+            taken = np.vstack([taken, [*low[place], *high[place]]])
+            found.append((text, float(size), *spiral[place].tolist(), to))
     return found
 
 

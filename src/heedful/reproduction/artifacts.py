@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from heedful.reproduction.results import Results, Skipped, named
 from heedful.reproduction.study import Artifact, Made, Plan, Study
 from heedful.reproduction.view import Views
-from heedful.runs import commit, read_json, write_json, write_text, writing
+from heedful.runs import commit, read_csv, read_json, write_csv, write_json, write_text
 
 if TYPE_CHECKING:
     from heedful.reproduction.index_page import ShownArtifact
@@ -79,7 +77,7 @@ def load_artifacts(folder: Path, study: Study, pictures: bool) -> list[ShownArti
         table, svg = None, ""
         if pictures:
             shown = [folder / f"{name}{end}" for end in (".shown.csv", ".csv")]
-            table = next((pd.read_csv(path) for path in shown if path.is_file()), None)
+            table = next((read_csv(path) for path in shown if path.is_file()), None)
             path = folder / f"{name}.svg"
             svg = path.read_text("utf-8") if path.is_file() else ""
         found.append(ShownArtifact(read_json(folder / f"{name}.json"), table, svg))
@@ -94,8 +92,7 @@ def _write_data(folder: Path, name: str, made: Made) -> dict[str, str]:
         if table is None or not len(table):
             (folder / file).unlink(missing_ok=True)
             continue
-        with writing(folder / file) as path:
-            table.to_csv(path, index=False, float_format="%.10g", lineterminator="\n")
+        write_csv(folder / file, table, "%.10g")
         written[kind] = file
     return written
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from heedful.statistics import Estimate
+from heedful.statistics.estimates import per_cent
 from heedful.statistics.power import CHANCE, needed
 
 Word: TypeAlias = Literal["confirmed", "refuted", "undecided", "not measurable"]
@@ -41,7 +42,7 @@ class Side:
         known = [n for n in found if n is not None]
         if not known or len(known) < len(found):
             return "no n would decide it at this value"
-        return f"n = {max(known):,} would decide it with a chance of {CHANCE:.0%}"
+        return f"n = {max(known):,} would decide it with a chance of {per_cent(CHANCE)}"
 
     def judge(self, estimate: Estimate) -> Word:
         """Where the estimate's interval lies; without an interval nothing is decided."""

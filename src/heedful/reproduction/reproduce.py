@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
-from heedful.jobs.decider import device_of
 from heedful.reproduction.artifacts import load_artifacts, write_artifact
 from heedful.reproduction.judgements import judged, merged
-from heedful.reproduction.results import Results
-from heedful.reproduction.study import Plan, Study
+from heedful.reproduction.request import STEPS, StudyRequest
+from heedful.reproduction.results import Results, named
+from heedful.reproduction.study import Artifact, Plan, Study
 from heedful.runs import (
     commit,
     locked,
@@ -31,8 +31,6 @@ from heedful.runs import (
     write_text,
 )
 
-STEPS = "steps"
-"""Folder of the steps' results."""
 RECORD = "study.json"
 """What the folder holds, by which command and versions it was made."""
 
@@ -54,19 +52,6 @@ class StudyResult:
     """Reasons by step."""
     seconds: float
 
-    def to_json(self) -> dict[str, Any]:
-        """The result as plain data."""
-        return {
-            "study": self.study,
-            "scale": self.scale,
-            "folder": str(self.folder),
-            "index": None if self.index is None else str(self.index),
-            "artifacts": [dict(record) for record in self.artifacts],
-            "claims": [dict(claim) for claim in self.claims],
-            "skipped": dict(self.skipped),
-            "seconds": round(self.seconds, 1),
-        }
-
     def lines(self) -> list[str]:
         """One line per claim for the terminal: verdict, id, corpus and why."""
         smoke = " (smoke)" if self.scale == "smoke" else ""
@@ -81,10 +66,8 @@ class Reproduced:
     """What `heedful reproduce` gives: one result per study."""
 
     studies: tuple[StudyResult, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The results as plain data."""
-        return {"studies": [study.to_json() for study in self.studies]}
+    claims_page: Path | None = None
+    """All claims beside all corpora, where several studies were asked for."""
 
     def lines(self) -> list[str]:
         """All studies for the terminal."""
@@ -92,19 +75,13 @@ class Reproduced:
         for study in self.studies:
             found += [f"{study.study} ({study.scale} scale): {study.index or study.folder}"]
             found += [f"  {line}" for line in study.lines()]
-        return found
+        return found + ([f"all claims: {self.claims_page}"] if self.claims_page else [])
 
 
 def reproduce_study(
     study: Study,
+    request: StudyRequest,
     *,
-    only: Iterable[str] = (),
-    scale: str = "smoke",
-    corpora: Iterable[str] = (),
-    seeds: int | None = None,
-    out: Path | str = "runs/reproduce",
-    data_root: Path | str | None = None,
-    device: str = "cpu",
     show: bool = False,
     figures: bool = True,
     compute: bool = True,
@@ -114,18 +91,19 @@ def reproduce_study(
     `figures=False` leaves out pictures and page (for a machine that only computes);
     `compute=False` takes what the steps have and computes nothing.
     """
-    only, corpora = tuple(only), tuple(corpora)
-    device = str(device_of(device))
-    plan = study.plan(scale, corpora, seeds, data_root, device)
-    artifacts, claims = study.chosen(only)
-    folder = Path(out) / study.name
+    request = request.here()
+    plan = request.plan(study)
+    artifacts, claims = study.chosen(request.only)
+    folder = request.folder(study)
     started = time.perf_counter()
-    with locked(folder):
+    with locked(folder) as may_write:
         remove_leftovers(folder)
         _claim_folder(folder, plan)
-        results = Results(folder / STEPS, device, compute, show)
+        results = Results(folder / STEPS, request.device, compute, show)
         with _threads(plan):
             results.finish(plan.steps([*artifacts, *claims]))
+        if not may_write and _is_drawn(folder, artifacts):
+            return _as_it_lies(folder, study, plan, round(time.perf_counter() - started, 1))
         for artifact in artifacts:
             if show:
                 print(f"making {artifact.id}: {artifact.title}", file=sys.stderr, flush=True)
@@ -134,12 +112,12 @@ def reproduce_study(
             folder / "claims.json",
             [one for claim in claims for one in judged(claim, plan, results)],
             study,
-            keep=bool(only or corpora),
+            keep=bool(request.only or request.corpora),
             waiting=() if compute else set(results.skipped.values()),
         )
         write_json(folder / "claims.json", entries)
-        seconds = time.perf_counter() - started
-        command = _command(study, only, plan, corpora, seeds)
+        seconds = round(time.perf_counter() - started, 1)
+        command = _command(study, request)
         facts = _facts(command, plan, results, seconds)
         write_json(folder / RECORD, _record(plan, facts))
         index = None
@@ -151,6 +129,21 @@ def reproduce_study(
     return StudyResult(
         study.name, plan.scale, folder, index, records, tuple(entries), skipped, seconds
     )
+
+
+def _is_drawn(folder: Path, artifacts: Iterable[Artifact]) -> bool:
+    files = ["claims.json", *(f"{named(artifact.id)}.json" for artifact in artifacts)]
+    return all((folder / file).is_file() for file in files)
+
+
+def _as_it_lies(folder: Path, study: Study, plan: Plan, seconds: float) -> StudyResult:
+    """The result of a finished study whose folder cannot be written, from its files alone."""
+    index = folder / "index.html"
+    shown = load_artifacts(folder, study, pictures=False)
+    return StudyResult(
+        study.name, plan.scale, folder, index if index.is_file() else None,
+        tuple(one.record for one in shown), tuple(read_json(folder / "claims.json")), {}, seconds,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -206,13 +199,11 @@ def _record(plan: Plan, facts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _command(
-    study: Study, only: tuple[str, ...], plan: Plan, corpora: tuple[str, ...], seeds: int | None
-) -> str:
-    parts = ["heedful reproduce", study.name, "--scale", plan.scale]
-    parts += ["--only", ",".join(only)] if only else []
-    parts += ["--corpora", ",".join(corpora)] if corpora else []
-    parts += ["--seeds", str(seeds)] if seeds is not None else []
+def _command(study: Study, request: StudyRequest) -> str:
+    parts = ["heedful reproduce", study.name, "--scale", request.scale]
+    parts += ["--only", ",".join(request.only)] if request.only else []
+    parts += ["--corpora", ",".join(request.corpora)] if request.corpora else []
+    parts += ["--seeds", str(request.seeds)] if request.seeds is not None else []
     return " ".join(parts)
 
 

@@ -71,6 +71,11 @@ class Step(Generic[T]):
             "needs": {need.name: fingerprint(need.key) for need in self.needs},
         }
 
+    @property
+    def kind(self) -> str:
+        """What steps of about equal length have in common."""
+        return _kind(self.name)
+
     def beside(self, *parts: object) -> str:
         """The name of a step in the folder of this one."""
         return named(*self.name.split("/")[:-1], *parts)
@@ -244,10 +249,12 @@ class Results:
             file.write(json.dumps(entry) + "\n")
 
     def seconds(self) -> dict[str, list[float]]:
-        """How long steps took, by their kind."""
+        """How long steps took on a device like this one, by their kind."""
+        device = described(self.device)
         found: dict[str, list[float]] = {}
         for entry in self.journal():
-            found.setdefault(_kind(entry["step"]), []).append(entry["seconds"])
+            if entry["device"] == device:
+                found.setdefault(_kind(entry["step"]), []).append(entry["seconds"])
         return found
 
 

@@ -220,6 +220,8 @@ class Study:
     """Where the whole reproduction differs from the paper: sizes, vectors, epochs."""
     symbols: Mapping[str, str] = field(default_factory=dict)
     """What the paper's symbols mean, each in a sentence; the page explains them first."""
+    fills_card: bool = False
+    """Whether its products fill a card, so that small kernels of other studies wait beside them."""
 
     def __post_init__(self) -> None:
         ids = [part.id for part in self.parts]

@@ -2,6 +2,7 @@
 
 from heedful.runs.atomic import (
     plain,
+    read_csv,
     read_json,
     remove_leftovers,
     write_csv,
@@ -32,6 +33,7 @@ __all__ = [
     "locked",
     "now",
     "plain",
+    "read_csv",
     "read_json",
     "remove_leftovers",
     "step",

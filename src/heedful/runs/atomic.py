@@ -9,13 +9,14 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import InputError
+from heedful.runs.memory import refuse_without_room
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,7 @@ def writing(path: Path | str) -> Iterator[Path]:
     lies in a folder of its own, which takes in what libraries write beside (safetensors does).
     Missing parent folders are made.
     """
+    refuse_without_room()
     path = Path(path)
     folder = _temporary(path)
     temporary = folder / path.name
@@ -61,6 +63,7 @@ def writing_folder(path: Path | str) -> Iterator[Path]:
     An older folder at `path` is moved aside first and deleted last; a kill between the two renames
     leaves no folder at `path`, never a mixed one.
     """
+    refuse_without_room()
     path = Path(path)
     temporary, old = _temporary(path), _temporary(path)
     with _explained(path):
@@ -98,24 +101,49 @@ def write_text(path: Path | str, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
-def write_csv(path: Path | str, table: pd.DataFrame) -> None:
+def write_csv(path: Path | str, table: pd.DataFrame, float_format: str | None = None) -> None:
     """Writes a table that may hold a user's words, whole or not at all.
 
     A spreadsheet would carry out a text that begins as a formula does: an apostrophe before it
-    keeps it a text.
+    keeps it a text, and `read_csv` takes it away again.
     """
-    shown = table.copy()
-    for name in shown.columns:
-        if shown[name].dtype.kind not in "biuf":
-            shown[name] = [_text(cell) for cell in shown[name]]
-    shown.columns = [_text(name) for name in shown.columns]
     with writing(path) as temporary:
-        shown.to_csv(temporary, index=False, lineterminator="\n")
+        _each_text(table, _kept).to_csv(
+            temporary, index=False, float_format=float_format, lineterminator="\n"
+        )
 
 
-def _text(cell: Any) -> Any:
-    is_formula = isinstance(cell, str) and cell.lstrip().startswith(_FORMULAS)
-    return f"'{cell}" if is_formula else cell
+def read_csv(path: Path | str) -> pd.DataFrame:
+    """The table that `write_csv` wrote, its texts as they were."""
+    import pandas as pd
+
+    return _each_text(pd.read_csv(path), _given)
+
+
+def _each_text(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
+    """The table with its texts, and the names of its columns, changed."""
+    import pandas as pd
+
+    changed = table.copy()
+    for place, kind in enumerate(table.dtypes):
+        if kind.kind not in "biuf":
+            cells = [change(cell) for cell in table.iloc[:, place]]
+            changed.isetitem(place, pd.Series(cells, dtype=object).to_numpy())
+    changed.columns = pd.Index([change(name) for name in table.columns], dtype=object)
+    return changed
+
+
+def _is_formula(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.lstrip().startswith(_FORMULAS)
+
+
+def _kept(cell: Any) -> Any:
+    return f"'{cell}" if _is_formula(cell) else cell
+
+
+def _given(cell: Any) -> Any:
+    is_kept = isinstance(cell, str) and cell[:1] == "'" and _is_formula(cell[1:])
+    return cell[1:] if is_kept else cell
 
 
 def write_json(path: Path | str, value: Any) -> None:

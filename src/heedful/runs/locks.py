@@ -20,8 +20,10 @@ _BEGINNING = b'{"process": '
 
 
 @contextmanager
-def locked(folder: Path | str) -> Iterator[None]:
+def locked(folder: Path | str) -> Iterator[bool]:
     """Holds a folder (made if missing) for this process; a second holder gets an InputError.
+
+    Gives whether the folder can be written.
 
     The lock is the operating system's (`flock`) on a file that says who holds it. The system frees
     it when the process ends in whatever way, so a killed run or a reboot leaves no stale lock; the
@@ -44,7 +46,7 @@ def locked(folder: Path | str) -> Iterator[None]:
             with suppress(OSError):  # a full disk holds the lock, if not the name
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, json.dumps(holder).encode(), 0)
-        yield
+        yield handle is not None
     finally:
         if handle is not None:
             (folder / LOCK).unlink(missing_ok=True)  # first: whoever opens it later starts afresh

@@ -1,9 +1,15 @@
-"""No process works on after the one that started it is gone."""
+"""No process works on after the one that started it is gone.
+
+`python -m heedful.runs.orphans MODULE …` runs a module so from its first moment: what it imports
+takes seconds, on a busy machine half a minute.
+"""
 
 from __future__ import annotations
 
+import _thread
 import os
-from threading import Thread
+import runpy
+import sys
 
 
 def end_with_parent(handle: int = 0) -> None:
@@ -18,7 +24,7 @@ def end_with_parent(handle: int = 0) -> None:
             pass
         os._exit(1)
 
-    Thread(target=wait, daemon=True).start()
+    _thread.start_new_thread(wait, ())  # a `Thread` may wait for ever for memory to begin with
 
 
 def end_with_pool() -> None:
@@ -28,3 +34,9 @@ def end_with_pool() -> None:
     parent = parent_process()
     assert parent is not None
     end_with_parent(parent.sentinel)
+
+
+if __name__ == "__main__":
+    end_with_parent()
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

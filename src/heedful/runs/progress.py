@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from heedful.errors import visible
@@ -140,10 +141,12 @@ def ticking(label: str, total: int, unit: str = "documents", show: bool = True) 
         ticker, is_over = Ticker(label, total, unit), threading.Event()
 
         def beat() -> None:
-            while not is_over.wait(SILENT_SECONDS / 4):
-                ticker.beat()
+            with suppress(MemoryError):
+                while not is_over.wait(SILENT_SECONDS / 4):
+                    ticker.beat()
 
-        threading.Thread(target=beat, daemon=True).start()
+        # Not `Thread.start`, which waits for ever for a thread that had no memory to begin.
+        _thread.start_new_thread(beat, ())
         try:
             yield ticker
         finally:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int64
 
+from heedful.errors import InputError
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
@@ -34,7 +36,7 @@ def key(seed: SupportsIndex, *parts: str | SupportsIndex) -> int:
 
 def keys(
     seed: SupportsIndex, names: Sequence[str], *parts: str | SupportsIndex
-) -> Int64[np.ndarray, "batch"]:
+) -> Int64[np.ndarray, " batch"]:
     """The key of each instance: `key(seed, *parts, name)` for every name.
 
     `parts` say what the noise is for, so that two uses of one seed are independent.
@@ -49,10 +51,10 @@ def keys(
 
 
 def uniform_noise(
-    keys: Int[Tensor, "batch"] | Int[np.ndarray, "batch"],
+    keys: Int[Tensor, " batch"] | Int[np.ndarray, " batch"],
     *shape: int,
     device: torch.device | str | None = None,
-) -> Float[Tensor, "batch *shape"]:
+) -> Float[Tensor, " batch *shape"]:
     """Uniform numbers in [0, 1) in float64, each a hash of (key, index on axis 1, index on 2, …).
 
     Every axis is hashed in turn, so a longer axis (padding, more draws) keeps the values of a
@@ -65,7 +67,7 @@ def uniform_noise(
 
 
 def random_permutations(
-    keys: Int[Tensor, "batch"] | Int[np.ndarray, "batch"],
+    keys: Int[Tensor, " batch"] | Int[np.ndarray, " batch"],
     mask: Bool[Tensor, "batch unit"],
     draws: int,
 ) -> Int[Tensor, "batch draw unit"]:
@@ -100,6 +102,8 @@ def seeded(seed: int) -> Iterator[None]:
     """
     import torch
 
+    if not -(2**63) <= seed < 2**63:
+        raise InputError(f"A seed is a whole number of at most 63 bits, got {seed}.")
     devices = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
     with torch.random.fork_rng(devices=list(devices)):
         torch.manual_seed(seed)
@@ -107,10 +111,10 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def _hashed(
-    keys: Int[Tensor, "batch"] | Int[np.ndarray, "batch"],
+    keys: Int[Tensor, " batch"] | Int[np.ndarray, " batch"],
     shape: Sequence[int],
     device: torch.device | str | None,
-) -> Int64[Tensor, "batch *shape"]:
+) -> Int64[Tensor, " batch *shape"]:
     """64 random bits for every (key, index, index, …); the keys are hashes already."""
     import torch
 

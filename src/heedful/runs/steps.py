@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from heedful.errors import InputError
 from heedful.runs.atomic import plain, read_json, write_json, writing, writing_folder
+from heedful.runs.memory import refuse_without_room
 from heedful.runs.provenance import commit, now, versions
 
 if TYPE_CHECKING:
@@ -44,20 +45,22 @@ def _save_table(path: Path, table: pd.DataFrame) -> None:
 
 
 def _load_table(path: Path) -> pd.DataFrame:
-    import pandas as pd
+    from pyarrow.parquet import ParquetFile
 
-    return pd.read_parquet(path)
+    # Where there is no memory to start a thread, pyarrow waits for ever; pandas' own reader hands
+    # files to threads even where it is told to use none.
+    refuse_without_room()
+    with ParquetFile(path) as file:
+        return cast("pd.DataFrame", file.read(use_threads=False).to_pandas(use_threads=False))
 
 
 def _save_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     for name, table in tables.items():
-        table.to_parquet(folder / f"{name}.parquet", index=False)
+        _save_table(folder / f"{name}.parquet", table)
 
 
 def _load_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
-    import pandas as pd
-
-    return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+    return {path.stem: _load_table(path) for path in sorted(folder.glob("*.parquet"))}
 
 
 JSON: Form[Any] = Form(".json", write_json, read_json)

@@ -13,7 +13,7 @@ def kendall_tau_b(
     first: Float[Tensor, "batch unit"],
     second: Float[Tensor, "batch unit"],
     mask: Bool[Tensor, "batch unit"],
-) -> Float64[Tensor, "batch"]:
+) -> Float64[Tensor, " batch"]:
     """Kendall's τ-b of two importances: (C − D) / √((n₀ − n₁)(n₀ − n₂)), nan if one is constant.
 
     C and D are concordant and discordant pairs, n₀ all pairs, n₁ and n₂ pairs tied in the first
@@ -45,7 +45,7 @@ def kendall_tau_b(
 def top_units(
     importance: Float[Tensor, "batch unit"],
     mask: Bool[Tensor, "batch unit"],
-    k: int | Int[Tensor, "batch"],
+    k: int | Int[Tensor, " batch"],
 ) -> Bool[Tensor, "batch unit"]:
     """Marks the k most important units of each row (all, where there are fewer).
 
@@ -61,7 +61,7 @@ def average_precision(
     importance: Float[Tensor, "batch unit"],
     evidence: Bool[Tensor, "batch unit"],
     mask: Bool[Tensor, "batch unit"],
-) -> Float64[Tensor, "batch"]:
+) -> Float64[Tensor, " batch"]:
     """Area under the precision-recall curve (average precision); nan where there is no evidence.
 
     Σ (Rₜ − Rₜ₋₁) Pₜ over the distinct values t of importance: tied units are retrieved together.
@@ -83,7 +83,7 @@ def token_f1(
     importance: Float[Tensor, "batch unit"],
     evidence: Bool[Tensor, "batch unit"],
     mask: Bool[Tensor, "batch unit"],
-) -> Float64[Tensor, "batch"]:
+) -> Float64[Tensor, " batch"]:
     """F1 of the top units against the evidence, taking as many as there are evidence units.
 
     With equal numbers precision, recall and F1 are one and the same; nan without evidence.
@@ -98,7 +98,7 @@ def mass_on(
     attention: Float[Tensor, "batch unit"],
     evidence: Bool[Tensor, "batch unit"],
     mask: Bool[Tensor, "batch unit"],
-) -> Float64[Tensor, "batch"]:
+) -> Float64[Tensor, " batch"]:
     """Attention that falls on evidence units; nan where there is no evidence."""
     evidence = evidence & mask
     mass = attention.double().masked_fill(~evidence, 0).sum(-1)
@@ -106,10 +106,10 @@ def mass_on(
 
 
 def _undefined(
-    measure: Float64[Tensor, "batch"],
+    measure: Float64[Tensor, " batch"],
     mask: Bool[Tensor, "batch unit"],
     *importances: Float[Tensor, "batch unit"],
-) -> Float64[Tensor, "batch"]:
+) -> Float64[Tensor, " batch"]:
     """The measure with nan in every row that has an unpadded nan."""
     for importance in importances:
         measure = measure.masked_fill((importance.isnan() & mask).any(-1), torch.nan)
@@ -132,8 +132,8 @@ def _runs(ordered: Shaped[Tensor, "batch unit"]) -> Bool[Tensor, "batch unit"]:
 
 
 def _tied_pairs(
-    starts: Bool[Tensor, "batch unit"], count: Int64[Tensor, "batch"]
-) -> Int64[Tensor, "batch"]:
+    starts: Bool[Tensor, "batch unit"], count: Int64[Tensor, " batch"]
+) -> Int64[Tensor, " batch"]:
     """Pairs within a run of equal entries, among the first `count` of each row."""
     is_real = torch.arange(starts.shape[-1], device=starts.device) < count[:, None]
     sizes = torch.zeros_like(starts, dtype=torch.int64)
@@ -141,7 +141,7 @@ def _tied_pairs(
     return (sizes * (sizes - 1)).sum(-1) // 2
 
 
-def _inversions(places: Int64[Tensor, "batch unit"]) -> Int64[Tensor, "batch"]:
+def _inversions(places: Int64[Tensor, "batch unit"]) -> Int64[Tensor, " batch"]:
     """Pairs i < j with places[i] > places[j], in rows that are permutations of 0, 1, …, n - 1.
 
     Bit by bit from the highest: in a block of places that agree so far, the pairs of a one before a

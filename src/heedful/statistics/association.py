@@ -7,7 +7,8 @@ from jaxtyping import Float64
 from numpy.typing import ArrayLike
 
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import Z, bootstrap
+from heedful.statistics.intervals import bootstrap
+from heedful.statistics.level import deviations
 from heedful.statistics.weighted import Values, Weighted, Weights, rank_correlation
 
 
@@ -34,7 +35,7 @@ def spearman_of_few(x: ArrayLike, y: ArrayLike) -> Estimate:
         return Estimate(r, float("nan"), float("nan"), n, "none")
     is_whole = abs(r) > 1 - 6 / (n**3 - n)  # up to rounding
     near = float(np.sign(r)) * (1 - 12 / (n**3 - n)) if is_whole else r
-    half = Z * np.sqrt((1 + near * near / 2) / (n - 3))
+    half = deviations() * np.sqrt((1 + near * near / 2) / (n - 3))
     low, high = np.tanh(np.arctanh(near) + np.array([-half, half])).tolist()
     if is_whole:
         r = float(np.sign(r))
@@ -102,7 +103,7 @@ def slope(x: ArrayLike, y: ArrayLike, names: Sequence[str], seed: int = 0) -> Es
 
 def _defined(
     x: ArrayLike, y: ArrayLike, names: Sequence[str]
-) -> tuple[Float64[np.ndarray, "instance"], Float64[np.ndarray, "instance"], list[str]]:
+) -> tuple[Float64[np.ndarray, " instance"], Float64[np.ndarray, " instance"], list[str]]:
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     known = ~(np.isnan(first) | np.isnan(second))
     kept = [name for name, is_known in zip(names, known, strict=True) if is_known]

@@ -10,7 +10,7 @@ def mean_gap(
     other_x: Float64[np.ndarray, "curve other"],
     other_y: Float64[np.ndarray, "curve other"],
     grid: int = 101,
-) -> Float64[np.ndarray, "curve"]:
+) -> Float64[np.ndarray, " curve"]:
     """Mean height of the first curve above the second over the x that both have.
 
     The area between the curves divided by the width of their common range, so that ranges of
@@ -28,9 +28,9 @@ def mean_gap(
 
 
 def _joined(
-    x: Float64[np.ndarray, "point"],
-    y: Float64[np.ndarray, "point"],
-    places: Float64[np.ndarray, "place"],
-) -> Float64[np.ndarray, "place"]:
+    x: Float64[np.ndarray, " point"],
+    y: Float64[np.ndarray, " point"],
+    places: Float64[np.ndarray, " place"],
+) -> Float64[np.ndarray, " place"]:
     order = np.argsort(x, kind="stable")
     return np.asarray(np.interp(places, x[order], y[order]))

@@ -9,13 +9,14 @@ then computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Shaped
+from jaxtyping import Float64, Shaped
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics import intervals
@@ -32,11 +33,13 @@ class Draws(NamedTuple):
     """A statistic on the data and on every resampling of it."""
 
     value: float
-    drawn: Float64[np.ndarray, "replicate"]
+    drawn: Float64[np.ndarray, " replicate"]
     n: int
     """Documents (models, for counts of models) behind it."""
     exact: Estimate | None = None
     """The estimate of a plain share or quantile, whose interval needs no resampling."""
+    trainings: int | None = None
+    """How many trainings it is the mean of, where their spread is in the replicates."""
 
     def estimate(self) -> Estimate:
         """The value with its percentile interval; none where too few replicates are defined.
@@ -44,35 +47,58 @@ class Draws(NamedTuple):
         A plain share has Wilson's interval, which is honest at 0 and at 1, a plain quantile that of
         order statistics. One without width from fewer than 30 instances is none either.
         """
-        return self.exact or from_replicates(self.value, self.drawn, self.n)
+        found = self.exact or from_replicates(self.value, self.drawn, self.n)
+        if self.trainings is None or not found.high > found.low:
+            return found
+        return replace(found, n=self.trainings, method=f"{found.method}, student-t")
 
 
 def draws(statistic: Weighted, names: Sequence[str], n: int | None = None) -> Draws:
     """Any weighted statistic, row by row over weights [replicate instance]."""
     value = float(statistic(np.ones((1, len(names))))[0])
-    weights = resampling_weights(names, replicates=REPLICATES)
-    rows = max(_CHUNK // max(len(names), 1), 1)
-    parts = [
-        statistic(weights[start : start + rows].astype(np.float64))
-        for start in range(0, REPLICATES, rows)
-    ]
+    parts = [statistic(weights) for weights in _weights(tuple(names))]
     return Draws(value, np.concatenate(parts).astype(np.float64), len(names) if n is None else n)
+
+
+def _weights(names: tuple[str, ...]) -> Iterable[Float64[np.ndarray, "replicate instance"]]:
+    """The weights of all replicates as numbers, a part at a time; one part is kept for others."""
+    rows = max(_CHUNK // max(len(names), 1), 1)
+    if rows >= REPLICATES:
+        return (_all_weights(names),)
+    weights = resampling_weights(names, replicates=REPLICATES)
+    return (
+        weights[start : start + rows].astype(np.float64) for start in range(0, REPLICATES, rows)
+    )
+
+
+@lru_cache(maxsize=8)
+def _all_weights(names: tuple[str, ...]) -> Float64[np.ndarray, "replicate instance"]:
+    weights = resampling_weights(names, replicates=REPLICATES).astype(np.float64)
+    weights.setflags(write=False)
+    return weights
 
 
 def average(values: ArrayLike, names: Sequence[str]) -> Draws:
     """The mean of the defined values; of True and False it is their share."""
-    values = np.asarray(values, dtype=np.float64)
-    defined = ~np.isnan(values)
-    powers = np.stack([np.where(defined, values, 0.0), defined.astype(np.float64)], 1)
+    return averages([values], names)[0]
 
-    def statistic(weights: Float64[np.ndarray, "replicate instance"]) -> np.ndarray:
-        total, count = (weights @ powers).T
-        return _over(total, count)
 
-    n = int(defined.sum())
-    is_share = bool(n) and bool(np.isin(values[defined], (0.0, 1.0)).all())
-    exact = proportion(int(np.nansum(values)), n) if is_share else None
-    return draws(statistic, names, n)._replace(exact=exact)
+def averages(several: Sequence[ArrayLike], names: Sequence[str]) -> list[Draws]:
+    """The same of several numbers of the same instances, each with its own defined ones."""
+    table = np.stack([np.asarray(values, dtype=np.float64) for values in several])
+    defined = ~np.isnan(table)
+    filled = np.where(defined, table, 0.0)
+    powers = np.concatenate([filled, defined.astype(np.float64)]).T
+    parts = [weights @ powers for weights in _weights(tuple(names))]
+    total, count = np.split(np.concatenate(parts).T, 2)
+    found = []
+    for row, own in enumerate(defined):
+        n = int(own.sum())
+        is_share = bool(n) and bool(np.isin(table[row][own], (0.0, 1.0)).all())
+        exact = proportion(int(filled[row].sum()), n) if is_share else None
+        value = float(filled[row].sum() / n) if n else float("nan")
+        found.append(Draws(value, _over(total[row], count[row]), n, exact))
+    return found
 
 
 def quantile(values: ArrayLike, q: float, names: Sequence[str]) -> Draws:
@@ -135,7 +161,8 @@ def undefined() -> Draws:
 def minus(first: Draws, second: Draws) -> Draws:
     """The difference, replicate by replicate."""
     n = min(first.n, second.n)
-    return Draws(first.value - second.value, first.drawn - second.drawn, n)
+    drawn = first.drawn - second.drawn
+    return Draws(first.value - second.value, drawn, n, trainings=_trainings(first, second))
 
 
 def over(first: Draws, second: Draws) -> Draws:
@@ -145,7 +172,9 @@ def over(first: Draws, second: Draws) -> Draws:
     """
     value = _over(np.array([first.value]), np.maximum([second.value], 0.0))
     drawn = _over(first.drawn, np.maximum(second.drawn, 0.0))
-    return Draws(float(value[0]), drawn, min(first.n, second.n))
+    return Draws(
+        float(value[0]), drawn, min(first.n, second.n), trainings=_trainings(first, second)
+    )
 
 
 def largest(several: Iterable[Draws]) -> Draws:
@@ -157,18 +186,18 @@ def largest(several: Iterable[Draws]) -> Draws:
         float(np.max([one.value for one in found])),  # nan if any is, unlike max()
         np.max([one.drawn for one in found], axis=0),
         min(one.n for one in found),
+        trainings=_trainings(*found),
     )
 
 
 def smallest(several: Iterable[Draws]) -> Draws:
     """The smallest value, in each replicate anew."""
-    found = [Draws(-one.value, -one.drawn, one.n) for one in several]
-    return negative(largest(found))
+    return negative(largest(negative(one) for one in several))
 
 
 def negative(one: Draws) -> Draws:
     """The same with the other sign."""
-    return Draws(-one.value, -one.drawn, one.n)
+    return Draws(-one.value, -one.drawn, one.n, trainings=one.trainings)
 
 
 def middle(several: Iterable[Draws]) -> Draws:
@@ -180,19 +209,8 @@ def middle(several: Iterable[Draws]) -> Draws:
         float(np.mean([one.value for one in found])),
         np.mean([one.drawn for one in found], axis=0),
         sum(one.n for one in found),
+        trainings=_trainings(*found),
     )
-
-
-def holding(
-    several: Iterable[Draws], holds: Callable[[np.ndarray], Bool[np.ndarray, "..."]]
-) -> Draws:
-    """The share of models (one Draws each) that satisfy something; undefined ones are left out."""
-    found = [one for one in several if not np.isnan(one.value)]
-    if not found:
-        return undefined()
-    value = np.mean([holds(np.array([one.value]))[0] for one in found])
-    drawn = np.mean([holds(one.drawn) for one in found], axis=0)
-    return Draws(float(value), drawn.astype(np.float64), len(found))
 
 
 def spearman(first: Sequence[Draws], second: Sequence[Draws]) -> Draws:
@@ -229,6 +247,38 @@ def over_seeds(trained: Sequence[Draws]) -> Draws:
     return Draws(value, drawn, min(one.n for one in trained))
 
 
+def over_trainings(
+    trained: Sequence[Draws], key: str, least: float = -np.inf, most: float = np.inf
+) -> Draws:
+    """One statistic of a model that was trained a few times: the mean over trainings.
+
+    Its estimate counts trainings: they are what more of would decide. Each replicate resamples the
+    documents, which all trainings share, and moves the mean by Student's allowance for
+    as many trainings, s t / √m: a few seeds resampled would hardly differ.
+    `key` keeps the moves of unrelated models apart; no replicate leaves `least` to `most`. One
+    training alone has the spread of its documents only.
+    """
+    known = [one for one in trained if not np.isnan(one.value)]
+    if not known:
+        return undefined()
+    if len(known) == 1:
+        return known[0]
+    values = np.array([one.value for one in known])
+    whole = np.mean([one.drawn for one in known], axis=0)
+    generator = numpy_generator(0, "trainings of a model", key, len(known))
+    moved = generator.standard_t(len(known) - 1, size=len(whole))
+    drawn = whole + moved * values.std(ddof=1) / np.sqrt(len(known))
+    n = min(one.n for one in known)
+    drawn = np.clip(drawn, least, most)
+    return Draws(float(values.mean()), drawn, n, trainings=len(known))
+
+
+def _trainings(*several: Draws) -> int | None:
+    """The fewest trainings behind any of them."""
+    known = [one.trainings for one in several if one.trainings is not None]
+    return min(known, default=None)
+
+
 def over_pairs(trained: Sequence[Draws], key: str) -> Draws:
     """The mean over pairs of trainings that all share one, as if that one were drawn anew too.
 
@@ -258,11 +308,13 @@ def _over(
 
 def _correlation(
     first: Float64[np.ndarray, "replicate model"], second: Float64[np.ndarray, "replicate model"]
-) -> Float64[np.ndarray, "replicate"]:
+) -> Float64[np.ndarray, " replicate"]:
+    from scipy.stats import rankdata  # a fifth of the time in which heedful is imported
+
     one, other = (rankdata(side, axis=1) - (side.shape[1] + 1) / 2 for side in (first, second))
     return _signed_over((one * other).sum(1), np.sqrt((one**2).sum(1) * (other**2).sum(1)))
 
 
-def _signed_over(first: np.ndarray, second: np.ndarray) -> Float64[np.ndarray, "replicate"]:
+def _signed_over(first: np.ndarray, second: np.ndarray) -> Float64[np.ndarray, " replicate"]:
     found = np.full(len(first), np.nan)
     return np.asarray(np.divide(first, second, out=found, where=second > 0))

@@ -87,6 +87,16 @@ class Estimate:
         return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
+def per_cent(share: float, digits: int = 0) -> str:
+    """A share as every sentence and every page writes it, never torn at the end of a line.
+
+    >>> per_cent(0.093), per_cent(-0.0123, 1)
+    ('9\\xa0%', '-1.2\\xa0%')
+    """
+    # Adding 0 turns a rounded -0.0 into 0.0.
+    return f"{round(100 * share, digits) + 0.0:.{digits}f}\N{NO-BREAK SPACE}%"
+
+
 def _order(first: float, second: float) -> int:
     """Whether the first is larger (1), smaller (-1) or neither."""
     return (first > second) - (first < second)

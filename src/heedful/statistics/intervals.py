@@ -25,22 +25,20 @@ from scipy.special import bdtr, ndtr, ndtri, stdtrit
 
 from heedful.runs.randomness import keys
 from heedful.statistics.estimates import Estimate
+from heedful.statistics.level import deviations, tails
 from heedful.statistics.rare import rare_mean
 from heedful.statistics.resampling import resampling_weights
 from heedful.statistics.sums import FEW, Additive, OfSums, Sums, few_of, is_adding
 from heedful.statistics.weighted import quantile_of, ratio_of
 
 Statistic: TypeAlias = Callable[
-    [Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate"]
+    [Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, " replicate"]
 ]
 Statistics: TypeAlias = Callable[
     [Float64[np.ndarray, "replicate instance"]], Float[np.ndarray, "replicate column"]
 ]
 Method: TypeAlias = Literal["percentile", "bca"]
 
-TAILS = np.array([0.025, 0.975])
-Z = float(ndtri(0.975))
-"""Half the width of a normal 95 % interval, in standard errors."""
 NAN = float("nan")
 _CHUNK = 2**22  # weights turned into float64 at once: 32 MiB
 _GROUPS = 200  # of BCa's jackknife
@@ -54,9 +52,9 @@ def proportion(hits: int, n: int) -> Estimate:
         raise ValueError(f"hits must lie between 0 and n = {n}, got {hits}")
     if n == 0:
         return Estimate(NAN, NAN, NAN, 0, "none", additive=_counted(0, 0))
-    share = hits / n
-    centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z * np.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / (1 + Z**2 / n)
+    share, z = hits / n, deviations()
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
     low = 0.0 if hits == 0 else float(centre - half)
     high = 1.0 if hits == n else float(centre + half)
     return Estimate(share, low, high, int(n), "wilson", additive=_counted(hits, n))
@@ -145,7 +143,9 @@ def means(
 
 
 _Studentised: TypeAlias = tuple[
-    Float64[np.ndarray, "*column"], Float64[np.ndarray, "*column"], Float64[np.ndarray, "2 *column"]
+    Float64[np.ndarray, " *column"],
+    Float64[np.ndarray, " *column"],
+    Float64[np.ndarray, " 2 *column"],
 ]
 """Means and standard errors, and the quantiles of the studentised replicates."""
 
@@ -207,7 +207,7 @@ def _studentised(sums: Float64[np.ndarray, "row 3 *column"]) -> _Studentised:
         t = np.nan_to_num(
             (centre[1:] - centre[0]) / error[1:], nan=0.0, posinf=np.inf, neginf=-np.inf
         )
-        return centre[0], error[0], np.quantile(t, TAILS, axis=0)
+        return centre[0], error[0], np.quantile(t, tails(), axis=0)
 
 
 def bootstrap(
@@ -293,9 +293,9 @@ def _added_bootstraps(
 
 def from_replicates(
     value: float,
-    drawn: Float[np.ndarray, "replicate"],
+    drawn: Float[np.ndarray, " replicate"],
     n: int,
-    without: Float[np.ndarray, "group"] | None = None,
+    without: Float[np.ndarray, " group"] | None = None,
 ) -> Estimate:
     """A value with the interval of its replicates: percentile, or BCa given the jackknife.
 
@@ -306,11 +306,11 @@ def from_replicates(
     none = Estimate(value, NAN, NAN, n, "none")
     if np.isnan(value) or len(defined) < 0.95 * len(drawn):
         return none
-    tails = None if without is None else _bca_tails(value, defined, without)
-    low, high = np.quantile(defined, TAILS if tails is None else tails).tolist()
+    corrected = None if without is None else _bca_tails(value, defined, without)
+    low, high = np.quantile(defined, tails() if corrected is None else corrected).tolist()
     if low == high and n < ENOUGH:
         return none
-    return Estimate(value, low, high, n, "percentile" if tails is None else "bca")
+    return Estimate(value, low, high, n, "percentile" if corrected is None else "bca")
 
 
 def pooled(values: ArrayLike, groups: Sequence[str], is_difference: bool = False) -> Estimate:
@@ -346,8 +346,9 @@ def quantile(values: ArrayLike, q: float) -> Estimate:
     n, undefined = len(ordered), len(given) - len(ordered)
     value = float(quantile_of(ordered, q)(np.ones((1, n)))[0])
     fewer = bdtr(np.arange(n), n, q)  # at most k of n values lie below
-    low = int((fewer <= TAILS[0]).sum()) - 1
-    high = int((fewer < TAILS[1]).sum())
+    below, above = tails()
+    low = int((fewer <= below).sum()) - 1
+    high = int((fewer < above).sum())
     if low < 0 or high >= n:
         return Estimate(value, NAN, NAN, n, "none", undefined)
     ends = float(ordered[low]), float(ordered[high])
@@ -357,7 +358,7 @@ def quantile(values: ArrayLike, q: float) -> Estimate:
 def central(drawn: ArrayLike) -> Estimate:
     """The mean of values drawn under a hypothesis, shuffled ones say, with their central 95 %."""
     values = np.asarray(drawn, dtype=np.float64)
-    low, high = np.quantile(values, TAILS).tolist()
+    low, high = np.quantile(values, tails()).tolist()
     return Estimate(float(values.mean()), low, high, len(values), "permutation")
 
 
@@ -376,7 +377,7 @@ def constant(value: float, n: int) -> Estimate:
 
 def student(value: float, error: float, n: int) -> Estimate:
     """A mean of n values with its standard error: Student's interval."""
-    half = float(stdtrit(n - 1, 0.975)) * error
+    half = float(stdtrit(n - 1, tails()[1])) * error
     return Estimate(value, value - half, value + half, n, "student-t")
 
 
@@ -396,8 +397,8 @@ def _in_blocks(
 
 def _bca_tails(
     value: float,
-    drawn: Float64[np.ndarray, "replicate"],
-    without: Float64[np.ndarray, "group"],
+    drawn: Float64[np.ndarray, " replicate"],
+    without: Float64[np.ndarray, " group"],
 ) -> Float64[np.ndarray, "2"] | None:
     """The quantiles to read instead of 2.5 % and 97.5 %; None where they do not exist.
 
@@ -410,5 +411,5 @@ def _bca_tails(
     influence = without.mean() - without
     spread = float(np.sum(influence**2))
     acceleration = float(np.sum(influence**3)) / (6 * spread**1.5) if spread > 0 else 0.0
-    shifted = bias + ndtri(TAILS)
+    shifted = bias + ndtri(tails())
     return np.asarray(ndtr(bias + shifted / (1 - acceleration * shifted)))

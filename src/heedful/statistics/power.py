@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from scipy.special import ndtri, stdtrit
+from scipy.stats import binom
 
 from heedful.statistics.estimates import Estimate
+from heedful.statistics.shares import DECIDED, EXACT
 
 CHANCE = 0.8
 """With which the larger sample decides: the usual power."""
 MOST = 1_000_000
 """More than this is as good as never."""
+COUNTED = 2_000
+"""Up to this n the chance of a share of few trainings is counted."""
 
 
 def needed(estimate: Estimate, threshold: float, chance: float = CHANCE) -> int | None:
@@ -20,11 +25,18 @@ def needed(estimate: Estimate, threshold: float, chance: float = CHANCE) -> int 
     The half of the interval that faces the threshold is q(n) s / √n, which gives s; n must then be
     the smallest with (q(n) + z) s / √n ≤ |value − threshold|. q is Student's quantile where the
     interval is Student's and the normal one elsewhere, z the normal quantile of the chance. None
-    where no n would do: no interval, no width, a value at the threshold, or more than a million.
+    where no n would do: no interval, no width, a value at the threshold, or more than a million. Of
+    a share with an exact interval the samples that decide are counted instead.
     """
     away = abs(estimate.value - threshold)
     is_above = estimate.value > threshold
     half = estimate.value - estimate.low if is_above else estimate.high - estimate.value
+    if estimate.method == DECIDED:  # what is undecided there hangs on each case's own n
+        return None
+    if estimate.method == EXACT and 0 < threshold < 1 and away > 0:
+        found = _counted(estimate.value, threshold, chance)
+        if found is not None:
+            return found
     if estimate.n < 2 or not (half > 0 and away > 0 and math.isfinite(half)):
         return None
     is_student = "student-t" in estimate.method
@@ -41,6 +53,17 @@ def needed(estimate: Estimate, threshold: float, chance: float = CHANCE) -> int 
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
+
+
+def _counted(share: float, threshold: float, chance: float) -> int | None:
+    """The smallest n whose exact interval leaves the threshold out so often, if it is small."""
+    if share < threshold:
+        share, threshold = 1 - share, 1 - threshold
+    n = np.arange(1, COUNTED + 1)
+    # The least number of hits that a share at the threshold reaches in at most 2.5 % of samples.
+    hits = binom.isf(0.025, n, threshold) + 1
+    enough = np.flatnonzero(binom.sf(hits - 1, n, share) >= chance)
+    return int(n[enough[0]]) if len(enough) else None
 
 
 def _quantile(n: int, is_student: bool) -> float:

@@ -9,6 +9,7 @@ from jaxtyping import Float64
 from scipy.special import chdtri
 
 from heedful.statistics.estimates import Estimate
+from heedful.statistics.level import tails
 from heedful.statistics.shares import apart
 
 MOST_EVENTS = 10
@@ -46,10 +47,11 @@ def rare_mean(few: Float64[np.ndarray, "number 2"], least: float, most: float) -
     return Estimate(value, low, high, n, "gamma")
 
 
-def _expected(events: Float64[np.ndarray, "event"], largest: float) -> Estimate:
+def _expected(events: Float64[np.ndarray, " event"], largest: float) -> Estimate:
     """The expected sum of such events: χ² quantiles with the sum's own mean and variance."""
+    below, above = tails()
     total, squares = float(events.sum()), float(np.square(events).sum())
-    low = squares / (2 * total) * chdtri(2 * total**2 / squares, 0.975) if total else 0.0
+    low = squares / (2 * total) * chdtri(2 * total**2 / squares, above) if total else 0.0
     total_more, more = total + largest, squares + largest**2
-    high = more / (2 * total_more) * chdtri(2 * total_more**2 / more, 0.025) if more else 0.0
+    high = more / (2 * total_more) * chdtri(2 * total_more**2 / more, below) if more else 0.0
     return Estimate(total, float(low), float(high), len(events), "gamma")

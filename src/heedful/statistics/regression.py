@@ -213,7 +213,7 @@ class Permuted(NamedTuple):
     """A coefficient among those of shuffled data."""
 
     b: float
-    drawn: Float64[np.ndarray, "permutation"]
+    drawn: Float64[np.ndarray, " permutation"]
     p: float
     """Two-sided, the data itself counted as one of the permutations."""
 
@@ -278,7 +278,7 @@ def curvature(
 
 def _design(
     x: ArrayLike, beside: Mapping[str, ArrayLike] | None
-) -> dict[str, Float64[np.ndarray, "point"]]:
+) -> dict[str, Float64[np.ndarray, " point"]]:
     columns = Polynomials.of(x).at(x)
     found = {LINEAR: columns[:, 0], SQUARE: columns[:, 1]}
     return found | {k: np.asarray(v, dtype=np.float64) for k, v in (beside or {}).items()}
@@ -288,8 +288,8 @@ def _is_solvable(design: Float64[np.ndarray, "point term"]) -> bool:
     """Whether every column has a part that the columns before it do not explain."""
     if not np.isfinite(design).all():
         return False
-    lengths: Float64[np.ndarray, "term"] = np.linalg.norm(design, axis=0)
-    own: Bool[np.ndarray, "term"] = np.abs(np.diag(np.linalg.qr(design, mode="r"))) > (
+    lengths: Float64[np.ndarray, " term"] = np.linalg.norm(design, axis=0)
+    own: Bool[np.ndarray, " term"] = np.abs(np.diag(np.linalg.qr(design, mode="r"))) > (
         _SINGULAR * lengths
     )
     return bool(own.all())

@@ -28,7 +28,7 @@ class Scores:
 
 def classification_scores(
     predicted: Int[np.ndarray, "draw instance"],
-    gold: Int[np.ndarray, "instance"],
+    gold: Int[np.ndarray, " instance"],
     classes: int,
     weights: Shaped[np.ndarray, "replicate instance"] | None = None,
 ) -> Scores:
@@ -55,7 +55,7 @@ def classification_scores(
 
 def score_estimates(
     predicted: Int[np.ndarray, "draw instance"],
-    gold: Int[np.ndarray, "instance"],
+    gold: Int[np.ndarray, " instance"],
     classes: Sequence[str],
     names: Sequence[str],
     seed: int = 0,
@@ -74,7 +74,7 @@ def score_estimates(
 def score_differences(
     first: Int[np.ndarray, "draw instance"],
     second: Int[np.ndarray, "other instance"],
-    gold: Int[np.ndarray, "instance"],
+    gold: Int[np.ndarray, " instance"],
     classes: Sequence[str],
     names: Sequence[str],
     seed: int = 0,
@@ -86,7 +86,7 @@ def score_differences(
 
 def _estimates(
     signed: list[tuple[float, Int[np.ndarray, "_ instance"]]],
-    gold: Int[np.ndarray, "instance"],
+    gold: Int[np.ndarray, " instance"],
     classes: Sequence[str],
     names: Sequence[str],
     seed: int,

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri, stdtrit
 
 from heedful.statistics.estimates import Estimate
-from heedful.statistics.intervals import NAN, TAILS, constant, student
+from heedful.statistics.intervals import NAN, constant, student
+from heedful.statistics.level import tails
 
 
 def over_seeds(values: ArrayLike, least: float = -np.inf, most: float = np.inf) -> Estimate:
@@ -61,7 +62,7 @@ def deviation(values: ArrayLike, together: int = 1) -> Estimate:
     if n < 2:
         return Estimate(NAN, NAN, NAN, n, "none", undefined)
     found = float(defined.std(ddof=1))
-    outside = TAILS[0] / together
+    outside = tails()[0] / together
     low, high = (found * np.sqrt((n - 1) / chdtri(n - 1, tail)) for tail in (outside, 1 - outside))
     return Estimate(found, float(low), float(high), n, "chi-squared", undefined)
 

@@ -74,7 +74,7 @@ def mean_ratio(
 
 def _joined(
     first: ArrayLike, second: ArrayLike, names: Sequence[str]
-) -> tuple[Float64[np.ndarray, "instance"], np.ndarray]:
+) -> tuple[Float64[np.ndarray, " instance"], np.ndarray]:
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if len(one) + len(two) != len(names):
         raise ValueError(f"one name per value: got {len(one) + len(two)} and {len(names)}")

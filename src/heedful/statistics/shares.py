@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from heedful.statistics.estimates import Estimate
+from heedful.statistics.level import tails
+
+EXACT = "clopper-pearson"
+"""The method of an exact interval of counts."""
 
 
 def exact_share(hits: int, n: int) -> Estimate:
@@ -18,9 +22,10 @@ def exact_share(hits: int, n: int) -> Estimate:
         raise ValueError(f"hits must lie between 0 and n = {n}, got {hits}")
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0, "none")
-    low = float(beta.ppf(0.025, hits, n - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(0.975, hits + 1, n - hits)) if hits < n else 1.0
-    return Estimate(hits / n, low, high, n, "clopper-pearson")
+    below, above = tails()
+    low = float(betaincinv(hits, n - hits + 1, below)) if hits else 0.0
+    high = float(betaincinv(hits + 1, n - hits, above)) if hits < n else 1.0
+    return Estimate(hits / n, low, high, n, EXACT)
 
 
 def apart(first: Estimate, second: Estimate) -> Estimate:
@@ -57,4 +62,18 @@ def discordance(only_first: int, only_second: int, n: int) -> Estimate:
     if not pairs:  # nothing ever flips: how rare it is, is all that is known
         rare = exact_share(0, n).high
         ends = [-rare, rare]
-    return Estimate((only_first - only_second) / n, ends[0], ends[1], n, "clopper-pearson")
+    return Estimate((only_first - only_second) / n, ends[0], ends[1], n, EXACT)
+
+
+DECIDED = "cases decided"
+"""The method of `decided_share`."""
+
+
+def decided_share(certain: int, likely: int, possible: int, n: int) -> Estimate:
+    """The share of n cases that are all there are, each decided by an interval of its own.
+
+    From the share of those that are certain to that of those not excluded; the value counts what
+    each case's own value says. More cases cannot be had, so no n would narrow it.
+    """
+    low, high = min(certain, likely), max(likely, possible)
+    return Estimate(likely / n, low / n, high / n, n, DECIDED)

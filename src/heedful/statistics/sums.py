@@ -94,7 +94,7 @@ def added(one: Estimate, parts: Iterable[Sums]) -> Estimate:
 
 
 def few_of(
-    values: Float64[np.ndarray, "instance"], counts: Float64[np.ndarray, "instance"] | None = None
+    values: Float64[np.ndarray, " instance"], counts: Float64[np.ndarray, " instance"] | None = None
 ) -> Float64[np.ndarray, "number 2"]:
     """Different numbers, up to rounding, with how often each occurs; no more than `FEW` and one."""
     if not len(values):

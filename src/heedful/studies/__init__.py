@@ -16,6 +16,7 @@ from heedful.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from heedful.reproduction.reproduce import Reproduced
+    from heedful.reproduction.request import StudyRequest
     from heedful.reproduction.study import Study
 
 STUDIES: dict[str, str] = {
@@ -51,31 +52,47 @@ def reproduce(
     show: bool = False,
     figures: bool = True,
     compute: bool = True,
-    jobs: int = 1,
+    jobs: int | None = None,
 ) -> Reproduced:
     """The artifacts and claims of a study, or of `all`, rebuilt under `<out>/<study>/`.
 
-    See `heedful.reproduction.reproduce.reproduce_study` for the options. With several `jobs` so
-    many processes work on the steps at once, which keeps a GPU busy with small models.
+    Of `all` there is one page more, `<out>/claims.html`: every claim beside every corpus.
+    The options are those of `heedful.reproduction.request.StudyRequest` and `reproduce_study`.
+    `jobs` processes work on the steps of all studies at once: as many as there are cores on a GPU,
+    which they keep busy, and for `all`; otherwise one.
     """
+    from heedful.reproduction.matrix_page import write_matrix
     from heedful.reproduction.reproduce import Reproduced, reproduce_study
+    from heedful.reproduction.request import StudyRequest
 
-    only, corpora = tuple(only), tuple(corpora)
-    if study == "all" and (only or corpora):
-        raise InputError("--only and --corpora name parts of one study; give its name, not all.")
-    names = list(STUDIES) if study == "all" else [study]
+    request = StudyRequest(tuple(only), scale, tuple(corpora), seeds, out, data_root, device)
+    names = names_of(study, request)
     chosen = [study_of(name) for name in names]
-    settings: dict[str, Any] = {
-        "only": only, "scale": scale, "corpora": corpora, "seeds": seeds, "out": out,
-        "data_root": data_root, "device": device,
-    }  # fmt: skip
+    if jobs is None and len(names) == 1 and not request.here().device.startswith("cuda"):
+        jobs = 1
     if jobs != 1 and compute:
         from heedful.reproduction.workers import compute_together
 
-        for name in names:
-            compute_together(STUDIES[name], jobs, **settings)
+        # Beside large products the small kernels of other studies take ten times as long.
+        for fills_card in (False, True):
+            alike = [
+                name
+                for name, one in zip(names, chosen, strict=True)
+                if one.fills_card is fills_card
+            ]
+            compute_together([STUDIES[name] for name in alike], jobs, request, show)
     shown: dict[str, Any] = {"show": show, "figures": figures, "compute": compute}
-    return Reproduced(tuple(reproduce_study(one, **settings, **shown) for one in chosen))
+    done = tuple(reproduce_study(one, request, **shown) for one in chosen)
+    return Reproduced(done, write_matrix(Path(out), chosen) if figures and len(done) > 1 else None)
+
+
+def names_of(study: str, request: StudyRequest) -> list[str]:
+    """The study, or every one for `all`."""
+    if study != "all":
+        return [study]
+    if request.only or request.corpora:
+        raise InputError("--only and --corpora name parts of one study; give its name, not all.")
+    return list(STUDIES)
 
 
 __all__ = ["STUDIES", "reproduce", "study_of"]

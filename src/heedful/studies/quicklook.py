@@ -22,6 +22,7 @@ from heedful.reproduction.study import Artifact, Claim, Made, Plan, Scale, Sourc
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
+from heedful.statistics.estimates import per_cent
 from heedful.training import TrainConfig
 
 if TYPE_CHECKING:
@@ -92,8 +93,9 @@ def _table(views: Views) -> Made:
 
 def _said(table: pd.DataFrame) -> str:
     parts = [
-        f"{r['model']} on {r['corpus']}: {r['removed by attention']:.0%} of a text removed by "
-        f"attention, {r['removed by random']:.0%} in random order, before the decision flips"
+        f"{r['model']} on {r['corpus']}: {per_cent(r['removed by attention'])} of a text removed "
+        f"by attention, {per_cent(r['removed by random'])} in random order, before the "
+        "decision flips"
         for _, r in table.iterrows()
     ]
     return "; ".join(parts) + "." if parts else ""

@@ -38,6 +38,8 @@ class Standing:
     best_step: int = 0
     without_gain: int = 0
     """Evaluations since then."""
+    halvings: int = 0
+    """How often its rate was halved."""
     is_done: bool = False
     """Whether its patience was over when an epoch ended: what follows no longer counts."""
     history: list[dict[str, Any]] = field(default_factory=list)

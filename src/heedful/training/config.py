@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
+from heedful.corpora.batches import groups, ranked_groups
+from heedful.corpora.encoded import Encoded
 from heedful.errors import InputError, unknown
 from heedful.models.recipe import settings_without
 from heedful.runs.randomness import numpy_generator
@@ -17,7 +20,7 @@ DECISIONS = ("accuracy", "macro_f1", "f1", "loss")
 SELECTIONS = (*DECISIONS, "ccc")
 DECAYED = ("all", "all but attention", "encoder", "additive map", "matrices")
 PRECISIONS = ("float32", "bfloat16")
-LATER = ("warm_up", "linear_decay", "precision")
+LATER = ("warm_up", "linear_decay", "precision", "halve_after", "length_seed")
 """Fields of TrainConfig that came after results were kept."""
 
 
@@ -70,6 +73,8 @@ class TrainConfig:
     """Each gradient entry is clipped here before the norm; 0 switches it off."""
     halve_on_plateau: bool = False
     """Halve the learning rate after every evaluation without gain."""
+    halve_after: int = 1
+    """Evaluations without gain after which that happens, and again after as many more."""
     patience: int = 3
     """Stop after this many evaluations without gain; 0 never stops early."""
     select: str = "accuracy"
@@ -79,6 +84,10 @@ class TrainConfig:
     """Weigh each class by the inverse of its share, for corpora where one class is rare."""
     order_seed: int | None = None
     """Seed of the order of batches; none means the run's own. Stacked models share batches."""
+    length_seed: int | None = None
+    """Seed of the order in which batches of short and of long texts come, while the run's own puts
+    the texts into them; none means the run's own for both. Models trained side by side on batches
+    of their own share it."""
     evaluate_at: tuple[int, ...] = ()
     """Extra steps at which dev is evaluated and observers are called; every epoch always is."""
     checkpoint_seconds: float = 60.0
@@ -100,7 +109,7 @@ class TrainConfig:
         ):
             if value not in known:
                 raise unknown(kind, value, known)
-        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 0)):
+        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 0), ("halve_after", 1)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}.")
         if self.rate_decay < 0 or (self.rate_decay and self.optimiser != "adagrad"):
@@ -127,6 +136,14 @@ class TrainConfig:
         rising = progress / self.warm_up if self.warm_up else 1.0
         falling = (1 - progress) / (1 - self.warm_up) if self.linear_decay else 1.0
         return max(min(rising, falling, 1.0), 0.0)
+
+    def groups(self, encoded: Encoded, seed: int, epoch: int) -> list[Int[np.ndarray, " batch"]]:
+        """The documents of each batch of an epoch, of similar length, for a model of this seed."""
+        drawn, bound = self.order(seed, epoch), self.max_batch_tokens
+        if self.length_seed is None:
+            return groups(encoded, self.batch_size, drawn, bound)
+        order = numpy_generator(self.length_seed, "order of lengths", epoch)
+        return ranked_groups(encoded, self.batch_size, drawn, order, bound)
 
     def order(self, seed: int, epoch: int) -> np.random.Generator:
         """What draws the batches of an epoch, for a model of this seed."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 from torch.nn import functional
 
 from heedful.corpora.batches import batches
@@ -43,6 +44,15 @@ class Metrics:
         return 0.0 if math.isnan(score) else score
 
 
+@dataclass(frozen=True)
+class AttentiveMetrics(Metrics):
+    """What is logged of a model whose attention is watched while it learns."""
+
+    entropy: float
+    """Mean over documents of the attention's entropy, divided by its maximum; those of one unit
+    are left out."""
+
+
 def evaluate(
     model: Classifier | PretrainedClassifier,
     encoded: Encoded,
@@ -68,10 +78,58 @@ def evaluate(
     return found
 
 
+class StackTally:
+    """Losses and decisions of stacked models on documents that all of them read.
+
+    They stay on the device until the metrics are asked for, so that it is waited for once.
+    """
+
+    def __init__(self, count: int, classes: int, device: torch.device | str) -> None:
+        self.classes = classes
+        self.lost = torch.zeros(count, dtype=torch.float64, device=device)
+        self.decided: list[Int[Tensor, "model document"]] = []
+        self.labels: list[Int[Tensor, " document"]] = []
+        self.spread = torch.zeros_like(self.lost)
+        self.several = torch.zeros_like(self.lost)
+
+    def add(
+        self, logits: Float[Tensor, "model document class"], labels: Int[Tensor, " document"]
+    ) -> None:
+        """Takes in a batch; unlabelled documents are left out."""
+        logits = logits.double()
+        right = labels.clamp_min(0).expand(len(logits), -1)[..., None]
+        lost = logits.logsumexp(-1) - logits.gather(-1, right)[..., 0]
+        self.lost += (lost * (labels >= 0)).sum(1)
+        self.decided.append(logits.argmax(-1))
+        self.labels.append(labels)
+
+    def watch(
+        self, entropy: Float[Tensor, "model document"], units: Int[Tensor, "*model document"]
+    ) -> None:
+        """Takes in how evenly attention lies; documents of one unit are left out."""
+        is_several = units > 1
+        self.spread += (entropy.double() * is_several).sum(-1)
+        self.several += is_several.sum(-1)
+
+    def attentive(self) -> list[AttentiveMetrics]:
+        """The metrics of every model, with the mean entropy of its attention."""
+        means = (self.spread / self.several.clamp_min(1)).tolist()
+        found = zip(self.metrics(), means, strict=True)
+        return [AttentiveMetrics(**vars(one), entropy=mean) for one, mean in found]
+
+    def metrics(self) -> list[Metrics]:
+        """Those of every model."""
+        predicted, labels = (
+            torch.cat(one, -1).cpu().numpy() for one in (self.decided, self.labels)
+        )
+        known = labels >= 0
+        return metrics_of(self.lost.cpu().numpy(), predicted[:, known], labels[known], self.classes)
+
+
 def metrics_of(
-    losses: Sequence[float] | Float[np.ndarray, "model"],
+    losses: Sequence[float] | Float[np.ndarray, " model"],
     predicted: Int[np.ndarray, "model document"],
-    labels: Int[np.ndarray, "document"],
+    labels: Int[np.ndarray, " document"],
     classes: int,
 ) -> list[Metrics]:
     """The metrics of several models from their summed losses and their decisions."""

@@ -81,7 +81,7 @@ def no_penalties(model: TransformerClassifier | NarrativeTransformer, penalties:
 
 def follow(
     model: NarrativeTransformer, encoded: EncodedNarratives, device: torch.device | str = "cpu"
-) -> list[Float[np.ndarray, "window"]]:
+) -> list[Float[np.ndarray, " window"]]:
     """The model's ratings of every narrative, without dropout, in the order of the split."""
     found = []
     with evaluating(model):
@@ -92,7 +92,7 @@ def follow(
     return found
 
 
-def narrative_ratings(encoded: EncodedNarratives) -> list[Float[np.ndarray, "window"]]:
+def narrative_ratings(encoded: EncodedNarratives) -> list[Float[np.ndarray, " window"]]:
     """The people's ratings of every narrative."""
     return np.split(encoded.ratings, np.cumsum(encoded.windows)[:-1])
 

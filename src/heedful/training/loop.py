@@ -83,7 +83,7 @@ class Task(Protocol):
     def batches(self, epoch: int) -> Iterable[tuple[int, Any]]:
         """The batches of an epoch, and how many documents a model reads in each."""
 
-    def learn(self, batch: Any, epoch: int) -> Float[Tensor, "model"]:
+    def learn(self, batch: Any, epoch: int) -> Float[Tensor, " model"]:
         """Leaves the gradient of a batch, clipped, at the weights; tells each model's loss."""
 
     def evaluate(self) -> Sequence[Any]:
@@ -224,8 +224,8 @@ class _Run:
         done, task = self.done, self.task
         losses = (self.loss / max(done.summed, 1)).tolist()
         said, metrics = self._judged() if self.is_judged else ("", [{}] * task.count)
-        rate = task.optimiser.param_groups[0]["lr"]
-        for one, loss, found in zip(done.models, losses, metrics, strict=True):
+        each = zip(done.models, losses, metrics, self._rates(), strict=True)
+        for one, loss, found, rate in each:
             if not one.is_done:
                 entry = {"step": done.step, "epoch": round(epoch, 4), "loss": loss}
                 one.history.append(entry | found | {"learning_rate": rate})
@@ -253,10 +253,10 @@ class _Run:
                 gained.append(row)
             else:
                 one.without_gain += 1
+                if self.config.halve_on_plateau:
+                    one.halvings += one.without_gain % self.config.halve_after == 0
         self._keep(gained)
-        if self.config.halve_on_plateau and not gained:
-            done.learning_rate /= 2
-            self._set_rate()
+        self._set_rate()
         metrics = [
             {f"dev_{name}": plain(number) for name, number in asdict(scores).items()}
             for scores in found
@@ -276,9 +276,17 @@ class _Run:
         self.loss.zero_()
         self.done.summed = 0
 
+    def _rates(self) -> list[float]:
+        """The rate that each model learns with now."""
+        rate = self.done.learning_rate * self.done.ramp
+        return [rate / 2**one.halvings for one in self.done.models]
+
     def _set_rate(self) -> None:
+        rates = self._rates()
         for group in self.task.optimiser.param_groups:
-            group["lr"] = self.done.learning_rate * self.done.ramp
+            group["lr"] = rates[0]
+            if "rates" in group:  # of an optimiser of several models (`EachAdam`)
+                group["rates"] = rates
 
     def _ramp(self, epoch: float) -> None:
         """Sets the rate of a step by where its middle lies: never 0, also in the first and last."""

@@ -150,9 +150,11 @@ def guesses(
 def guessed(
     states: Float[Tensor, "*model place dim"],
     table: Float[Tensor, "*model word dim"],
-    gold: Int[Tensor, "place"],
+    gold: Int[Tensor, "*model place"],
 ) -> Float[Tensor, "*model place"]:
     """Cross-entropy of the word at each place, -log softmax(E h), of one model or of several.
+
+    Several models guess the same words, or with a model axis each its own.
 
     The table E is a constant and gets no gradient. That of a state is E's mean under the softmax
     less its gold row; both are taken from the same logits, a few places at a time, so that no
@@ -176,7 +178,10 @@ class _Guessed(torch.autograd.Function):
             total = odds.sum(-1, keepdim=True)
             mean[..., here, :] = odds @ table / total
             norm[..., here] = (top + total.log())[..., 0]
-        right = table.index_select(-2, gold)
+        if gold.dim() == 1:
+            right = table.index_select(-2, gold)
+        else:
+            right = table.gather(1, gold[..., None].expand(-1, -1, table.shape[-1]))
         ctx.save_for_backward(mean - right)
         return norm - (states * right).sum(-1)
 

@@ -53,6 +53,62 @@ def optimiser_for(
             return torch.optim.SGD(groups, rate)
 
 
+class EachAdam(torch.optim.Optimizer):
+    """Adam over stacked weights, every model with a rate of its own; the library has one for all.
+
+    `rates` of a group are set from outside, as `lr` is where there is one.
+    """
+
+    def __init__(self, weights: Iterable[nn.Parameter], config: TrainConfig, count: int) -> None:
+        learnt = [weight for weight in weights if weight.requires_grad]
+        super().__init__(learnt, {"lr": config.learning_rate, "betas": (0.9, 0.999), "eps": 1e-8})
+        self.param_groups[0]["rates"] = [config.learning_rate] * count
+
+    @torch.no_grad()
+    def step(self, closure: object = None) -> None:  # type: ignore[override]
+        """One update of every weight, in a few launches for all of them."""
+        (group,) = self.param_groups
+        weights: list[Tensor] = group["params"]
+        # A weight that had no part in the loss has no gradient: as if it were zero.
+        gradients = [torch.zeros_like(w) if w.grad is None else w.grad for w in weights]
+        for weight in weights:
+            if not self.state[weight]:
+                self.state[weight] = {
+                    "step": torch.zeros((), dtype=torch.float64),
+                    "exp_avg": torch.zeros_like(weight),
+                    "exp_avg_sq": torch.zeros_like(weight),
+                }
+        kept = [self.state[weight] for weight in weights]
+        first, second = ([state[name] for state in kept] for name in ("exp_avg", "exp_avg_sq"))
+        for state in kept:
+            state["step"] += 1
+        done = int(kept[0]["step"])
+        one, two = group["betas"]
+        torch._foreach_lerp_(first, gradients, 1 - one)
+        torch._foreach_mul_(second, two)
+        torch._foreach_addcmul_(second, gradients, gradients, 1 - two)
+        below = torch._foreach_sqrt(second)
+        torch._foreach_div_(below, (1 - two**done) ** 0.5)
+        torch._foreach_add_(below, group["eps"])
+        rates = [-rate / (1 - one**done) for rate in group["rates"]]
+        if len(set(rates)) == 1:
+            torch._foreach_addcdiv_(weights, first, below, rates[0])
+            return
+        moved = torch._foreach_div(first, below)
+        like = weights[0]
+        factor = moved_to(rates, like)
+        for weight, change in zip(weights, moved, strict=True):
+            weight.addcmul_(change, factor.view(-1, *[1] * (weight.dim() - 1)))
+
+
+def moved_to(numbers: Sequence[float], like: Tensor) -> Tensor:
+    """A few numbers as a tensor beside another, without waiting for its device."""
+    found = torch.tensor(numbers, dtype=like.dtype)
+    if like.is_cuda:
+        return found.pin_memory().to(like.device, non_blocking=True)
+    return found
+
+
 def descend(optimiser: torch.optim.Optimizer, losses: Tensor, clip_norm: float = 0.0) -> None:
     """One update by the gradient of a loss, or of several models' own: for what is fitted to a few
     numbers and needs no `train`."""

@@ -33,7 +33,7 @@ class WordRows:
         self.table, self.config = table, config
         self.squares = torch.zeros_like(table) if config.optimiser == "adagrad" else None
         self.step = 0
-        self.words: Int[Tensor, "row"] = torch.zeros(0, dtype=torch.long)
+        self.words: Int[Tensor, " row"] = torch.zeros(0, dtype=torch.long)
         self.rows: Float[Tensor, "model row dim"] = table[:, :0]
 
     def lend(self, batch: Batch) -> Batch:

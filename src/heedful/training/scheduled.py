@@ -2,7 +2,8 @@
 
 Every model has its own start and its own order of batches, so it ends as it would alone with its
 seed, up to rounding. The documents lie on the device one after the other, an epoch's orders are
-copied there once, and a step picks every model's batch out by itself: the host never waits.
+copied there once, and a step picks every model's batch out by itself: the host never waits. Where
+the recurrence can, batches are not padded (`clustered_stack`); they hold the same documents.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from torch import Tensor
 from heedful.corpora.batches import mixed_groups, moved
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.errors import InputError
+from heedful.models import clustered_stack
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.classifier_stack import ClassifierStack, mean_losses
 from heedful.training.config import Schedule, TrainConfig, refuse_unstacked
@@ -91,25 +93,35 @@ class ScheduledTask:
         self.documents = ResidentDocuments.of(self.train, self.device)
         is_fused = self.device.type == "cuda"
         self.optimiser = optimiser_for(stack.named_parameters(), config, is_fused=is_fused)
+        self.is_flat = clustered_stack.fits(stack)
 
     def batches(self, epoch: int) -> Iterable[tuple[int, tuple[Tensor, int]]]:
-        """The rows of every model's batch and their longest document."""
+        """The rows of every model's batch and their longest document, or most tokens if flat."""
         size = self.config.batch_size
         drawn = [self.config.order(seed, epoch) for seed in self.seeds]
         orders = np.array([mixed_groups(self.train, size, order) for order in drawn])
-        longest = self.train.lengths[orders].max((0, 2)).tolist()
+        lengths = self.train.lengths[orders]
+        sizes = lengths.sum(2).max(0) if self.is_flat else lengths.max((0, 2))
         rows = moved(torch.from_numpy(orders), self.device)
-        for number, length in enumerate(longest):
-            yield orders.shape[-1], (rows[:, number], length)
+        for number, size in enumerate(sizes.tolist()):
+            yield orders.shape[-1], (rows[:, number], size)
 
-    def learn(self, batch: tuple[Tensor, int], epoch: int) -> Float[Tensor, "model"]:
+    def learn(self, batch: tuple[Tensor, int], epoch: int) -> Float[Tensor, " model"]:
         """The gradient of every model's own loss."""
-        own = self.documents.batch(*batch)
         with reduced_precision(self.device):
-            losses = mean_losses(self.model.passed(own.ids, own.mask).logits, own.labels)
+            logits, labels = self._flat(*batch) if self.is_flat else self._padded(*batch)
+            losses = mean_losses(logits, labels)
             losses.sum().backward()  # type: ignore[no-untyped-call]
         clip_each(self.model.parameters(), self.config)
         return losses.detach().double()
+
+    def _padded(self, rows: Tensor, longest: int) -> tuple[Tensor, Tensor]:
+        own = self.documents.batch(rows, longest)
+        return self.model.passed(own.ids, own.mask).logits, own.labels
+
+    def _flat(self, rows: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
+        own = self.documents.flat(rows, tokens)
+        return clustered_stack.passed(self.model, own).logits, own.labels
 
     def evaluate(self) -> list[Any]:
         """Nothing: observers look at dev themselves."""

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.corpora.batches import mixed_batches
+from heedful.corpora.batches import collate, mixed_batches
 from heedful.corpora.encoded import Encoded, EncodedCorpus
 from heedful.corpora.narrative_batches import NarrativeCorpus
 from heedful.errors import InputError, unknown
@@ -115,6 +115,9 @@ class SingleTask:
         order = config.order(self.seed, epoch)
         if self.is_mixed:
             found = mixed_batches(train, config.batch_size, order)
+        elif config.length_seed is not None:
+            rows = config.groups(train, self.seed, epoch)
+            found = (collate(train, group) for group in rows)
         else:
             found = self.kind.batches(train, config.batch_size, order, config.max_batch_tokens)
         return ((len(batch), batch) for batch in found)

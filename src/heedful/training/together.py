@@ -22,7 +22,7 @@ from heedful.errors import unknown
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_stack import Drops, StackBatch, TransformerStack
 from heedful.training.config import DECISIONS, TrainConfig, refuse_unstacked
-from heedful.training.evaluation import Metrics, metrics_of
+from heedful.training.evaluation import Metrics, StackTally
 from heedful.training.loop import History, train
 from heedful.training.optimisers import clip_each, optimiser_for
 from heedful.training.precision import reduced_precision
@@ -44,11 +44,13 @@ def fit_together(
     device: torch.device | str = "cpu",
     folder: Path | None = None,
     show: bool = False,
+    is_halved: bool = False,
 ) -> list[History]:
     """Trains all models in place, each as `fit` would alone; each keeps its best dev weights.
 
     With a folder a kill goes on from its checkpoint, which stays (`remove_checkpoint`), and ends
-    with the same numbers. Products are in TF32 on a GPU.
+    with the same numbers. Products are in TF32 on a GPU, or in bfloat16 while it learns
+    (`is_halved`): weights, sums and dev stay as they are.
     """
     _check(models, corpus, config, seeds)
     target = torch.device(device)
@@ -59,8 +61,11 @@ def fit_together(
         "seeds": list(seeds),
         "device": target.type,
     }
+    if is_halved:
+        described["products"] = "bfloat16"
     with reduced_precision(target):
         task = TransformersTask(TransformerStack(models, target), corpus, config, seeds, target)
+        task.is_halved = is_halved and target.type == "cuda"
         histories = train(task, described, seed=seeds[0], folder=folder, show=show)
     task.model.release()
     return histories
@@ -79,13 +84,14 @@ class TransformersTask:
     ) -> None:
         self.model, self.corpus, self.config, self.seeds = stack, corpus, config, seeds
         self.device, self.count = device, len(stack)
+        self.is_halved = False
         self.optimiser = optimiser_for([("weights", stack.weights)], config)
         self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self.documents = ResidentDocuments.of(corpus.splits["train"], device)
         rows = groups(corpus.splits["dev"], 256, max_tokens=DEV_TOKENS)
         self.dev_batches = [self._everyones(group) for group in rows]
 
-    def batches(self, epoch: int) -> Iterable[tuple[int, list[Int[np.ndarray, "batch"]]]]:
+    def batches(self, epoch: int) -> Iterable[tuple[int, list[Int[np.ndarray, " batch"]]]]:
         """The documents of every model's batch; one list for equal seeds."""
         train, size = self.corpus.splits["train"], self.config.batch_size
         found = {
@@ -95,7 +101,7 @@ class TransformersTask:
         for number, own in enumerate(found[self.seeds[0]]):
             yield len(own), [found[seed][number] for seed in self.seeds]
 
-    def learn(self, batch: list[Int[np.ndarray, "batch"]], epoch: int) -> Float[Tensor, "model"]:
+    def learn(self, batch: list[Int[np.ndarray, " batch"]], epoch: int) -> Float[Tensor, " model"]:
         """The gradient of every model's own loss."""
         stack = self.model
         drops_until = [model.config.dropout_epochs for model in stack.models]
@@ -107,7 +113,9 @@ class TransformersTask:
                 [is_dropping[row] for row in part.models],
                 part.sizes,
             )
-            losses = stack.losses(stack.forward(part, drops), part)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_halved):
+                logits = stack.forward(part, drops)
+            losses = stack.losses(logits.float() if self.is_halved else logits, part)
             losses.sum().backward()  # type: ignore[no-untyped-call]
             stack.scatter(total, losses.detach().double(), part.models)
         clip_each(stack.parameters(), self.config)
@@ -115,22 +123,13 @@ class TransformersTask:
 
     @torch.no_grad()
     def evaluate(self) -> list[Metrics]:
-        """Dev metrics of every model; the device is waited for once."""
-        total = torch.zeros(self.count, dtype=torch.float64, device=self.device)
-        decided = []
+        """Dev metrics of every model."""
+        tally = StackTally(self.count, len(self.model.models[0].classes), self.device)
         for batch in self.dev_batches:
-            logits = self.model.forward(batch).double()
-            right = batch.labels.clamp_min(0)[..., None]
-            lost = logits.logsumexp(-1) - logits.gather(-1, right)[..., 0]
-            total += (lost * batch.share).sum(1)
-            decided.append(logits.argmax(-1).to(torch.int16))
-        labels = torch.cat([batch.labels[0] for batch in self.dev_batches]).cpu().numpy()
-        predicted = torch.cat(decided, 1).cpu().numpy().astype(np.int64)
-        is_known = labels >= 0
-        classes = len(self.model.models[0].classes)
-        return metrics_of(total.cpu().numpy(), predicted[:, is_known], labels[is_known], classes)
+            tally.add(self.model.forward(batch), batch.labels[0])
+        return tally.metrics()
 
-    def _everyones(self, rows: Int[np.ndarray, "batch"]) -> StackBatch:
+    def _everyones(self, rows: Int[np.ndarray, " batch"]) -> StackBatch:
         """A batch of dev that all models read, on the device once and for all."""
         batch = collate(self.corpus.splits["dev"], rows).to(self.device)
         ids, mask = (x.expand(self.count, -1, -1) for x in (batch.ids, batch.mask))
@@ -139,7 +138,7 @@ class TransformersTask:
         sizes = ((len(batch), ids.shape[2]),) * self.count
         return StackBatch(tuple(range(self.count)), ids, mask, labels, share, sizes)
 
-    def parts(self, rows: Sequence[Int[np.ndarray, "batch"]]) -> Iterator[StackBatch]:
+    def parts(self, rows: Sequence[Int[np.ndarray, " batch"]]) -> Iterator[StackBatch]:
         """Each model's own documents, models whose batches are of similar size side by side."""
         lengths = self.corpus.splits["train"].lengths
         sizes = [(len(own), int(lengths[own].max())) for own in rows]
@@ -154,7 +153,7 @@ class TransformersTask:
 
     def _part(
         self,
-        every: Sequence[Int[np.ndarray, "batch"]],
+        every: Sequence[Int[np.ndarray, " batch"]],
         models: list[int],
         every_size: Sequence[tuple[int, int]],
     ) -> StackBatch:

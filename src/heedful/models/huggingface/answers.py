@@ -8,7 +8,7 @@ so all of them are read again; what precedes the first difference is kept as key
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -38,8 +38,7 @@ def answer_log_probabilities(
     if not all(rows):
         raise InputError("Nothing is left of the prompt; keep what asks the question.")
     cache = DynamicCache()  # of whole keys in windowed layers too, so that it can be cut back
-    keeps_last = "logits_to_keep" in inspect.signature(model.forward).parameters
-    last_only = {"logits_to_keep": len(answer)} if keeps_last else {}
+    last_only = of_the_last(model, len(answer))
     found: dict[int, Tensor] = {}
     before: list[int] = []
     for row in sorted(range(len(rows)), key=lambda n: kept[n].tolist(), reverse=True):
@@ -50,11 +49,51 @@ def answer_log_probabilities(
             cache.crop(shared - len(before))
         ids = torch.tensor([read[shared:]], device=model.device)
         logits = model(input_ids=ids, past_key_values=cache, use_cache=True, **last_only).logits[0]
-        last = logits[-len(answer) :]
-        said = last.to(torch.promote_types(last.dtype, torch.float32)).log_softmax(-1)
-        found[row] = said[range(len(answer)), list(answer)]
+        found[row] = said_of(logits, answer)
         before = read
     return torch.stack([found[row] for row in range(len(rows))])
+
+
+@torch.no_grad()
+def greedy_answer(
+    model: Any,
+    prompt: Sequence[int],
+    most: int,
+    is_end: Callable[[Sequence[int], int], bool],
+) -> list[int]:
+    """The likeliest piece each time, up to the first that ends an answer, which is left out.
+
+    `is_end` is told what was said before a piece, and the piece.
+    """
+    from transformers import DynamicCache
+
+    cache, read, found = DynamicCache(), list(prompt), list[int]()
+    while len(found) < most:
+        ids = torch.tensor([read], device=model.device)
+        logits = model(
+            input_ids=ids, past_key_values=cache, use_cache=True, **of_the_last(model, 1)
+        ).logits
+        piece = int(logits[0, -1].argmax())
+        if is_end(found, piece):
+            break
+        found.append(piece)
+        read = [piece]
+    return found
+
+
+def of_the_last(model: Any, count: int) -> dict[str, int]:
+    """What to tell a model that can leave out the logits of all but the last positions."""
+    keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+    return {"logits_to_keep": count} if keeps else {}
+
+
+def said_of(
+    logits: Float[Tensor, "position piece"], answer: Sequence[int]
+) -> Float[Tensor, " answer"]:
+    """log p of each piece of the answer, which the last positions tell."""
+    last = logits[-len(answer) :]
+    said = last.to(torch.promote_types(last.dtype, torch.float32)).log_softmax(-1)
+    return said[range(len(answer)), list(answer)]
 
 
 def _common(first: Sequence[int], second: Sequence[int], most: int) -> int:

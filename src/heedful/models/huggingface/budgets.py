@@ -17,8 +17,8 @@ READ_WORK = 2**29
 takes some seconds there, so that an audit is never silent for long."""
 CACHED_TOKENS = 2**11
 """Tokens in one pass on a processor: with more, the states of a layer leave its caches."""
-PASS_TOKENS = 2**14
-"""Tokens in one pass on a card."""
+PASS_TOKENS = 2**17
+"""Tokens in one pass on a card; where they do not fit, half of them are tried."""
 MOST_BYTES = 2**32
 """What the passes over one batch may keep of all layers."""
 KEPT_STATES = 16
@@ -49,8 +49,17 @@ def gradient_tokens(model: nn.Module, layout: Layout, device: torch.device) -> i
     """Tokens whose way to the decision can be kept for a backward pass to the inputs."""
     table: Any = layout.table
     dim: int = max(_largest(model, "hidden_size"), int(table.weight.shape[-1]))
-    most = MOST_BYTES // (4 * KEPT_STATES * len(layout.layers) * dim)
+    # A card has room for more; where it has not, half is tried.
+    room = MOST_BYTES if device.type == "cpu" else max(MOST_BYTES, _memory(device) // 8)
+    most = room // (4 * KEPT_STATES * len(layout.layers) * dim)
     return max(min(most, CACHED_TOKENS) if device.type == "cpu" else most, 1)
+
+
+def _memory(device: torch.device) -> int:
+    """Bytes of a card, and 0 on another device."""
+    if device.type != "cuda":
+        return 0
+    return int(torch.cuda.get_device_properties(device).total_memory)
 
 
 def _largest(model: nn.Module, size: str) -> int:

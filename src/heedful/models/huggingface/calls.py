@@ -47,9 +47,11 @@ class Call:
     def scores(
         self, queries: slice | Tensor = slice(None)
     ) -> Float[Tensor, "batch head query key"]:
-        """Scores before the softmax; of all queries, or of one position of each text."""
+        """Scores before the softmax; of a range of queries, or of one position of each text."""
         query, rows = self.query, _rows(self.query.shape[2], queries, self.query.device)
-        if not isinstance(queries, slice):
+        if isinstance(queries, slice):
+            query = query[:, :, queries]
+        else:
             query = query.gather(
                 2, queries.view(-1, 1, 1, 1).expand(-1, query.shape[1], 1, query.shape[3])
             )
@@ -149,14 +151,16 @@ def softmax(scores: Float[Tensor, "... key"]) -> Float[Tensor, "... key"]:
 def _rows(length: int, queries: slice | Tensor, device: torch.device) -> Tensor:
     """Positions of the queries in use, to compare with those of keys."""
     if isinstance(queries, slice):
-        return torch.arange(length, device=device)
+        return torch.arange(length, device=device)[queries]
     return queries.view(-1, 1, 1)
 
 
 def _of_rows(added: Tensor, queries: slice | Tensor, batch: int) -> Tensor:
     """The part of a mask or bias [batch|1 head|1 query|1 key] that belongs to the queries."""
-    if isinstance(queries, slice) or added.shape[2] == 1:
+    if added.shape[2] == 1:
         return added
+    if isinstance(queries, slice):
+        return added[:, :, queries]
     added = added.expand(batch, -1, -1, -1)
     index = queries.view(-1, 1, 1, 1).expand(-1, added.shape[1], 1, added.shape[3])
     return added.gather(2, index)

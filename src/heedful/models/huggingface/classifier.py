@@ -38,9 +38,11 @@ from heedful.models.huggingface.pieces import (
 from heedful.models.huggingface.reweighing import Shift
 from heedful.models.huggingface.sites import Passes, State, site_of
 from heedful.models.huggingface.spans import unit_texts
+from heedful.models.huggingface.units_of_keys import on_first, per_unit, unit_of_key
 from heedful.models.huggingface.zeroing import mixing
 from heedful.models.reading import Reading
 from heedful.models.tracing import Explicit, Layer, LayerStack, evenly
+from heedful.runs.meter import passed
 
 NOTHING = 1e-300
 """Added before a logarithm is taken of attention that may be 0."""
@@ -98,7 +100,7 @@ class PretrainedClassifier(nn.Module):
         """What a user should know of how the model was opened."""
         self.tokeniser = "words"
         """The rule that cuts words, which pieces are grouped into."""
-        probe = [self.inputs_of(framed(self.batch(texts), subwords)) for texts in PROBES]
+        probe = [self.inputs_of(framed(self.like(texts), subwords)) for texts in PROBES]
         self.layout = checked_layout(model, self.run, probe, layers)
         self.site = site_of(site, self.layout)
 
@@ -117,6 +119,10 @@ class PretrainedClassifier(nn.Module):
         documents = unlabelled(texts)
         encoded, _ = encode_pieces(documents, self.subwords, self._room(documents), self.long)
         return collate(encoded, range(len(documents))).to(self.device)
+
+    def like(self, texts: Sequence[str]) -> Batch:
+        """Made-up texts ready to be read; beside themselves, where the model needs two."""
+        return self.batch([(one, one) if self.subwords.needs_pair else one for one in texts])
 
     def encode(
         self, corpus: Corpus, only: Mapping[str, Sequence[int]] | None = None
@@ -184,8 +190,8 @@ class PretrainedClassifier(nn.Module):
     def from_inputs(self, inputs: Float[Tensor, "batch token dim"], batch: Batch) -> Decided:
         """The decision from vectors of the pieces; special tokens keep their own."""
         frame = framed(batch, self.subwords)
-        row = torch.arange(len(batch), device=inputs.device)[:, None].expand(batch.mask.shape)
-        where = (row[batch.mask], frame.place[batch.mask])
+        # Padding is written into a column more than is read.
+        place = frame.place.masked_fill(~batch.mask, frame.ids.shape[1])[..., None]
         is_put = False
 
         def put(module: nn.Module, args: Any, vectors: Tensor) -> Tensor:
@@ -195,7 +201,9 @@ class PretrainedClassifier(nn.Module):
             is_put = True
             if self.layout.batch_axis:
                 vectors = vectors.transpose(0, 1)
-            vectors = vectors.index_put(where, inputs[batch.mask].to(vectors.dtype))
+            longer = torch.cat([vectors, vectors[:, :1]], 1)
+            vectors = longer.scatter(1, place.expand(inputs.shape), inputs.to(vectors.dtype))
+            vectors = vectors[:, :-1]
             return vectors.transpose(0, 1) if self.layout.batch_axis else vectors
 
         handle = self.layout.table.register_forward_hook(put)
@@ -213,10 +221,10 @@ class PretrainedClassifier(nn.Module):
         """
         frame = framed(batch, self.subwords)
         layout = sentences(batch)
-        units = self._unit_of_key(batch, frame, layout.unit_of_token)
+        units = unit_of_key(batch, frame, layout.unit_of_token)
         state, logits = self.passes.read(self.inputs_of(frame), units, self.is_fused)
         weights = softmax(state.scores.double())[:, :, 0]
-        heads = _per_unit(weights, units, layout.mask.shape[1])
+        heads = per_unit(weights, units, layout.mask.shape[1])
         mean = heads.mean(1)
         attention = mean / mean.sum(-1, keepdim=True).clamp_min(NOTHING)
         values = frame.at_pieces(self._values(state))
@@ -238,9 +246,14 @@ class PretrainedClassifier(nn.Module):
             inputs=self.embed(batch),
             unit_of_token=layout.unit_of_token,
             heads=heads,
-            first=_on_first(weights.mean(1), units, frame),
+            first=on_first(weights.mean(1), units, frame),
             state=state,
         )
+
+    @property
+    def specials(self) -> int:
+        """Positions around every text: special tokens, a prompt, labels."""
+        return self.subwords.single.length
 
     def answer(self, reading: Reading, edit: Edit) -> Float[Tensor, "batch edit class"]:
         """Logits under the edited attention, from the first edited layer on."""
@@ -258,6 +271,7 @@ class PretrainedClassifier(nn.Module):
             logits = self.passes.answer(reading.state, Shift(added))[:, 0].double()
             top = logits.softmax(-1).gather(1, reading.target[:, None]).sum()
             (slope,) = torch.autograd.grad(top, added)
+        passed(0, backward=self.passes.read_again(reading.state))
         return slope.masked_fill(~reading.mask[:, None], 0)
 
     def layers_of(self, batch: Batch) -> LayerStack:
@@ -304,7 +318,7 @@ class PretrainedClassifier(nn.Module):
     def mixed(self, batch: Batch) -> Mixed:
         """How the words of each text, then its special tokens, take part in one another."""
         frame = framed(batch, self.subwords)
-        units = self._unit_of_key(batch, frame, sentences(batch).unit_of_token)
+        units = unit_of_key(batch, frame, sentences(batch).unit_of_token)
         is_special = (units < 0) & frame.mask.bool()
         group = units.amax(-1, keepdim=True) + is_special.cumsum(-1)
         group = torch.where(is_special, group, units)
@@ -371,14 +385,6 @@ class PretrainedClassifier(nn.Module):
         frame = self.subwords.pair if is_pair else self.subwords.single
         return self.max_pieces - (frame.length if frame is not None else 0)
 
-    def _unit_of_key(
-        self, batch: Batch, frame: Framed, unit_of_token: Int[Tensor, "batch token"]
-    ) -> Int[Tensor, "batch key"]:
-        units = torch.full_like(frame.ids, -1)
-        row = torch.arange(len(batch), device=units.device)[:, None].expand(batch.mask.shape)
-        units[row[batch.mask], frame.place[batch.mask]] = unit_of_token[batch.mask]
-        return units
-
     def _values(self, state: State) -> Float[Tensor, "batch key dim"]:
         """What the audited attention averages: values of all heads side by side."""
         if state.value is not None:
@@ -391,22 +397,3 @@ PROBES: tuple[tuple[str, ...], ...] = (
     ("one two",),
 )
 """Texts that a model is checked on: three beside each other, and one of them alone."""
-
-
-def _per_unit(
-    weights: Float[Tensor, "batch head key"], unit_of_key: Int[Tensor, "batch key"], units: int
-) -> Float[Tensor, "batch head unit"]:
-    """Sums over the keys of each unit; special tokens are left out."""
-    index = torch.where(unit_of_key < 0, units, unit_of_key)[:, None].expand(weights.shape)
-    total = weights.new_zeros(*weights.shape[:2], units + 1)
-    return total.scatter_add(-1, index, weights)[..., :units]
-
-
-def _on_first(
-    row: Float[Tensor, "batch key"], unit_of_key: Int[Tensor, "batch key"], frame: Framed
-) -> Float[Tensor, "batch"] | None:
-    """What the first token of each text holds of a row, where it belongs to no word."""
-    start = frame.mask.argmax(-1, keepdim=True)
-    if bool((unit_of_key.gather(1, start) >= 0).any()):
-        return None
-    return row.gather(1, start)[:, 0]

@@ -26,7 +26,7 @@ class Entered(NamedTuple):
         """The states that entered."""
         return hidden_argument(self.args, self.kwargs)
 
-    def again(self, text: Int[Tensor, "row"]) -> Float[Tensor, "row key dim"]:
+    def again(self, text: Int[Tensor, " row"]) -> Float[Tensor, "row key dim"]:
         """The states that leave when texts enter once more, each as often as it is named."""
         shape = self.hidden.shape[:2]
         args, kwargs = _rows(self.args, text, shape), _rows(dict(self.kwargs), text, shape)
@@ -39,7 +39,7 @@ class Entered(NamedTuple):
         return hidden_output(self.layer(**{**self.kwargs, "hidden_states": hidden}))
 
 
-def _rows(given: Any, text: Int[Tensor, "row"], shape: torch.Size) -> Any:
+def _rows(given: Any, text: Int[Tensor, " row"], shape: torch.Size) -> Any:
     """What belongs to the texts, of all that a layer is called with; the rest serves every text.
 
     [batch key] and [batch … …] belong to texts; [key dim], a table of positions, does not.

@@ -41,7 +41,7 @@ def follow(classifier: PretrainedClassifier, batch: Batch) -> Followed:
 
 
 def value_products(
-    classifier: PretrainedClassifier, batch: Batch, target: Int[Tensor, "batch"]
+    classifier: PretrainedClassifier, batch: Batch, target: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch layer*head token"]:
     """⟨v_k, ∂p_y/∂v_k⟩ of every layer and head at the pieces of the texts.
 

@@ -35,6 +35,8 @@ class LabelChoice(nn.Module):
         self.labels = tuple(labels)
         self.register_buffer("offset", torch.zeros(len(labels), dtype=torch.float64))
         self.offset: Tensor
+        self.prior = "none"
+        """The correction that the offset is."""
         takes = inspect.signature(base.forward).parameters
         self.takes_positions = "position_ids" in takes
         self.keeps_last = "logits_to_keep" in takes

@@ -52,7 +52,7 @@ class Layout:
     behind: int = 0
     """Tokens behind the position that decides: those of the labels of a language model."""
 
-    def position(self, mask: Int[Tensor, "batch token"]) -> Int[Tensor, "batch"]:
+    def position(self, mask: Int[Tensor, "batch token"]) -> Int[Tensor, " batch"]:
         """The pooled position of each text; the first where the head reads all of them."""
         real = mask.long()
         if self.pooled == "last":

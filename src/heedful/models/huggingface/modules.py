@@ -41,8 +41,9 @@ class PlainTokeniser:
     has_unknown: bool = True
     is_left_padded: bool = False
     has_types: bool = False
+    needs_pair: bool = False
 
-    def pieces(self, texts: Sequence[str]) -> list[Pieces]:
+    def pieces(self, texts: Sequence[str], is_second: bool = False) -> list[Pieces]:
         """The pieces of each text, without the tokens around it that are no words."""
         return [self._inside(text) for text in texts]
 

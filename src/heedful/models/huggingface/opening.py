@@ -19,9 +19,10 @@ from heedful.corpora.encoded import MAX_TOKENS
 from heedful.corpora.labels import MOST_LETTERS
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.huggingface.classifier import PretrainedClassifier
-from heedful.models.huggingface.pieces import FastTokeniser
+from heedful.models.huggingface.pieces import FastTokeniser, without_panic
 from heedful.models.recipe import MOST_LAYERS
 from heedful.models.saved import refuse_large, refuse_undefined
+from heedful.runs import is_out_of_memory
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -121,7 +122,7 @@ def reader_of(
     config = model.config
     subwords = FastTokeniser(tokenizer, config.get_text_config().pad_token_id)
     subwords.has_types &= _takes_types(model)
-    _refuse_strange_ids(model, tokenizer, name)
+    refuse_strange_ids(model, tokenizer, name)
     most = limit_of(model, tokenizer)
     return PretrainedClassifier(
         model,
@@ -242,10 +243,21 @@ def brings_code(model: object) -> bool:
     return type(getattr(model, "model", None)).__module__.startswith("transformers_modules")
 
 
-def _refuse_strange_ids(model: nn.Module, tokenizer: Any, name: str) -> None:
+def refuse_strange_ids(
+    model: nn.Module, tokenizer: Any, name: str, is_causal: bool = False
+) -> None:
+    """Raises where the tokenizer is not the one that the model was trained with.
+
+    A language model may lack vectors of pieces beside its vocabulary (Gemma's for a picture), but
+    not of those that begin, end and fill texts.
+    """
     table: Any = model.get_input_embeddings()  # type: ignore[operator]
     known = tokenizer.get_vocab()
-    rows, largest = len(table.weight), max(known.values(), default=0)
+    used = set(known.values())
+    if is_causal:
+        needed = {getattr(tokenizer, f"{kind}_token_id") for kind in ("bos", "eos", "pad", "unk")}
+        used -= set(tokenizer.added_tokens_decoder) - needed
+    rows, largest = len(table.weight), max(used, default=0)
     if len(known) < KNOWN * rows:
         # Where tokenizer files are missing, the library makes a tokenizer that knows no words.
         raise InputError(
@@ -278,17 +290,22 @@ def _expected(config: PretrainedConfig) -> int:
 
 
 @contextmanager
-def in_sentences(name: str) -> Iterator[None]:
-    """Turns what the library raises into one sentence."""
+def in_sentences(
+    name: str, what: str = "text classifier", kind: str = "AutoModelForSequenceClassification"
+) -> Iterator[None]:
+    """Turns what the library raises into one sentence; `kind` is the class that opens a model."""
     try:
-        yield
+        with without_panic():
+            yield
     except ImportError as error:
         raise InputError(
-            f"{name} needs a package that is not here ({_first_line(error)}); install transformers."
+            f"{name} needs a package that is not here ({_first_line(error)}); install it."
         ) from error
     except InputError:
         raise
     except Exception as error:  # a damaged folder makes the library stumble anywhere
+        if is_out_of_memory(error):
+            raise
         said = str(error)
         if "couldn't connect" in said or "offline" in said.lower():
             raise InputError(
@@ -299,13 +316,9 @@ def in_sentences(name: str) -> Iterator[None]:
             raise InputError(OWN_CODE.format(name=name)) from error
         if "safetensors" in said and "pytorch_model.bin" in said:
             raise InputError(
-                PICKLED.format(
-                    name=name, file="pytorch_model.bin", kind="AutoModelForSequenceClassification"
-                )
+                PICKLED.format(name=name, file="pytorch_model.bin", kind=kind)
             ) from error
-        raise InputError(
-            f"{name} cannot be opened as a text classifier: {_first_line(error)}"
-        ) from error
+        raise InputError(f"{name} cannot be opened as a {what}: {_first_line(error)}") from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,7 +8,8 @@ special tokens are put around them when the model reads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -30,6 +31,20 @@ STRANGE = "with words that the tokenizer does not know"
 """What is counted of the texts of a corpus."""
 LONG = ("beginning", "end", "both", "refuse")
 """What is done with a text that is longer than a model reads: which part of it is kept."""
+
+
+@contextmanager
+def without_panic() -> Iterator[None]:
+    """Turns a panic of the tokenizers library into one sentence; it is no `Exception` in Python."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise InputError(
+            f"The tokenizers library broke down over this tokenizer's files ({error}); they are "
+            "damaged: save the tokenizer that the model was trained with."
+        ) from error
 
 
 class Pieces(NamedTuple):
@@ -86,8 +101,12 @@ class Tokeniser(Protocol):
     def has_types(self) -> bool:
         """Whether the model is told which of two texts a piece belongs to."""
 
-    def pieces(self, texts: Sequence[str]) -> list[Pieces]:
-        """The pieces of each text, without special tokens."""
+    @property
+    def needs_pair(self) -> bool:
+        """Whether every document must have a second text."""
+
+    def pieces(self, texts: Sequence[str], is_second: bool = False) -> list[Pieces]:
+        """The pieces of each text, the first or second of its document, without special tokens."""
 
     def name(self, piece: int) -> str:
         """A piece in letters, for people."""
@@ -96,6 +115,9 @@ class Tokeniser(Protocol):
 class FastTokeniser:
     """A `transformers` tokenizer, as far as a reader of words needs it."""
 
+    needs_pair = False
+
+    @without_panic()
     def __init__(self, tokenizer: Any, padding: int | None = None) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise InputError(
@@ -124,7 +146,8 @@ class FastTokeniser:
         except (ValueError, NotImplementedError):
             self.pair = None
 
-    def pieces(self, texts: Sequence[str]) -> list[Pieces]:
+    @without_panic()
+    def pieces(self, texts: Sequence[str], is_second: bool = False) -> list[Pieces]:
         """The pieces of each text, without special tokens."""
         if not texts:
             return []
@@ -140,6 +163,7 @@ class FastTokeniser:
             Pieces(*row) for row in zip(found["input_ids"], found["offset_mapping"], strict=True)
         ]
 
+    @without_panic()
     def name(self, piece: int) -> str:
         """A piece in letters, for people."""
         return str(self.tokenizer.convert_ids_to_tokens(piece))
@@ -182,20 +206,24 @@ class Framed:
 def framed(batch: Batch, tokeniser: Tokeniser) -> Framed:
     """The pieces with special tokens around them, padded on the side that the tokenizer says."""
     is_second = (batch.sentence >= SECOND) & batch.mask
-    is_pair = bool((batch.sentence >= FIRST).any())
-    frame = tokeniser.pair if is_pair else tokeniser.single
+    lengths, device = batch.lengths, batch.ids.device
+    # A card is waited for once: whether there are pairs, and how long the longest text is.
+    told = torch.stack([(batch.sentence >= FIRST).any().long(), lengths.amax()]).tolist()
+    frame = tokeniser.pair if told[0] else tokeniser.single
     if frame is None:
-        raise InputError("This model's tokenizer has no way to read two texts; give one column.")
-    device, lengths = batch.ids.device, batch.lengths
-    total = lengths + frame.length
-    width = int(total.max())
+        raise InputError(
+            "This model is not made to read two texts; give one column, or a language model a "
+            "prompt with a place for the second, {text2}."
+        )
+    total, width = lengths + frame.length, told[1] + frame.length
     shift = width - total if tokeniser.is_left_padded else torch.zeros_like(total)
     firsts = lengths - is_second.sum(-1)
 
     def base(value: int) -> Tensor:
-        return torch.full((len(batch), width), value, device=device)
+        # One column more than is read: what is written for padding goes there.
+        return torch.full((len(batch), width + 1), value, device=device)
 
-    ids, types, mask = base(tokeniser.padding), base(0), base(0)
+    ids, types = base(tokeniser.padding), base(0)
     before, first, between, second, after = frame.types
 
     def write(place: Tensor, tokens: Sequence[int], kinds: Sequence[int]) -> None:
@@ -209,12 +237,13 @@ def framed(batch: Batch, tokeniser: Tokeniser) -> Framed:
     write(inner + len(frame.between) + lengths - firsts, frame.after, after)
     position = torch.arange(batch.ids.shape[1], device=device)
     place = shift[:, None] + len(frame.before) + position + len(frame.between) * is_second
-    row = torch.arange(len(batch), device=device)[:, None].expand(place.shape)
-    ids[row[batch.mask], place[batch.mask]] = batch.ids[batch.mask]
-    types[row[batch.mask], place[batch.mask]] = torch.where(is_second, second, first)[batch.mask]
+    put = place.masked_fill(~batch.mask, width)
+    ids.scatter_(1, put, batch.ids)
+    kinds = torch.full_like(batch.ids, first).masked_fill(is_second, second)
+    types.scatter_(1, put, kinds)
     keys = torch.arange(width, device=device)
     mask = ((keys >= shift[:, None]) & (keys < (shift + total)[:, None])).long()
-    return Framed(ids, mask, types, place.masked_fill(~batch.mask, 0))
+    return Framed(ids[:, :width], mask, types[:, :width], place.masked_fill(~batch.mask, 0))
 
 
 def encode_pieces(
@@ -226,9 +255,14 @@ def encode_pieces(
     unknown one, so that every instance has a decision.
     """
     notes = {CUT: 0, EMPTY: 0, STRANGE: 0}
+    if tokeniser.needs_pair and any(d.second is None for d in documents):
+        raise InputError(
+            "The prompt has a place for a second text, {text2}, and a document has one text alone; "
+            "name the column of the other by --text2, or leave {text2} out."
+        )
     firsts = [d.text if d.second is None else d.text[: d.second] for d in documents]
     seconds = iter(
-        tokeniser.pieces([d.text[d.second :] for d in documents if d.second is not None])
+        tokeniser.pieces([d.text[d.second :] for d in documents if d.second is not None], True)
     )
     rows, ids = [], []
     for document, first in zip(documents, tokeniser.pieces(firsts), strict=True):
@@ -296,10 +330,10 @@ def among(every: Sequence[Document], rows: Sequence[int], encoded: Encoded) -> E
 class _Row(NamedTuple):
     """One document as pieces."""
 
-    ids: Int[np.ndarray, "piece"]
+    ids: Int[np.ndarray, " piece"]
     spans: Int[np.ndarray, "piece 2"]
-    parts: Int[np.ndarray, "piece"]
-    evidence: Bool[np.ndarray, "piece"] | None
+    parts: Int[np.ndarray, " piece"]
+    evidence: Bool[np.ndarray, " piece"] | None
 
     def kept(self, index: Int[np.ndarray, "kept"]) -> _Row:
         evidence = None if self.evidence is None else self.evidence[index]
@@ -325,7 +359,7 @@ def _joined(document: Document, first: Pieces, second: Pieces) -> _Row:
 
 def words_of_pieces(
     document: Document, spans: Int[np.ndarray, "piece 2"]
-) -> tuple[Int[np.ndarray, "piece"], Int[np.ndarray, "piece 2"]]:
+) -> tuple[Int[np.ndarray, " piece"], Int[np.ndarray, "piece 2"]]:
     """The unit of each piece, and the first and last word it touches.
 
     A new unit begins where a piece begins in a word that no earlier piece touches. White space at
@@ -354,7 +388,7 @@ def _without_space(text: str, start: int, stop: int) -> tuple[int, int]:
     return begin, begin + len(bare)
 
 
-def _kept(parts: Int[np.ndarray, "piece"], most: int, long: str) -> Int[np.ndarray, "kept"]:
+def _kept(parts: Int[np.ndarray, " piece"], most: int, long: str) -> Int[np.ndarray, " kept"]:
     """Which pieces of a long text are kept; a pair gives each text its half, or what it needs."""
     texts = [np.flatnonzero(parts < SECOND), np.flatnonzero(parts >= SECOND)]
     second = min(len(texts[1]), max(most // 2, most - len(texts[0])))
@@ -362,7 +396,7 @@ def _kept(parts: Int[np.ndarray, "piece"], most: int, long: str) -> Int[np.ndarr
     return np.concatenate([_part(t, room, long) for t, room in zip(texts, rooms, strict=True)])
 
 
-def _part(index: Int[np.ndarray, "piece"], room: int, long: str) -> Int[np.ndarray, "kept"]:
+def _part(index: Int[np.ndarray, " piece"], room: int, long: str) -> Int[np.ndarray, " kept"]:
     if len(index) <= room:
         return index
     if long == "end":

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import InputError
-from heedful.models.huggingface.pieces import FastTokeniser, Frame, Pieces
+from heedful.models.huggingface.pieces import FastTokeniser, Frame, Pieces, without_panic
 
-SLOT = "{text}"
+SLOT, SECOND_SLOT = "{text}", "{text2}"
 PROBE = "word"
 """A text that shows which pieces the template has by itself."""
 FREE = ("N/A", "[MASK]", "...")
@@ -30,15 +30,18 @@ class Prompt:
     after: str
     is_chat: bool = False
     """Written by the tokenizer's chat template, which has its own special tokens."""
+    between: str | None = None
+    """What stands between the first text and the second; none where there is one."""
 
     @property
     def lead(self) -> str:
         """What stands between the prompt and a label: a space, unless the prompt ends in one."""
         return "" if self.after[-1:].isspace() else " "
 
-    def around(self, text: str) -> str:
-        """The whole prompt for one text."""
-        return f"{self.before}{text}{self.after}"
+    def around(self, text: str, second: str = PROBE) -> str:
+        """The whole prompt for one text, or for two."""
+        beside = "" if self.between is None else f"{self.between}{second}"
+        return f"{self.before}{text}{beside}{self.after}"
 
 
 def template_of(given: str | Path) -> str:
@@ -63,23 +66,34 @@ def prompt_of(template: str, tokenizer: Any, is_chat: bool = False) -> Prompt:
     piece.
 
     >>> prompt_of("Review: {text}\\nSentiment: ", None)
-    Prompt(before='Review: ', after='\\nSentiment:', is_chat=False)
+    Prompt(before='Review: ', after='\\nSentiment:', is_chat=False, between=None)
     """
     if template.count(SLOT) != 1:
         raise InputError(
             f"The prompt must hold {SLOT} once, where the text goes; found it "
             f"{template.count(SLOT)} times."
         )
+    if SECOND_SLOT in template.partition(SLOT)[0] or template.count(SECOND_SLOT) > 1:
+        raise InputError(f"The prompt may hold {SECOND_SLOT} once, and only behind {SLOT}.")
     if is_chat:
-        if not getattr(tokenizer, "chat_template", None):
-            raise InputError(
-                "This model's tokenizer has no chat template; leave --chat out, or name a model "
-                "that was tuned to chat."
-            )
-        said = [{"role": "user", "content": template.strip()}]
-        template = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+        template = chat_form(template, tokenizer)
     before, after = template.split(SLOT)
-    return Prompt(before, after.rstrip(" "), is_chat)
+    between = None
+    if SECOND_SLOT in after:
+        between, after = after.split(SECOND_SLOT)
+    return Prompt(before, after.rstrip(" "), is_chat, between)
+
+
+def chat_form(template: str, tokenizer: Any) -> str:
+    """The template said by a user, in the form that the model was tuned to."""
+    if not getattr(tokenizer, "chat_template", None):
+        raise InputError(
+            "This model's tokenizer has no chat template; leave --chat out, or name a model "
+            "that was tuned to chat."
+        )
+    said = [{"role": "user", "content": template.strip()}]
+    whole = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+    return str(whole)
 
 
 class PromptTokeniser(FastTokeniser):
@@ -101,33 +115,43 @@ class PromptTokeniser(FastTokeniser):
         behind = tuple(piece for label in self.labels for piece in label[:-1])
         self.first = before[:1]
         self.single = Frame(before, (), (*after, *behind), _kinds(len(before), after + behind))
+        if self.needs_pair:
+            head, _, tail = self._cut(PROBE, is_second=True)
+            between = head[len(before) + len(self._cut(PROBE)[1].ids) :]
+            last = tail + behind
+            kinds = _kinds(len(before), last, len(between))
+            self.pair = Frame(before, between, last, kinds)
 
     @property
-    def has_first_token(self) -> bool:
-        """Whether the prompt begins with the token that the model was trained to begin with."""
-        start = self.tokenizer.bos_token_id
-        return start is None or self.first == (start,)
+    def needs_pair(self) -> bool:  # type: ignore[override]
+        """Whether the prompt has a place for two texts."""
+        return self.prompt.between is not None
 
-    def pieces(self, texts: Sequence[str]) -> list[Pieces]:
+    def pieces(self, texts: Sequence[str], is_second: bool = False) -> list[Pieces]:
         """The pieces of each text as they stand in its prompt."""
+        usual = self._cut(PROBE, is_second)[::2]
         found = []
         for text in texts:
-            before, pieces, after = self._cut(text)
-            behind = self.single.after[: len(after)]
-            self.cut_across += (before, after) != (self.single.before, behind)
+            before, pieces, after = self._cut(text, is_second)
+            self.cut_across += (before, after) != usual
             found.append(pieces)
         return found
 
-    def _cut(self, text: str) -> tuple[tuple[int, ...], Pieces, tuple[int, ...]]:
-        """The pieces before the text, of the text, and after it."""
+    def _cut(
+        self, text: str, is_second: bool = False
+    ) -> tuple[tuple[int, ...], Pieces, tuple[int, ...]]:
+        """The pieces before the text, of the text, and after it; the other text is a word."""
         start = len(self.prompt.before)
+        start += len(f"{PROBE}{self.prompt.between}") if is_second else 0
         stop = start + len(text)
-        ids, spans = self._whole(self.prompt.around(text))
+        texts = (PROBE, text) if is_second else (text,)
+        ids, spans = self._whole(self.prompt.around(*texts))
         begin = next((n for n, (_, last) in enumerate(spans) if last > start), len(ids))
         end = next((n for n, span in enumerate(spans) if n >= begin and span[0] >= stop), len(ids))
         inside = [(max(a, start) - start, min(b, stop) - start) for a, b in spans[begin:end]]
         return tuple(ids[:begin]), Pieces(list(ids[begin:end]), inside), tuple(ids[end:])
 
+    @without_panic()
     def _whole(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """A prompt as pieces, with the special tokens that belong at its beginning."""
         found = self.tokenizer(
@@ -151,7 +175,13 @@ class PromptTokeniser(FastTokeniser):
                 f"The label {name!r} melts into the end of the prompt when it is cut into pieces; "
                 "end the prompt with a colon or a new line."
             )
-        return tuple(whole[len(before) :])
+        found = tuple(whole[len(before) :])
+        if self.tokenizer.unk_token_id in found:
+            raise InputError(
+                f"The label {name!r} is no word that the model knows: its tokenizer cuts it into "
+                f"{', '.join(map(self.name, found))}. Choose other words for the class."
+            )
+        return found
 
 
 def _refuse_same(names: Sequence[str], ids: Sequence[tuple[int, ...]]) -> None:
@@ -162,5 +192,5 @@ def _refuse_same(names: Sequence[str], ids: Sequence[tuple[int, ...]]) -> None:
         )
 
 
-def _kinds(before: int, after: tuple[int, ...]) -> Any:
-    return (0,) * before, 0, (), 0, (0,) * len(after)
+def _kinds(before: int, after: tuple[int, ...], between: int = 0) -> Any:
+    return (0,) * before, 0, (0,) * between, 0, (0,) * len(after)

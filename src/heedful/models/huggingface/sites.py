@@ -3,7 +3,8 @@
 `pooled` is the row of the position that the head reads in the last layer: all other rows of that
 layer are computed for nobody, so an edit costs one weighted sum and the rest of the layer for one
 position. `layer:K` and `all` edit every row of one layer or of all, and run the model from the
-first edited layer on, as does `pooled` where the head reads the mean of all rows. Edits of one
+first edited layer on, as does `pooled` where the head reads the mean of all rows; `heads:3.1,5.0`
+does so for some heads, each by its layer and its number there, both from 0. Edits of one
 layer are one product of all its rows with its values: what makes queries, keys and values there is
 not run again.
 """
@@ -32,10 +33,11 @@ from heedful.models.huggingface.layout import (
     starting_at,
 )
 from heedful.models.huggingface.reweighing import Shift, reweighed
+from heedful.runs.meter import passed
 
 PASS_SCORES = 2**25
 """Attention weights of one layer in one forward pass over edited texts."""
-SITES = "pooled, layer:K or all"
+SITES = "pooled, layer:K, all or heads:K.H,K.H"
 
 Run = Callable[[Inputs], Any]
 
@@ -51,6 +53,8 @@ class Site:
     """Only the pooled position's row is edited."""
     first: int
     """The layer from which a pass over edited texts begins."""
+    heads: tuple[tuple[int, ...], ...] = ()
+    """The edited heads of each of these calls; none means all of them."""
 
     @property
     def last(self) -> int:
@@ -67,6 +71,8 @@ def site_of(name: str, layout: Layout) -> Site:
         calls, is_one_row = audited, False
     elif name.startswith("layer:") and name[6:].isdigit() and int(name[6:]) < len(audited):
         calls, is_one_row = (audited[int(name[6:])],), False
+    elif name.startswith("heads:"):
+        return _of_heads(name, layout)
     else:
         raise InputError(
             f"Unknown site {name!r}; expected {SITES}, where K counts this model's "
@@ -76,6 +82,22 @@ def site_of(name: str, layout: Layout) -> Site:
     return Site(name, tuple(calls), is_one_row, first)
 
 
+def _of_heads(name: str, layout: Layout) -> Site:
+    """The site of some heads, named by layer and number."""
+    audited, chosen = layout.audited, dict[int, set[int]]()
+    for one in name.removeprefix("heads:").split(","):
+        layer, _, head = one.strip().partition(".")
+        if not (layer.isdigit() and head.isdigit() and int(layer) < len(audited)):
+            raise InputError(
+                f"Expected heads as heads:K.H,K.H, layer and number in it from 0, of this model's "
+                f"{len(audited)} layers of attention, got {name!r}."
+            )
+        chosen.setdefault(audited[int(layer)], set()).add(int(head))
+    calls = tuple(sorted(chosen))
+    first = layout.layer_of_call[calls[0]] if layout.is_skippable else 0
+    return Site(name, calls, False, first, tuple(tuple(sorted(chosen[call])) for call in calls))
+
+
 @dataclass(frozen=True, eq=False)
 class State:
     """What a model needs to go on from a site."""
@@ -83,11 +105,11 @@ class State:
     inputs: Inputs
     unit_of_key: Int[Tensor, "batch key"]
     """-1 at special tokens and padding."""
-    position: Int[Tensor, "batch"]
+    position: Int[Tensor, " batch"]
     """The pooled position."""
     scores: Float[Tensor, "batch head 1 key"]
-    """The pooled position's scores at the last edited call; of the mean attention of all rows,
-    its logarithm, where the head reads every position."""
+    """The pooled position's scores at the last edited call, or of the edited heads of all calls; of
+    the mean attention of all rows, its logarithm, where the head reads every position."""
     entering: Tensor
     """Hidden states that enter the first edited layer; of the pooled position alone in a short
     pass."""
@@ -117,8 +139,18 @@ class Passes:
         )
         mine, *later = layout.projections[site.first :]
         is_shared = bool(set(mine) & set().union(*later))  # a model of one layer, entered often
-        self.skipped = mine if len(site.calls) == 1 and not is_shared else ()
+        is_whole = len(site.calls) == 1 and not site.heads
+        self.skipped = mine if is_whole and not is_shared else ()
         self.is_one_layer = bool(self.skipped) and not site.is_one_row
+
+    def read_again(self, state: State) -> float:
+        """Positions that go through all layers, or the like part of more, for one edit.
+
+        A short pass is the last layer of one position of each text.
+        """
+        units = state.unit_of_key
+        positions = len(units) if self.is_short else units.numel()
+        return positions * (1 - self.site.first / len(self.layout.layers))
 
     def read(
         self, inputs: Inputs, unit_of_key: Int[Tensor, "batch key"], is_fused: bool
@@ -128,9 +160,13 @@ class Passes:
         mine = [n for n, layer in enumerate(self.layout.layer_of_call) if layer == self.site.first]
         kept: dict[int, Tensor] = {}
         beside: dict[int, Tensor] = {}
+        of_heads: list[Tensor] = []
 
         def handle(call: Call) -> Tensor:
             output = call.output()
+            if self.site.heads and call.number in self.site.calls:
+                row = self._row(call.scores, inputs, position)
+                of_heads.append(row[:, self._chosen(call.number, row)])
             if call.number == self.site.last:
                 kept[0], kept[1] = self._row(call.scores, inputs, position), call.value
                 if self.is_one_layer:
@@ -140,8 +176,10 @@ class Passes:
             return output
 
         def change(number: int, scores: Tensor) -> Tensor:
-            if number == self.site.last:
+            if number in self.site.calls:
                 kept[0] = self._row(lambda *rows: scores, inputs, position, is_whole=True)
+                if self.site.heads:
+                    of_heads.append(kept[0][:, self._chosen(number, kept[0])])
             return softmax(scores)
 
         with keeping_states(self.layout, self.site.first) as (entering, outputs):
@@ -151,6 +189,8 @@ class Passes:
             else:
                 with attending(self.model, change):
                     logits = logits_of(self.run(inputs))
+        if of_heads:
+            kept[0] = torch.cat(of_heads, 1)
         states = entering[self.site.first]
         if self.is_short:
             states = _at(states, position)
@@ -162,6 +202,7 @@ class Passes:
             units = max(int(unit_of_key.max()) + 1, 1)
             nothing = torch.ones(len(position), 1, units, device=position.device)
             logits = self._short(state, Scale(nothing))
+            passed(self.read_again(state))
         return state, logits
 
     def answer(self, state: State, edit: Edit | Shift) -> Float[Tensor, "batch edit class"]:
@@ -173,6 +214,7 @@ class Passes:
         most = PASS_SCORES // (state.scores.shape[1] * queries * keys)
         most = max(min(most, pass_tokens(row.device) // queries), 1)
         parts = []
+        passed(edits * self.read_again(state))
         if self.is_short:
             # All edits of a text stand together, so that its values are not copied.
             for start in range(0, edits, max(most // texts, 1)):
@@ -183,6 +225,28 @@ class Passes:
             text, number = rows // edits, rows % edits
             parts.append(self._long(state, text, _rows(edit, text, number)))
         return torch.cat(parts).view(texts, edits, -1)
+
+    def _chosen(self, call: int, scores: Tensor) -> list[int]:
+        """The edited heads of a call; one that the model does not have is said."""
+        chosen = list(self.site.heads[self.site.calls.index(call)])
+        if chosen[-1] >= scores.shape[1]:
+            raise InputError(
+                f"{self.site.name!r} names head {chosen[-1]} of a layer whose {scores.shape[1]} "
+                f"heads count from 0 to {scores.shape[1] - 1}."
+            )
+        return chosen
+
+    def _of_chosen(
+        self, call: int, scores: Tensor, edit: Edit | Shift, units: Int[Tensor, "row key"]
+    ) -> Float[Tensor, "row head query key"]:
+        """The attention of a call of which some heads are edited."""
+        place, chosen = self.site.calls.index(call), self._chosen(call, scores)
+        if isinstance(edit, Shift):
+            start = sum(map(len, self.site.heads[:place]))
+            edit = Shift(edit.added[:, start : start + len(chosen)])
+        index = torch.tensor(chosen, device=scores.device)
+        weights = softmax(scores)
+        return weights.index_copy(1, index, reweighed(scores[:, chosen], edit, units).to(weights))
 
     def _row(
         self,
@@ -234,7 +298,7 @@ class Passes:
             return logits_of(self.run(inputs))
 
     def _long(
-        self, state: State, text: Int[Tensor, "row"], edit: Edit | Shift
+        self, state: State, text: Int[Tensor, " row"], edit: Edit | Shift
     ) -> Float[Tensor, "row class"]:
         """The model from the first edited layer on, all positions."""
         units, position = state.unit_of_key[text], state.position[text]
@@ -242,6 +306,8 @@ class Passes:
         def change(number: int, scores: Tensor) -> Tensor:
             if number + self.before not in self.site.calls:
                 return softmax(scores)
+            if self.site.heads:
+                return self._of_chosen(number + self.before, scores, edit, units)
             if not self.site.is_one_row:
                 return reweighed(scores, edit, units)
             weights = softmax(scores)
@@ -275,7 +341,7 @@ class Passes:
             return logits_of(self.run(inputs))
 
 
-def _at(values: Tensor, position: Int[Tensor, "batch"], axis: int = 1) -> Tensor:
+def _at(values: Tensor, position: Int[Tensor, " batch"], axis: int = 1) -> Tensor:
     """One position of each text, the axis kept."""
     shape = [1] * values.dim()
     shape[0] = len(position)

@@ -44,7 +44,7 @@ const showDocuments = (about, pick) => {
     const isRight = one.label === one.decision;
     const facts = make("span", { class: "facts" },
       ...(one.decision ? [make("bdi", { class: "decision" }, one.decision), make("span", { class: "number" }, digits4(one.probability))] : [make("span", {}, "not read yet")]),
-      one.label && one.decision && labels.includes(one.decision) ? make("span", { class: isRight ? "right" : "wrong" }, isRight ? "right" : `wrong, gold ${one.label}`) : one.label || null);
+      one.label && one.decision && labels.includes(one.decision) ? make("span", { class: isRight ? "right" : "wrong" }, isRight ? "right" : `wrong, labelled ${one.label}`) : one.label || null);
     const button = make("button", { type: "button", class: "opener" }, make("span", { class: "words", dir: "auto" }, one.beginning), facts);
     button.addEventListener("click", async () => pick(await (await fetch(`/api/documents/${one.number}`)).json()));
     return make("li", { class: "instance", "data-number": one.number }, button);

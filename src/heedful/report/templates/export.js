@@ -9,7 +9,7 @@ const download = (name, kind, text) => {
 /* A cell of the table. A spreadsheet takes what begins with = + - @ for a formula: words get a sign before it. */
 const cell = (value) => {
   if (typeof value === "number") return String(value);
-  const text = /^[=+\-@\t\r]/.test(value ?? "") ? `'${value}` : value ?? "";
+  const text = /^\s*[=+\-@＝＋－＠]/.test(value ?? "") ? `'${value}` : value ?? "";
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 

@@ -33,7 +33,7 @@ const headsView = (entry, sentence) => {
     const values = Array.from(rowOf(layer, head));
     const line = colouredWords(entry, entry.units.map((_, unit) => values[entry.positions?.[unit] ?? unit]), true);
     line.addEventListener("keydown", (event) => walk(event, line));
-    shown.replaceChildren(make("p", { class: "help" }, `Layer ${layer + 1}, head ${head + 1}`), line);
+    shown.replaceChildren(make("p", { class: "help" }, `Layer ${layer + 1}, head ${head + 1} (heads:${layer}.${head} as a --site)`), line);
     if (pairs) {
       const size = count * count;
       const canvas = make("canvas", { class: "pairs", role: "img", "aria-label": "Who attends to whom: a row per word that attends, a column per word attended" });
@@ -68,6 +68,6 @@ const headsView = (entry, sentence) => {
   }
   return make("details", { class: "heads" },
     make("summary", {}, `Layers and heads `, make("span", { class: "count" }, `${layers} × ${heads}`)),
-    make("p", { class: "help" }, `${sentence}, a strip of words for each head; the top layer first. Special tokens hold what is missing to 1.`),
+    make("p", { class: "help" }, `${sentence}, a strip of words for each head; the top layer first. Special tokens, or a prompt, hold what is missing to 1.`),
     grid, shown);
 };

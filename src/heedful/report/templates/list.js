@@ -72,7 +72,7 @@ const instanceView = (entry, report) => {
   const facts = make("span", { class: "facts" },
     make("bdi", { class: "decision" }, report.classes[entry.decision]),
     make("span", { class: "number" }, digits4(confidence(entry))),
-    isKnown ? make("span", { class: isRight ? "right" : "wrong" }, isRight ? "right" : `wrong, gold ${report.classes[entry.gold]}`) : null,
+    isKnown ? make("span", { class: isRight ? "right" : "wrong" }, isRight ? "right" : `wrong, labelled ${report.classes[entry.gold]}`) : null,
     ...entry.tags.filter((tag) => tag !== "wrong decision").map((tag) => make("span", { class: "tag" }, tag)));
   const button = make("button", { type: "button", class: "opener", "aria-expanded": "false" },
     colouredWords(entry, entry.attention, false, 40), facts);

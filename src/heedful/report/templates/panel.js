@@ -202,7 +202,7 @@ const controlsView = (entry, { linear, audited }, isMovable, actions, update) =>
     ? ` ${hidden} of its ${entry.length} ${unit}s are not shown one by one; ${linear ? "the last block holds them together, and the numbers stay exact." : "they stay as they are."}`
     : "";
   const outside = entry.outside >= 0.005
-    ? ` Special tokens, which are no words, hold ${(100 * entry.outside).toFixed(0)} % of this attention; the bars share the rest.` : "";
+    ? ` What is no word of the text (special tokens, a prompt) holds ${perCent(entry.outside)} of this attention; the bars share the rest.` : "";
   const help = `Click a ${unit} to remove the attention to it${atSite(audited)}${isMovable ? "; drag its bar to move attention" : ""}.${folded}${outside}`;
   return make("div", { class: "controls" },
     ...(isMovable
@@ -217,12 +217,12 @@ const controlsView = (entry, { linear, audited }, isMovable, actions, update) =>
 /* ------------------------------------------------------------ every method's words, line by line */
 
 /* Methods that have not answered yet are left out, or with `isLive` have a line that waits for them. */
-const methodsView = (entry, { methods, recommended }, isLive) => {
+const methodsView = (entry, { methods, recommended, standing = "recommended" }, isLive) => {
   const list = make("dl", { class: "methods" });
   for (const { name, sentence } of methods) {
     if (!entry.importance[name] && !isLive) continue;
     list.append(make("div", { class: "method", "data-method": name },
-      make("dt", {}, make("b", {}, name), name === recommended ? make("em", { class: "recommended" }, "recommended") : null, make("span", {}, sentence)),
+      make("dt", {}, make("b", {}, name), name === recommended && standing ? make("em", { class: "recommended" }, standing) : null, make("span", {}, sentence)),
       make("dd", {}, methodWords(entry, name))));
   }
   return list;

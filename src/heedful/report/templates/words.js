@@ -10,6 +10,8 @@ const make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+/* A share as every sentence writes it, with a no-break space, as per_cent does in Python. */
+const perCent = (share) => `${(100 * share).toFixed(0)}\u00a0%`;
 const digits4 = (x) => x.toFixed(4);
 const short = (x) => (x == null ? "–" : Math.abs(x) >= 1e-3 || x === 0 ? x.toFixed(4) : x.toExponential(1));
 const signed = (x) => (x > 0 ? "+" : "") + short(x);

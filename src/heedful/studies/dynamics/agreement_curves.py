@@ -25,7 +25,7 @@ class Curve:
     names: tuple[str, ...]
 
     @property
-    def means(self) -> Float64[np.ndarray, "checkpoint"]:
+    def means(self) -> Float64[np.ndarray, " checkpoint"]:
         """The mean over rows at each checkpoint: pooled, not per item."""
         return np.asarray(_over(self.sums.sum(0), self.counts.sum(0)))
 
@@ -93,7 +93,7 @@ class Curve:
 
     def _crossed(
         self, guide: Curve
-    ) -> tuple[Float64[np.ndarray, "item"], Float64[np.ndarray, "item"]]:
+    ) -> tuple[Float64[np.ndarray, " item"], Float64[np.ndarray, " item"]]:
         """Sums and counts of each item at the checkpoint where the other half's guide is highest.
 
         Where all items fall into one half there is no other: none is measured.
@@ -111,7 +111,7 @@ class Curve:
 
 
 def curve_of(
-    values: np.ndarray, item: Int[np.ndarray, "row"], rows: Int[np.ndarray, "row"] | None = None
+    values: np.ndarray, item: Int[np.ndarray, " row"], rows: Int[np.ndarray, " row"] | None = None
 ) -> Curve:
     """A curve from values [checkpoint row]; `rows` are those of `item` that the values speak of."""
     values = np.atleast_2d(np.asarray(values, dtype=np.float64))

@@ -10,9 +10,10 @@ every checkpoint of its second vector, so that tables, curves and intervals need
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,11 @@ class CorpusAgreements:
 
     arrays: Mapping[str, Shaped[np.ndarray, "checkpoint row"]]
     """By `measure:pair`; a pair without a trajectory has one checkpoint."""
-    item: Int[np.ndarray, "row"]
-    steps: Int[np.ndarray, "checkpoint"]
+    item: Int[np.ndarray, " row"]
+    steps: Int[np.ndarray, " checkpoint"]
     best: int
     """The reference's checkpoint."""
-    performance: Mapping[str, Float64[np.ndarray, "checkpoint"]]
+    performance: Mapping[str, Float64[np.ndarray, " checkpoint"]]
     """By run: `reference`, and the names of the comparisons and uniform runs."""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -60,7 +61,7 @@ class CorpusAgreements:
     def curve(self, key: str) -> Curve:
         """The agreement of a pair over training."""
         rows = None
-        if key.startswith("inner"):
+        if "inner" in key.partition(":")[0]:
             rows = np.flatnonzero(self.arrays["rows inner"][0])
         return curve_of(self.arrays[key], self.item, rows)
 
@@ -73,11 +74,11 @@ def compare(
     reference: FollowedRun,
     comparisons: Mapping[str, FollowedRun],
     uniforms: Mapping[str, FollowedRun],
-    predictors: Mapping[str, Float[np.ndarray, "flat"]],
+    predictors: Mapping[str, Float[np.ndarray, " flat"]],
     split: str,
     *,
     performance: str = ACCURACY,
-    frozen: FollowedRun | None = None,
+    frozen: Mapping[str, FollowedRun] = MappingProxyType({}),
     is_brief: bool = False,
     is_ranked: bool = True,
     device: torch.device | str = "cpu",
@@ -85,8 +86,9 @@ def compare(
     """Every column of the tables and every curve of the claims, for one split.
 
     `predictors` are vectors from words alone: `proxy`, `logistic`, `counts`, `em`.
-    The first comparison and the first uniform run are those of the published columns. A brief
-    comparison leaves out the checks, one that is not ranked the rank correlations.
+    The first comparison and the first uniform run are those of the published columns; what a
+    column is over other runs stands under `paired` (`_paired`). A brief comparison leaves out the
+    checks, one that is not ranked the rank correlations.
     """
     run = reference.splits[split]
     best = run.best(performance)
@@ -133,8 +135,12 @@ def compare(
         found["chance:saliency"] = chance(pairs["attention~saliency"][1], lengths)
     if not is_brief:
         found |= _checks(run, pairs, comparisons, uniforms, split, attention, predictors)
-    if frozen is not None and split in frozen.splits:
-        found["top:attention~frozen"] = agrees(attention, frozen.splits[split].attention, lengths)
+    attending = [reference, *comparisons.values()]
+    kept = [one for one in frozen.values() if split in one.splits]
+    found |= _paired(
+        attending, list(uniforms.values()), kept, predictors, split, performance,
+        is_brief=is_brief, is_ranked=is_ranked, device=device,
+    )  # fmt: skip
     runs = {"reference": run} | {n: f.splits[split] for n, f in comparisons.items()}
     runs |= {f"uniform {n}": f.splits[split] for n, f in uniforms.items()}
     return CorpusAgreements(
@@ -150,6 +156,84 @@ def compare(
             "special": _on_special(run, {"attention": attention, "probe of uniform": beta_uf[-1]}),
         },
     )
+
+
+def _paired(
+    attending: Sequence[FollowedRun],
+    uniforms: Sequence[FollowedRun],
+    frozen: Sequence[FollowedRun],
+    predictors: Mapping[str, np.ndarray],
+    split: str,
+    performance: str,
+    *,
+    is_brief: bool,
+    is_ranked: bool,
+    device: torch.device | str,
+) -> dict[str, np.ndarray]:
+    """Every column over several trainings: `paired top:attention~uniform/3` is that of the fourth.
+
+    The k-th run with attention, where it performs best, meets the k-th with uniform attention and
+    the k-th on a frozen probe, so that no run is in two pairs; and the probe of the next run with
+    attention, the last one's next being the first: there each is in two.
+    """
+    found: dict[str, np.ndarray] = {}
+    runs = [one.splits[split] for one in attending]
+    lengths = runs[0].lengths
+    left = None if is_brief else without(runs[0].is_special, lengths)
+
+    def add(name: str, number: int, u: np.ndarray, v: np.ndarray) -> None:
+        v = np.atleast_2d(v)
+        found[f"paired top:{name}/{number}"] = agrees(u, v, lengths)
+        if is_ranked and name in RANKED:
+            found[f"paired tau:{name}/{number}"] = rank_correlation(u, v, lengths, device)
+        if left is not None and name in (*MAIN, "attention~saliency"):
+            found[f"paired split:{name}/{number}"] = agrees_split(u, v, lengths)
+            inner = u[..., left.is_kept], v[..., left.is_kept]
+            found[f"paired inner:{name}/{number}"] = agrees(*inner, left.lengths)
+
+    def add_chance(second: str, number: int, v: np.ndarray) -> None:
+        v = np.atleast_2d(v)
+        found[f"paired chance:{second}/{number}"] = chance(v, lengths)
+        if left is not None and second in ("uniform", "probe", "saliency"):
+            inner = v[..., left.is_kept]
+            found[f"paired inner chance:{second}/{number}"] = chance(inner, left.lengths)
+
+    bests = [run.attention[run.best(performance)] for run in runs]
+    deltas = [one.saliency.get(saliency_name(split, performance)) for one in attending]
+    for number, uniform in enumerate(uniforms):
+        beta = uniform.splits[split].probe
+        add_chance("uniform", number, beta)
+        for name, vector in predictors.items():
+            add(f"{name}~uniform", number, vector, beta)
+        if "proxy" in predictors:
+            add("uniform~proxy", number, beta, predictors["proxy"])
+        if number >= len(attending):
+            continue
+        add("attention~uniform", number, bests[number], beta)
+        delta = deltas[number]
+        if delta is not None:
+            add("saliency~uniform", number, delta, beta)
+            add("-saliency~uniform", number, -delta, beta)
+    for number, one in enumerate(frozen[: len(attending)]):
+        add("attention~frozen", number, bests[number], one.splits[split].attention)
+    for number, run in enumerate(runs):
+        if len(runs) > 1:
+            following = runs[(number + 1) % len(runs)].probe
+            add("attention~probe", number, bests[number], following)
+            add_chance("probe", number, following)
+        own = run.probe[run.best(performance)]
+        add("own attention~own probe", number, bests[number], own)
+        add_chance("own probe", number, own)
+        delta = deltas[number]
+        if delta is not None:
+            add("attention~saliency", number, bests[number], delta)
+            add_chance("saliency", number, delta)
+        for other, their in enumerate(runs):
+            if other != number and not is_brief:
+                agreed = agrees(bests[number], their.attention, lengths)
+                found[f"context:{number}/{other}"] = agreed
+        found[f"context correct:{number}"] = run.correct
+    return found
 
 
 def _checks(

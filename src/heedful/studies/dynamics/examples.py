@@ -28,6 +28,7 @@ from heedful.reproduction.view import View, Views
 from heedful.runs import TABLE
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics import Estimate, over_seeds
+from heedful.statistics.estimates import per_cent
 from heedful.studies.dynamics.printed import PAPER
 
 TOY = "toy"
@@ -171,7 +172,7 @@ def _errors(views: Views) -> Made:
     table = table.assign(**{"log10 of error": np.log10(table["error"])})
     draw = partial(lines, x="width", y="log10 of error", hue="rate of", each="seed", log=True)
     last = table[(table["width"] == DIMS[-1]) & (table["rate of"] == "logits")]["error"].mean()
-    said = f"At width {DIMS[-1]:,} the logits' rate is {100 * last:.2f} % of the largest off."
+    said = f"At width {DIMS[-1]:,} the logits' rate is {per_cent(last, 2)} of the largest off."
     return Made(table, draw, said)
 
 

@@ -19,6 +19,7 @@ from heedful.studies.dynamics import corpora, measures, steps
 from heedful.studies.dynamics.cells import span, written
 from heedful.studies.dynamics.printed import COLUMNS, PAPER
 from heedful.studies.dynamics.tables import ROWS, needs
+from heedful.studies.dynamics.translation import TRANSLATED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -286,14 +287,43 @@ def _signs(views: Views) -> Made:
 
     def one(view: View) -> list[dict[str, Any]]:
         found = view.of(steps.compared)
-        right, wrong = (measures.highest(found, f"{sign}saliency~uniform") for sign in ("", "-"))
-        cells = {"A(Δ,βuf)": right.estimate(), "A(-Δ,βuf)": wrong.estimate()}
-        return [row({"corpus": view.corpus}, **cells, difference=minus(right, wrong).estimate())]
+        both = [measures.highests(found, f"{sign}saliency~uniform") for sign in ("", "-")]
+        cells = dict(zip(("A(Δ,βuf)", "A(-Δ,βuf)"), map(measures.over_runs, both), strict=True))
+        apart = measures.over_runs([minus(*each) for each in zip(*both, strict=True)])
+        return [row({"corpus": view.corpus}, **cells, difference=apart)]
 
     table = views.table(one).round(3)
     right, wrong = (span(100 * table[name]) for name in ("A(Δ,βuf)", "A(-Δ,βuf)"))
     said = f"Δ agrees with the uniform probe in {right} per cent, with the other sign in {wrong}."
     return Made(table, sentence=said)
+
+
+def _learning(views: Views) -> Made:
+    """How every run learnt: a row per kind, the log itself being among the steps."""
+
+    def one(view: View) -> list[dict[str, Any]]:
+        log = view.of(steps.logged)
+        rows = []
+        for kind, part in log.groupby("kind", sort=False):
+            runs = [run for _, run in part.groupby("run", sort=False)]
+            cells: dict[str, Any] = {"corpus": view.corpus, "kind": kind, "runs": len(runs)}
+            if kind == "proxy":
+                at = int(part["loss"].to_numpy().argmin())
+                cells |= {"best epoch": int(part["epoch"].iloc[at]), "epochs": len(part)}
+                cells["dev loss"] = float(part["loss"].iloc[at])
+            else:
+                best = [run.iloc[int(run["dev"].to_numpy().argmax())] for run in runs]
+                cells["best dev"] = float(np.mean([one["dev"] for one in best]))
+                cells["best step"] = span([one["step"] for one in best])
+                cells["last dev"] = float(np.mean([run["dev"].iloc[-1] for run in runs]))
+                ends = [one["entropy"] for one in best], [run["entropy"].iloc[-1] for run in runs]
+                cells |= {"entropy at best": np.mean(ends[0]), "entropy at last": np.mean(ends[1])}
+            cells["seconds"] = float(max(run["seconds"].max() for run in runs))
+            rows.append(cells)
+        return rows
+
+    table = views.table(one).round(3)
+    return Made(table, sentence="Every run at its best and at its last checkpoint, on dev texts.")
 
 
 FIGURES = (
@@ -306,4 +336,10 @@ FIGURES = (
     PAPER.artifact("X6", _checked_columns, needs(), ROWS),
     PAPER.artifact("X7", _signs, needs(), ROWS),
     PAPER.artifact("X8", _two_seeds, needs(), (*corpora.SIX, "sms")),
+    PAPER.artifact(
+        "X9",
+        _learning,
+        lambda plan, corpus: [steps.logged(plan, corpus)],
+        (*corpora.SIX, "sms", *TRANSLATED),
+    ),
 )

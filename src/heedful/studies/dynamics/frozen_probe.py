@@ -19,7 +19,8 @@ from torch.nn import functional
 
 from heedful.corpora.batches import collate, mixed_groups, moved
 from heedful.corpora.encoded import Encoded
-from heedful.dynamics.probes import groups
+from heedful.dynamics.probes import SeenBatch, groups, marks_of, told_of, trajectories
+from heedful.dynamics.trajectory import Trajectory
 from heedful.errors import InputError
 from heedful.models.classifier import AttentionClassifier
 from heedful.models.verbs import evaluating
@@ -48,16 +49,51 @@ class _States:
                 self.kept[place.to(device)] = values
 
     def of(
-        self, rows: Int[np.ndarray, "batch"]
+        self, rows: Int[np.ndarray, " batch"]
     ) -> tuple[Float[Tensor, "batch unit dim"], Bool[Tensor, "batch unit"]]:
         """Padded states of some documents."""
-        batch = collate(self.encoded, rows).to(self.device)
         if self.kept is None:
+            batch = collate(self.encoded, rows).to(self.device)
             return self.model(batch).attended.values, batch.mask
-        starts = moved(torch.from_numpy(self.encoded.starts[rows]), self.device)
-        last = moved(torch.from_numpy(self.encoded.starts[rows + 1] - 1), self.device)
-        place = starts[:, None] + torch.arange(batch.mask.shape[1], device=self.device)
-        return self.kept[torch.minimum(place, last[:, None])], batch.mask
+        starts = moved(torch.from_numpy(self.encoded.starts[rows])[:, None], self.device)
+        last = moved(torch.from_numpy(self.encoded.starts[rows + 1] - 1)[:, None], self.device)
+        longest = int(self.encoded.lengths[rows].max())
+        place = starts + torch.arange(longest, device=self.device)
+        return self.kept[torch.minimum(place, last)], place <= last
+
+
+class FrozenReader:
+    """What a model whose states never change attends to; its states are kept while it learns."""
+
+    def __init__(
+        self,
+        model: AttentionClassifier,
+        encoded: Encoded,
+        device: torch.device | str,
+        cached_bytes: int | None = None,
+    ) -> None:
+        self.model, self.encoded = model.to(device), encoded
+        most = CACHED_BYTES if cached_bytes is None else cached_bytes
+        with evaluating(model):
+            self.states = _States(model, encoded, str(device), most)
+
+    def __call__(self, step: int) -> Trajectory:
+        """The trajectory of this one moment, as `probed` has it."""
+        with evaluating(self.model):
+            return trajectories(self._read(), self.encoded, step)[0]
+
+    def _read(self) -> Iterator[SeenBatch]:
+        for rows, batch in groups(self.encoded):
+            here = batch.to(self.states.device)
+            values, mask = self.states.of(rows)
+            scores = self.model.level.attention(values).masked_fill(~mask, -torch.inf)
+            attention = scores.softmax(-1)
+            said = self.model.with_zero(self.model.head(values))
+            is_right = (attention[..., None] * said).sum(1).argmax(-1) == here.labels
+            told = told_of(said[None], here)
+            yield SeenBatch(
+                rows, attention[None], told, is_right[None], marks_of(here), mask.sum(-1)
+            )
 
 
 def train_frozen(
@@ -102,12 +138,12 @@ def train_frozen(
 
 def _orders(
     encoded: Encoded, batch_size: int, steps: int, seed: int
-) -> Iterator[Int[np.ndarray, "batch"]]:
+) -> Iterator[Int[np.ndarray, " batch"]]:
     """Row numbers of as many batches as there are steps, in the order of `mixed_batches`."""
     epochs = (numpy_generator(seed, "epoch", epoch) for epoch in count())
     every = (rows for order in epochs for rows in mixed_groups(encoded, batch_size, order))
     return islice(every, steps)
 
 
-def _tokens(encoded: Encoded, row: int) -> Int[np.ndarray, "token"]:
+def _tokens(encoded: Encoded, row: int) -> Int[np.ndarray, " token"]:
     return np.arange(encoded.starts[row], encoded.starts[row + 1])

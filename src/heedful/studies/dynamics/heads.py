@@ -22,7 +22,7 @@ from heedful.models.translator_stack import TranslatorStack
 from heedful.runs.randomness import key, numpy_generator
 from heedful.studies.dynamics.seeds import FAILED, LEARNT, SeedCurves, SeedsConfig, fit_seeds
 
-Stop = Callable[[Float[np.ndarray, "model"]], bool]
+Stop = Callable[[Float[np.ndarray, " model"]], bool]
 """Sees the accuracies of an evaluation; True ends training."""
 Judged = Int[np.ndarray, "seed head"]
 """1 where a head learnt the task, -1 where it failed, 0 in between."""
@@ -150,9 +150,9 @@ def search_heads(
 
 def _all_reached() -> Stop:
     """Ends training when every model has been above .95 once."""
-    best: list[Float[np.ndarray, "model"]] = []
+    best: list[Float[np.ndarray, " model"]] = []
 
-    def stop(accuracy: Float[np.ndarray, "model"]) -> bool:
+    def stop(accuracy: Float[np.ndarray, " model"]) -> bool:
         best[:] = [accuracy if not best else np.maximum(best[0], accuracy)]
         return bool((best[0] > LEARNT).all())
 

@@ -55,7 +55,7 @@ class KeywordConfig:
 class KeywordCurves:
     """What training showed at every evaluation."""
 
-    steps: Int[np.ndarray, "evaluation"]
+    steps: Int[np.ndarray, " evaluation"]
     gamma: Float[np.ndarray, "seed evaluation place"]
     """Mean log-odds over positive sequences at each of `PLACES`."""
     accuracy: Float[np.ndarray, "seed evaluation"]
@@ -124,7 +124,7 @@ def _gamma(
 
 def _evaluated(
     weights: dict[str, nn.Parameter], drawn: Keywords
-) -> tuple[Float[Tensor, "seed place"], Float[Tensor, "seed"]]:
+) -> tuple[Float[Tensor, "seed place"], Float[Tensor, " seed"]]:
     with torch.no_grad():
         gamma = _gamma(weights, drawn.ids).double()
     is_right = (gamma.mean(-1) > 0) == (drawn.labels == 1)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from heedful.dynamics.agreement import Contextualised, contextualised
 from heedful.reproduction.ledger import NotMeasurable, Parts, each_unchanged
+from heedful.reproduction.results import Skipped
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.statistics.association import spearman
-from heedful.statistics.draws import Draws, minus, over_pairs, smallest
-from heedful.statistics.seeds import deviation
+from heedful.statistics.draws import Draws, middle, minus, over_pairs, smallest, undefined
+from heedful.statistics.seeds import deviation, widened
 from heedful.studies.dynamics import steps
 from heedful.studies.dynamics.agreement_curves import Curve, contextual, is_inside
 from heedful.studies.dynamics.cells import span, written
@@ -29,19 +31,51 @@ WORDS = 5_000
 
 def beyond(
     found: CorpusAgreements, pair: str, measure: str = "top", crossed: bool = False
-) -> Draws:
-    """Agreement minus chance at the checkpoint where agreement is highest.
+) -> list[Draws]:
+    """Agreement minus chance where agreement is highest over checkpoints, training by training.
 
     `crossed` chooses the checkpoint on the other half of the items.
     """
-    curve = found.curve(f"{measure}:{pair}")
-    second = SECOND.get(pair, "uniform")
-    if measure == "split":  # broken at random, ties give nothing by chance either
-        chance = found.curve("chance:without ties").repeated(curve.sums.shape[1])
-    else:
-        chance = found.curve(f"{'inner ' if measure == 'inner' else ''}chance:{second}")
-    gained = curve - chance
-    return gained.crossed(curve) if crossed else gained.highest(curve)
+    second, gains = SECOND.get(pair, "uniform"), []
+    for number, curve in paired(found, pair, measure).items():
+        if measure == "split":  # broken at random, ties give nothing by chance either
+            chance = found.curve("chance:without ties").repeated(curve.sums.shape[1])
+        else:
+            kind = "inner " if measure == "inner" else ""
+            chance = found.curve(f"paired {kind}chance:{second}/{number}")
+        gained = curve - chance
+        gains.append(gained.crossed(curve) if crossed else gained.highest(curve))
+    return gains
+
+
+def paired(found: CorpusAgreements, pair: str, measure: str = "top") -> dict[str, Curve]:
+    """The curves of a pair over its trainings, by their number (`comparisons._paired`)."""
+    prefix = f"paired {measure}:{pair}/"
+    return {number: found.curve(prefix + number) for number in found.runs(prefix)}
+
+
+def highests(found: CorpusAgreements, pair: str, measure: str = "top") -> list[Draws]:
+    """The highest agreement over checkpoints, training by training."""
+    return [curve.highest() for curve in paired(found, pair, measure).values()]
+
+
+def over_runs(trained: Sequence[Draws], pair: str = "", least: float = -1.0) -> Estimate:
+    """The mean over trainings, with an interval over trainings and documents.
+
+    `least` is what it can be at all (an agreement is no less than 0), at most 1. The interval of
+    the documents is widened by Student's of the trainings. Where each run is in two of the pairs
+    (that of A's attention and B's probe), two pairs share at most half of their variance, and their
+    mean has at most twice that of as many unrelated ones. Its n are the trainings, where there are
+    several: it is with more of them that the interval narrows.
+    """
+    if not trained:
+        return undefined().estimate()
+    mean = middle(trained)._replace(n=min(one.n for one in trained))
+    values = np.array([one.value for one in trained])
+    if pair == "attention~probe":
+        values = values.mean() + np.sqrt(2) * (values - values.mean())
+    found = widened(mean.estimate(), values, least, 1)
+    return replace(found, n=len(trained)) if len(trained) > 1 else found
 
 
 def highest(found: CorpusAgreements, pair: str, measure: str = "top") -> Draws:
@@ -68,12 +102,16 @@ def xi(found: CorpusAgreements, pair: str, measure: str = "top") -> Contextualis
     return contextualised(value, context(found, measure).means, performed(found), best)
 
 
-def _xi_draws(found: CorpusAgreements, pair: str) -> Draws:
-    names = found.runs("top:attention~attention/")
-    correct = mean_of(found.curve(f"correct:{name}") for name in names)
-    reference = found.curve("correct:reference")
-    passed = contextual(found.curve(f"top:{pair}"), context(found), correct, reference)
-    return minus(passed, correct.at(0))
+def _xi_draws(found: CorpusAgreements, pair: str) -> list[Draws]:
+    """ξ minus the performance at step 0, every run with attention being run A in turn."""
+    everyone, gains = found.runs("context correct:"), []
+    for number, curve in paired(found, pair).items():
+        others = [one for one in everyone if one != number]
+        agreed = mean_of(found.curve(f"context:{number}/{one}") for one in others)
+        correct = mean_of(found.curve(f"context correct:{one}") for one in others)
+        reference = found.curve(f"context correct:{number}")
+        gains.append(minus(contextual(curve, agreed, correct, reference), correct.at(0)))
+    return gains
 
 
 Measure = Callable[[View], Estimate | Parts]
@@ -84,7 +122,7 @@ def above_chance(*pairs: str) -> Measure:
 
     def measure(view: View) -> Estimate | Parts:
         found = view.of(steps.compared)
-        parts = Parts({pair: beyond(found, pair).estimate() for pair in pairs})
+        parts = Parts({pair: over_runs(beyond(found, pair), pair) for pair in pairs})
         return next(iter(parts.values())) if len(parts) == 1 else parts  # type: ignore[return-value]
 
     return measure
@@ -96,9 +134,9 @@ def all_columns(
     """DYN-1 to DYN-4 by name."""
     pairs = (*MAIN, "attention~saliency")
     return {
-        NAMED.get(pair, "A(α,Δ)"): beyond(found, pair, measure, crossed).estimate()
+        NAMED.get(pair, "A(α,Δ)"): over_runs(beyond(found, pair, measure, crossed), pair)
         for pair in pairs
-        if found.has(f"{measure}:{pair}")
+        if found.has(f"paired {measure}:{pair}/0")
     }
 
 
@@ -116,7 +154,7 @@ def well_into_training(view: View) -> Parts:
     """DYN-5: ξ minus the performance at step 0, in shares."""
     found = view.of(steps.compared)
     return {
-        f"ξ({name[2:-1]}) minus step 0": _xi_draws(found, pair).estimate()
+        f"ξ({name[2:-1]}) minus step 0": over_runs(_xi_draws(found, pair), pair)
         for pair, name in NAMED.items()
         if pair in ("attention~uniform", "attention~probe")
     }
@@ -125,32 +163,36 @@ def well_into_training(view: View) -> Parts:
 def ranks_agree(view: View) -> Parts:
     """DYN-6."""
     found = view.of(steps.compared)
-    return {NAMED[pair]: highest(found, pair, "tau").estimate() for pair in RANKED}
+    return {NAMED[pair]: over_runs(highests(found, pair, "tau")) for pair in RANKED}
 
 
 def frozen_differs(view: View) -> Estimate:
     """DYN-8."""
     found = view.of(steps.compared)
-    frozen = found.curve("top:attention~frozen").highest()
-    return minus(frozen, highest(found, "attention~uniform")).estimate()
+    both = (highests(found, f"attention~{kind}") for kind in ("frozen", "uniform"))
+    return over_runs([minus(*each) for each in zip(*both, strict=True)])
 
 
 def rises_and_falls(view: View) -> Parts:
     """DYN-9."""
-    curve = view.of(steps.compared).curve("top:attention~uniform")
-    inside = is_inside(curve).estimate()
-    return {"highest inside": inside, "last minus highest": curve.fall().estimate()}
+    curves = list(paired(view.of(steps.compared), "attention~uniform").values())
+    inside, fall = map(over_runs, ([is_inside(c) for c in curves], [c.fall() for c in curves]))
+    return {
+        "highest inside": replace(inside, high=min(inside.high, 1.0)),
+        "last minus highest": fall,
+    }
 
 
 def proxy_is_regression(view: View) -> Parts:
     """DYN-10."""
     found = view.of(steps.compared)
-    difference = minus(highest(found, "logistic~uniform"), highest(found, "proxy~uniform"))
+    both = (highests(found, f"{kind}~uniform") for kind in ("logistic", "proxy"))
+    difference = over_runs([minus(*each) for each in zip(*both, strict=True)])
     words = view.of(steps.words)
     words = words[words["count"] > 0].nlargest(WORDS, "count")
     names = [str(number) for number in words["id"]]
     correlation = spearman(words["proxy"], words["logistic"], names)
-    return {"difference": difference.estimate(), "word weights": correlation}
+    return {"difference": difference, "word weights": correlation}
 
 
 def final_agreements(found: CorpusAgreements) -> dict[str, Draws]:
@@ -180,15 +222,13 @@ def seeds_disagree(views: Views) -> Parts | NotMeasurable:
 def as_literally_written(view: View) -> Parts:
     """DYN-A2: the published order and runs, against the literal ones."""
     found = view.of(steps.compared)
-    literal, own = found.curve("top:uniform~proxy"), found.curve("top:own attention~own probe")
-    chance = found.curve("chance:proxy").repeated(literal.sums.shape[1])
-    after = Parts(
-        {
-            COLUMNS[1]: (literal - chance).highest(literal).estimate(),
-            COLUMNS[3]: (own - found.curve("chance:own probe")).at(found.best).estimate(),
-        }
-    )
-    before = Parts({NAMED[p]: beyond(found, p).estimate() for p in (MAIN[1], MAIN[3])})
+    chance, literal, own = found.curve("chance:proxy"), [], []
+    for curve in paired(found, "uniform~proxy").values():
+        literal.append((curve - chance.repeated(curve.sums.shape[1])).highest(curve))
+    for number, curve in paired(found, "own attention~own probe").items():
+        own.append((curve - found.curve(f"paired chance:own probe/{number}")).at(0))
+    after = Parts({COLUMNS[1]: over_runs(literal), COLUMNS[3]: over_runs(own)})
+    before = Parts({NAMED[p]: over_runs(beyond(found, p), p) for p in (MAIN[1], MAIN[3])})
     return each_unchanged(before, after)
 
 
@@ -216,20 +256,21 @@ def lowered_by_ties(found: CorpusAgreements) -> dict[str, tuple[float, float]]:
 
 
 def vectors_and_sign(view: View) -> Parts:
-    """DYN-A4."""
+    """DYN-A4; without a pair of runs from pre-trained vectors the sign alone."""
     found = view.of(steps.compared)
-    right, wrong = (found.curve(f"top:{sign}saliency~uniform") for sign in ("", "-"))
+    both = (highests(found, f"{sign}saliency~uniform") for sign in ("", "-"))
     parts = Parts(
         {
-            "Δ, right sign": beyond(found, "saliency~uniform").estimate(),
-            "right minus wrong sign": minus(right.highest(), wrong.highest()).estimate(),
+            "Δ, right sign": over_runs(beyond(found, "saliency~uniform")),
+            "right minus wrong sign": over_runs([minus(*each) for each in zip(*both, strict=True)]),
         }
     )
-    step = steps.with_vectors(view.plan, view.corpus)
-    if step is not None:
+    if (step := steps.with_vectors(view.plan, view.corpus)) is None:
+        return parts
+    with suppress(Skipped):
         pretrained = view[step]
-        parts["A(α,βuf), GloVe 100-d"] = beyond(pretrained, "attention~uniform").estimate()
-        parts["A(Δ,βuf), GloVe 100-d"] = beyond(pretrained, "saliency~uniform").estimate()
+        parts["A(α,βuf), GloVe 100-d"] = over_runs(beyond(pretrained, "attention~uniform"))
+        parts["A(Δ,βuf), GloVe 100-d"] = over_runs(beyond(pretrained, "saliency~uniform"))
     return parts
 
 

@@ -14,6 +14,7 @@ how far f lies above its minimum, so every answer comes with its proof.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -30,9 +31,11 @@ class Optimum(NamedTuple):
     """The best attention of each row, and the proof."""
 
     attention: Float64[Tensor, "row unit"]
-    loss: Float64[Tensor, "row"]
-    gap: Float64[Tensor, "row"]
+    loss: Float64[Tensor, " row"]
+    gap: Float64[Tensor, " row"]
     """At least the distance of the loss from its minimum."""
+    stayed: Bool[Tensor, " row"]
+    """Whether the first gap was the proof: the search never left its start."""
     steps: int
 
 
@@ -40,26 +43,31 @@ def optimal_attention(
     unit_logits: Float[Tensor, "source unit class"],
     mask: Bool[Tensor, "source unit"],
     offset: Float[Tensor, "row class"],
-    target: Int[Tensor, "row"],
-    source: Int[Tensor, "row"] | None = None,
+    target: Int[Tensor, " row"],
+    source: Int[Tensor, " row"] | None = None,
     tolerance: float = TOLERANCE,
     most: int = 5_000,
+    is_even: bool = False,
 ) -> Optimum:
     """The attention with the smallest loss for the target class, row by row.
 
-    `source` says which unit logits a row has (the words of one sentence share them); by default
-    row r has those of place r. Rows stop as soon as their gap is small enough; after `most` steps
-    the rest are given back as they are, with the gap they reached.
+    The search begins at the best single unit, or at even attention. `source` says which unit logits
+    a row has (the words of one sentence share them); by default row r has those of place r. Rows
+    stop as soon as their gap is small enough; after `most` steps the rest are given back as they
+    are, with the gap they reached.
     """
     said, offset = unit_logits.double(), offset.double()
     rows = len(target)
     source = torch.arange(rows, device=target.device) if source is None else source
     inside = mask[source]
     every = torch.arange(rows, device=target.device)
-    # The best single unit: where the answer is one unit, the first gap already proves it.
-    single = _losses_alone(said, offset, target, source).masked_fill(~inside, torch.inf)
-    attention = torch.zeros(inside.shape, dtype=torch.float64, device=inside.device)
-    attention[every, single.argmin(-1)] = 1.0
+    attention = inside.double() / inside.sum(-1, keepdim=True)
+    if not is_even:
+        # The best single unit: where the answer is one unit, the first gap already proves it.
+        single = _losses_alone(said, offset, target, source).masked_fill(~inside, torch.inf)
+        attention = torch.zeros_like(attention)
+        attention[every, single.argmin(-1)] = 1.0
+    stayed = torch.zeros_like(target, dtype=torch.bool)
     loss, gap = torch.empty(rows).to(attention), torch.empty(rows).to(attention)
     left, step = every, 0
     while True:
@@ -70,8 +78,10 @@ def optimal_attention(
         place = torch.arange(len(left), device=left.device)
         gap[left] = (gradient * here).sum(-1) - gradient[place, towards]
         is_open = gap[left] > tolerance
+        if step == 0:
+            stayed = ~is_open
         if step == most or not bool(is_open.any()):
-            return Optimum(attention, loss, gap, step)
+            return Optimum(attention, loss, gap, stayed, step)
         left, towards, away = left[is_open], towards[is_open], away[is_open]
         moved = _line_search(said, offset, target, source, attention, left, towards, away)
         attention[left, away] -= moved
@@ -79,9 +89,45 @@ def optimal_attention(
         step += 1
 
 
+def descended(
+    unit_logits: Float[Tensor, "source unit class"],
+    mask: Bool[Tensor, "source unit"],
+    offset: Float[Tensor, "row class"],
+    target: Int[Tensor, " row"],
+    source: Int[Tensor, " row"],
+    after: Sequence[int],
+    rate: float = 1.0,
+) -> list[Float64[Tensor, "row unit"]]:
+    """Attention after so many plain gradient steps on its scores, from even attention.
+
+    What a search finds that is no search for the optimum: α = softmax(a), a ← a - rate ∂f/∂a. Rows
+    of one source stand together.
+    """
+    said = unit_logits.double()
+    first = torch.searchsorted(source, torch.arange(len(said), device=source.device))
+    place = torch.arange(len(source), device=source.device) - first[source]
+    shape = len(said), int(place.max()) + 1
+    base = said.new_zeros(*shape, said.shape[-1])
+    base[source, place] = offset.double()
+    right = torch.zeros(shape, dtype=torch.long, device=source.device)
+    right[source, place] = target
+    scores = said.new_zeros(*shape, said.shape[1]).masked_fill(~mask[:, None], -torch.inf)
+    found = []
+    for step in range(1, max(after) + 1):
+        attention = scores.softmax(-1)
+        residual = torch.baddbmm(base, attention, said).softmax(-1)
+        residual.scatter_add_(-1, right[..., None], residual.new_full((*shape, 1), -1.0))
+        gradient = residual @ said.transpose(1, 2)
+        mean = (attention * gradient).sum(-1, keepdim=True)
+        scores = scores - rate * attention * (gradient - mean)
+        if step in after:
+            found.append(scores.softmax(-1)[source, place])
+    return found
+
+
 def _gradient(
     said: Tensor, offset: Tensor, target: Tensor, source: Tensor, attention: Tensor, left: Tensor
-) -> tuple[Float64[Tensor, "left unit"], Float64[Tensor, "left"]]:
+) -> tuple[Float64[Tensor, "left unit"], Float64[Tensor, " left"]]:
     """Γ(p - 1_y) and the loss of the rows that are left."""
     mine = said[source[left]]
     logits = torch.einsum("ru,ruc->rc", attention[left], mine) + offset[left]
@@ -112,7 +158,7 @@ def _line_search(
     left: Tensor,
     towards: Tensor,
     away: Tensor,
-) -> Float64[Tensor, "left"]:
+) -> Float64[Tensor, " left"]:
     """How much weight to move from one unit to the other: Newton on the slope, kept in brackets."""
     mine, right = said[source[left]], target[left][:, None]
     place = torch.arange(len(left), device=left.device)

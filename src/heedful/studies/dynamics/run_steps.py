@@ -6,32 +6,24 @@ and are all that tables and claims look at. So runs need never leave the machine
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from heedful.corpora import Encoded, EncodedCorpus
-from heedful.corpora.samples import subset
-from heedful.dynamics.cooccurrence import (
-    EM,
-    CorpusSide,
-    cooccurrence,
-    looked_up,
-    normalised,
-    side,
-    table_bytes,
-    translation_table,
-)
-from heedful.dynamics.probes import ProbeLogs, kept_saliency, probed
-from heedful.dynamics.proxy import PENALTIES, ProxyConfig, logistic_sweep, train_proxy
+from heedful.corpora import EncodedCorpus
+from heedful.dynamics.agreement import concentration
+from heedful.dynamics.probes import ProbeLogs, kept_saliency
+from heedful.dynamics.proxy import ProxyConfig
 from heedful.dynamics.trajectory import (
     ACCURACY,
     CREW,
-    FOLLOWED,
+    SECONDS,
     FollowedRun,
     joined,
     kept_checkpoints,
@@ -40,24 +32,13 @@ from heedful.errors import InputError
 from heedful.models import AttentionClassifier, Penalties, Recipe, build
 from heedful.models.recipe import described
 from heedful.reproduction.results import Results, Step, named
-from heedful.runs import TABLE, Form
-from heedful.runs.randomness import numpy_generator
+from heedful.runs import TABLE
 from heedful.studies.dynamics.comparisons import COMPARED, CorpusAgreements, compare
-from heedful.studies.dynamics.frozen_probe import train_frozen
+from heedful.studies.dynamics.frozen_probe import FrozenReader, train_frozen
+from heedful.studies.dynamics.word_predictors import LOG_ODDS, Predictors, followed_documents
 from heedful.training import TrainConfig
 from heedful.training.config import Schedule
 from heedful.training.scheduled import fit_scheduled_together
-
-LOG_ODDS = 2
-"""Version of the steps that keep probes: as log-odds, where the first kept log probabilities, which
-tie as soon as a model is sure."""
-
-
-def followed_documents(corpus: EncodedCorpus) -> dict[str, Encoded]:
-    """The dev documents, and as many training documents drawn by seed 1."""
-    dev, train = corpus.splits["dev"], corpus.splits["train"]
-    order = numpy_generator(1, "followed training documents").permutation(len(train))
-    return {"dev": dev, "train": subset(train, np.sort(order[: len(dev)]))}
 
 
 def crew(
@@ -102,18 +83,26 @@ def _kept(folder: Path, splits: Iterable[str], with_saliency: bool) -> FollowedR
 
 
 def frozen(
-    text: Step[EncodedCorpus], recipe: Recipe, seed: int, config: TrainConfig, schedule: Schedule
-) -> Step[FollowedRun]:
-    """Attention trained on a random probe that never changes, followed on the dev documents."""
+    text: Step[EncodedCorpus],
+    recipe: Recipe,
+    seeds: Sequence[int],
+    config: TrainConfig,
+    schedule: Schedule,
+) -> Step[Mapping[str, FollowedRun]]:
+    """Attention trained on random probes that never change, followed on the dev documents."""
 
-    def compute(results: Results) -> FollowedRun:
+    def compute(results: Results) -> Mapping[str, FollowedRun]:
+        return {str(seed): one(results, seed) for seed in seeds}
+
+    def one(results: Results, seed: int) -> FollowedRun:
         corpus = results[text]
-        dev = corpus.splits["dev"]
         model = _built(corpus, recipe, seed, with_vectors=False)
-        moments = {}
+        read, moments = FrozenReader(model, corpus.splits["dev"], results.device), {}
+        started = time.perf_counter()
 
         def observe(step: int) -> None:
-            moments[step] = probed(model, dev, results.device, step)
+            seconds = np.array([time.perf_counter() - started])
+            moments[step] = replace(read(step), scores={SECONDS: seconds})
 
         train_frozen(
             model, corpus.splits["train"], schedule, observe, batch_size=config.batch_size,
@@ -121,66 +110,8 @@ def frozen(
         )  # fmt: skip
         return FollowedRun({"dev": joined(moments)}, {})
 
-    inputs = _inputs(recipe, schedule) | {"train": config.described(), "seed": seed}
-    return Step(text.beside("frozen", seed, "run"), compute, inputs, FOLLOWED, (text,))
-
-
-class Predictors(NamedTuple):
-    """What words alone say of the right answer, unit by unit of the followed documents."""
-
-    splits: Mapping[str, Mapping[str, np.ndarray]]
-    """By split and name: `proxy`, `logistic`, `counts` and `em`."""
-    words: pd.DataFrame
-    """A row per word: its count in train and what the proxy and the regression say of it."""
-
-
-def predictors(
-    text: Step[EncodedCorpus],
-    config: ProxyConfig,
-    penalties: Sequence[float] = PENALTIES,
-    seed: int = 0,
-) -> Step[Predictors]:
-    """The proxy, the logistic regression and the count tables of a classification corpus."""
-
-    def compute(results: Results) -> Predictors:
-        corpus = results[text]
-        train, dev = corpus.splits["train"], corpus.splits["dev"]
-        types, classes = len(corpus.vocabulary), len(corpus.classes)
-        bags, held = _side(train, types), _side(dev, types)
-        answers, held_answers = (side(part.labels[:, None], classes) for part in (train, dev))
-        proxy = train_proxy(
-            bags, answers, (held, held_answers), config, seed=seed, device=results.device
-        )
-        regression = logistic_sweep(bags, train.labels, held, dev.labels, penalties)
-        tables = {"counts": translation_table(bags, answers, 1)}
-        tables["em"] = translation_table(bags, answers, EM)
-        splits = {}
-        for name, part in followed_documents(corpus).items():
-            right = np.repeat(part.labels, part.lengths)
-            splits[name] = {
-                "proxy": proxy.probe(part.ids, right),
-                "logistic": regression.probe(part.ids, right),
-            } | {key: looked_up(table, part.ids, right) for key, table in tables.items()}
-        every = np.arange(types)
-        words = pd.DataFrame({"id": every, "count": np.bincount(train.ids, minlength=types)})
-        for name, model in (("proxy", proxy), ("logistic", regression)):
-            words[name] = model.probe(every, np.full(types, classes - 1))
-        return Predictors(splits, words)
-
-    inputs: dict[str, Any] = {"proxy": asdict(config), "penalties": list(penalties), "em": EM}
-    form = PREDICTORS
-    name = text.beside("predictors")
-    return Step(name, compute, inputs | {"seed": seed}, form, (text,), LOG_ODDS)
-
-
-def words(found: Step[Predictors]) -> Step[pd.DataFrame]:
-    """The words' table of `Predictors` by itself: small, where the rest is large."""
-
-    def compute(results: Results) -> pd.DataFrame:
-        return results[found].words
-
-    name = found.beside("words")
-    return Step(name, compute, {}, TABLE, (found,))
+    inputs = _inputs(recipe, schedule) | {"train": config.described(), "seeds": list(seeds)}
+    return Step(text.beside("frozen", "runs"), compute, inputs, CREW, (text,))
 
 
 class CrewRun(NamedTuple):
@@ -209,21 +140,17 @@ class Runs(NamedTuple):
     comparisons: Mapping[str, CrewRun]
     uniforms: Mapping[str, CrewRun]
     predictors: Step[Predictors]
-    frozen: Step[FollowedRun] | None = None
+    frozen: Mapping[str, CrewRun] = MappingProxyType({})
 
     @property
     def _runs(self) -> tuple[CrewRun, ...]:
-        return (self.reference, *self.comparisons.values(), *self.uniforms.values())
-
-    @property
-    def _given(self) -> tuple[Step[FollowedRun], ...]:
-        return () if self.frozen is None else (self.frozen,)
+        every = self.comparisons, self.uniforms, self.frozen
+        return (self.reference, *(run for kind in every for run in kind.values()))
 
     @property
     def names(self) -> list[str]:
         """Those of all runs and predictors."""
-        steps: tuple[Step[Any], ...] = (self.predictors, *self._given)
-        return [*(run.name for run in self._runs), *(step.name for step in steps)]
+        return [*(run.name for run in self._runs), self.predictors.name]
 
     @property
     def steps(self) -> tuple[Step[Any], ...]:
@@ -231,7 +158,7 @@ class Runs(NamedTuple):
 
         Needs are begun in this order, and predictors are one processor's longest work.
         """
-        every = (self.predictors, *(run.step for run in self._runs), *self._given)
+        every: tuple[Step[Any], ...] = (self.predictors, *(run.step for run in self._runs))
         return tuple({step.name: step for step in every}.values())
 
 
@@ -254,7 +181,7 @@ def agreements(
             results[runs.predictors].splits[split],
             split,
             performance=performance,
-            frozen=None if runs.frozen is None else results[runs.frozen],
+            frozen={name: run.followed(results) for name, run in runs.frozen.items()},
             is_brief=is_brief,
             is_ranked=is_ranked,
             device=results.device,
@@ -269,46 +196,49 @@ def agreements(
     return Step(name, compute, inputs, COMPARED, runs.steps)
 
 
-def count_tables(sources: CorpusSide, answers: CorpusSide) -> dict[str, Any]:
-    """How far the proxy's count table is from Model 1's first step, both normalised (DYN-15)."""
-    counted = normalised(cooccurrence(sources, answers))
-    learnt = translation_table(sources, answers, 1)
-    difference = abs(counted - learnt)
-    return {
-        "largest difference": float(difference.max()) if difference.nnz else 0.0,
-        "entries": int(learnt.nnz),
-        "bytes": table_bytes(learnt),
-    }
+def logged(text: Step[Any], runs: Runs, training: Any, proxy: ProxyConfig) -> Step[pd.DataFrame]:
+    """The training log of a corpus's runs: a row per run and evaluation, and per proxy epoch.
+
+    `training` and `proxy` are what they were trained by, with a batch size and a learning rate.
+    """
+
+    def compute(results: Results) -> pd.DataFrame:
+        kinds = {
+            "attention": [runs.reference, *runs.comparisons.values()],
+            "uniform": runs.uniforms.values(),
+            "frozen": runs.frozen.values(),
+        }
+        tables = [
+            _log(run.followed(results)).assign(kind=kind, run=_seed(run.name))
+            for kind, every in kinds.items()
+            for run in every
+        ]
+        learnt = pd.concat(tables, ignore_index=True).assign(rate=training.learning_rate)
+        updates = max(len(results[text].splits["train"]) // training.batch_size, 1)
+        learnt["epoch"] = learnt["step"] / updates
+        epochs = results[runs.predictors].epochs.assign(rate=proxy.learning_rate)
+        table = pd.concat([learnt, epochs.assign(kind="proxy", run="0")], ignore_index=True)
+        return table[["kind", "run", *(c for c in table if c not in ("kind", "run"))]]
+
+    name = named(runs.reference.step.name.split("/")[0], "log")
+    inputs = {"runs": runs.names}
+    return Step(name, compute, inputs, TABLE, (text, *runs.steps))
 
 
-def tables(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
-    """`count_tables` of a classification corpus: words and classes."""
-
-    def compute(results: Results) -> dict[str, Any]:
-        corpus = results[text]
-        train = corpus.splits["train"]
-        answers = side(train.labels[:, None], len(corpus.classes))
-        return count_tables(_side(train, len(corpus.vocabulary)), answers)
-
-    return Step(text.beside("tables"), compute, {}, needs=(text,))
+def _seed(name: str) -> str:
+    """The seed in a run's name: the last of a crew's, the last but one of a step's."""
+    return next(part for part in reversed(name.split("/")) if part.isdigit())
 
 
-def sizes(text: Step[EncodedCorpus]) -> Step[dict[str, Any]]:
-    """Median lengths without start and end symbols, documents, vocabulary (T9)."""
-
-    def compute(results: Results) -> dict[str, Any]:
-        corpus = results[text]
-        found: dict[str, Any] = {"vocabulary": len(corpus.vocabulary)}
-        for split in ("train", "dev"):
-            part = corpus.splits[split]
-            found[split] = {"documents": len(part), "median": float(np.median(part.lengths) - 2)}
-        return found
-
-    return Step(text.beside("sizes"), compute, {}, needs=(text,))
-
-
-def _side(encoded: Encoded, types: int) -> CorpusSide:
-    return CorpusSide(encoded.ids.astype(np.int64), encoded.starts, types)
+def _log(run: FollowedRun) -> pd.DataFrame:
+    """A row per evaluation: how well it does on dev and on training texts, and entropy on dev."""
+    dev = run.splits["dev"]
+    told = {"step": dev.steps, "dev": dev.performance()}
+    if "train" in run.splits:
+        told["train"] = run.splits["train"].performance()
+    told["entropy"] = np.nanmean(concentration(dev.attention, dev.lengths), axis=1)
+    told |= {name: dev.performance(name) for name in dev.scores}
+    return pd.DataFrame(told)
 
 
 def _built(
@@ -331,23 +261,3 @@ def _inputs(recipe: Recipe, schedule: Schedule) -> dict[str, Any]:
         "penalties": asdict(recipe.penalties),
         "schedule": asdict(schedule),
     }
-
-
-def _save_predictors(folder: Any, found: Predictors) -> None:
-    from safetensors.numpy import save_file
-
-    for split, vectors in found.splits.items():
-        arrays = {name: np.ascontiguousarray(v.astype(np.float32)) for name, v in vectors.items()}
-        save_file(arrays, str(folder / f"{split}.safetensors"))
-    found.words.to_parquet(folder / "words.parquet", index=False)
-
-
-def _load_predictors(folder: Any) -> Predictors:
-    from safetensors.numpy import load_file
-
-    splits = {path.stem: load_file(str(path)) for path in sorted(folder.glob("*.safetensors"))}
-    return Predictors(splits, pd.read_parquet(folder / "words.parquet"))
-
-
-PREDICTORS: Form[Predictors] = Form("", _save_predictors, _load_predictors)
-"""How predictors lie on disk as the result of a step."""

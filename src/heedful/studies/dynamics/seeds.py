@@ -57,19 +57,19 @@ class SeedsConfig:
 class SeedCurves:
     """What training showed at every evaluation; nan after a model has been let go."""
 
-    steps: Int[np.ndarray, "evaluation"]
+    steps: Int[np.ndarray, " evaluation"]
     accuracy: Float[np.ndarray, "model evaluation"]
     """Token accuracy under teacher forcing, the end included."""
     loss: Float[np.ndarray, "model evaluation"]
     on_time: Float[np.ndarray, "model evaluation 3"]
     """Share of positions whose attention is largest one before, at, and one after its own."""
 
-    def reached(self, threshold: float = LEARNT) -> Float[np.ndarray, "model"]:
+    def reached(self, threshold: float = LEARNT) -> Float[np.ndarray, " model"]:
         """The first step with an accuracy above the threshold; inf where there is none."""
         above = self.accuracy > threshold
         return np.where(above.any(1), self.steps[above.argmax(1)], np.inf)
 
-    def last(self) -> Float[np.ndarray, "model"]:
+    def last(self) -> Float[np.ndarray, " model"]:
         """Accuracy at the last evaluation a model took part in."""
         count = (~np.isnan(self.accuracy)).sum(1)
         return np.asarray(self.accuracy[np.arange(len(count)), count - 1])
@@ -81,7 +81,7 @@ def fit_seeds(
     config: SeedsConfig = SeedsConfig(),
     *,
     seeds: Sequence[int],
-    stop: Callable[[Float[np.ndarray, "model"]], bool] | None = None,
+    stop: Callable[[Float[np.ndarray, " model"]], bool] | None = None,
     is_recorded: bool | None = None,
 ) -> SeedCurves:
     """Trains a stack in place, each model on the data of its seed, and gives its curves.

@@ -6,23 +6,29 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from heedful.dynamics.cooccurrence import side
 from heedful.dynamics.proxy import PENALTIES, ProxyConfig
 from heedful.dynamics.trajectory import FollowedRun
 from heedful.models import Recipe, parse
-from heedful.reproduction.results import Step
+from heedful.reproduction.results import Results, Step
 from heedful.reproduction.study import Plan
-from heedful.studies.dynamics import run_steps, translation, translation_steps
+from heedful.runs import TABLE
+from heedful.studies.dynamics import run_steps, translation, translation_steps, word_predictors
 from heedful.studies.dynamics.comparisons import CorpusAgreements
 from heedful.studies.dynamics.corpora import text
 from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.studies.dynamics.translation import TRANSLATED
+from heedful.studies.dynamics.word_predictors import Predictors, count_tables, words_of
 from heedful.training.config import Schedule
 from heedful.training.presets import DYNAMICS_TRAIN, PRESETS
 
 REFERENCE, COMPARISONS, UNIFORMS = 20, (13, 14, 15, 16, 17), (12, 18, 19, 21, 22)
 """Seeds of run A, of B to F, and of the runs with uniform attention; the first is published."""
+FROZEN = (30, 31, 32, 33, 34)
+"""Seeds of the runs on a frozen probe, none of which another run starts from."""
 SCHEDULE = Schedule(4_000, (0, 10, 50, 100, 150, 200, *range(250, 4_000, 250), 4_000))
 SMOKE_SCHEDULE = Schedule(160, (0, 4, 8, 12, 16, 24, 32, 48, 64, 80, 100, 130, 160))
 SMOKE_SIZES = {"embedding_dim": 48, "width": 32, "attention_dim": 16, "one_logit": True}
@@ -44,20 +50,21 @@ def _train(plan: Plan) -> Any:
 
 
 def proxy(plan: Plan, corpus: str) -> ProxyConfig:
-    """The published proxy (docs/studies/dynamics.md, "Proxy")."""
+    """The published proxy, which goes on until it has converged (its page: "Proxy")."""
     rate = 5e-5 if corpus in ("imdb", "yelp", "amazon") else 1.5e-4
-    return plan.pick(ProxyConfig(32, 12, 64, 1e-2), ProxyConfig(256, 60, 64, rate))
+    return plan.pick(ProxyConfig(32, 12, 64, 1e-2), ProxyConfig(256, 60, 64, rate, most=2_000))
 
 
-def predictors(plan: Plan, corpus: str) -> Step[run_steps.Predictors]:
+def predictors(plan: Plan, corpus: str) -> Step[Predictors]:
     """Proxy, logistic regression and count tables."""
     penalties = plan.pick((1e-2, 1.0, 1e2, 1e4), PENALTIES)
-    return run_steps.predictors(text(plan, corpus), proxy(plan, corpus), penalties)
+    return word_predictors.predictors(text(plan, corpus), proxy(plan, corpus), penalties)
 
 
 def words(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
     """What proxy and regression say of each word, without their say on documents."""
-    return run_steps.words(predictors(plan, corpus))
+    found = predictors(plan, corpus)
+    return Step(found.beside("words"), lambda results: results[found].words, {}, TABLE, (found,))
 
 
 def crew(
@@ -73,7 +80,9 @@ def crew(
         seeds[attention][:1] if with_vectors else seeds[attention],
         _train(plan),
         schedule(plan),
-        with_saliency=[REFERENCE] if attention == "attention" else [],
+        with_saliency=seeds[attention][: 1 if with_vectors else None]
+        if attention == "attention"
+        else [],
         with_vectors=with_vectors,
     )
 
@@ -84,15 +93,24 @@ def runs(plan: Plan, corpus: str) -> Runs:
         return translation.runs(plan, corpus)
     count = len(plan.seeds)
     attending, uniform = (crew(plan, corpus, kind) for kind in ("attention", "uniform"))
+    frozen = run_steps.frozen(
+        text(plan, corpus), recipe(plan, "attention"), FROZEN[:count], _train(plan), schedule(plan)
+    )
     return Runs(
         CrewRun(attending, REFERENCE),
         {str(seed): CrewRun(attending, seed) for seed in COMPARISONS[:count]},
         {str(seed): CrewRun(uniform, seed) for seed in UNIFORMS[:count]},
         predictors(plan, corpus),
-        run_steps.frozen(
-            text(plan, corpus), recipe(plan, "attention"), REFERENCE, _train(plan), schedule(plan)
-        ),
+        {str(seed): CrewRun(frozen, seed) for seed in FROZEN[:count]},
     )
+
+
+def logged(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
+    """The training log of a corpus's runs."""
+    if corpus in TRANSLATED:
+        return translation.logged(plan, corpus)
+    every, learnt = runs(plan, corpus), (_train(plan), proxy(plan, corpus))
+    return run_steps.logged(text(plan, corpus), every, *learnt)
 
 
 def compared(
@@ -123,14 +141,31 @@ def with_vectors(plan: Plan, corpus: str) -> Step[CorpusAgreements] | None:
 
 
 def sizes(plan: Plan, corpus: str) -> Step[dict[str, Any]]:
-    """Counts of T9."""
+    """Median lengths without start and end symbols, documents, vocabulary (T9)."""
     if corpus in TRANSLATED:
         return translation_steps.pair_sizes(translation.text(plan, corpus))
-    return run_steps.sizes(text(plan, corpus))
+    place = text(plan, corpus)
+
+    def compute(results: Results) -> dict[str, Any]:
+        read = results[place]
+        found: dict[str, Any] = {"vocabulary": len(read.vocabulary)}
+        for split in ("train", "dev"):
+            part = read.splits[split]
+            found[split] = {"documents": len(part), "median": float(np.median(part.lengths) - 2)}
+        return found
+
+    return Step(place.beside("sizes"), compute, {}, needs=(place,))
 
 
 def tables(plan: Plan, corpus: str) -> Step[dict[str, Any]]:
     """The proxy's count table against Model 1's (DYN-15)."""
     if corpus in TRANSLATED:
         return translation_steps.pair_tables(translation.text(plan, corpus))
-    return run_steps.tables(text(plan, corpus))
+    place = text(plan, corpus)
+
+    def compute(results: Results) -> dict[str, Any]:
+        read = results[place]
+        answers = side(read.splits["train"].labels[:, None], len(read.classes))
+        return count_tables(words_of(read.splits["train"], len(read.vocabulary)), answers)
+
+    return Step(place.beside("tables"), compute, {}, needs=(place,))

@@ -19,7 +19,7 @@ from heedful.studies.dynamics.tables import TABLES
 
 
 def _deviations(plan: Plan) -> tuple[str, ...]:
-    return PAPER.deviations(plan, reference=steps.REFERENCE)
+    return PAPER.deviations(plan, frozen=", ".join(map(str, steps.FROZEN)))
 
 
 def _order(one: Artifact) -> tuple[int, int, str]:

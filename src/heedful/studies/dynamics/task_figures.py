@@ -17,6 +17,7 @@ from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
+from heedful.statistics.estimates import per_cent
 from heedful.statistics.shares import exact_share
 from heedful.studies.dynamics import task_steps
 from heedful.studies.dynamics.keyword import PLACES
@@ -67,7 +68,7 @@ def _figure_3(views: Views) -> Made:
         when = task_steps.reached(run, "seed", LEARNT).median()
         step = f"{when:.0f}" if np.isfinite(when) else "never"
         task = tasks(views.plan)[role].name
-        said.append(f"{task}: {learnt.value:.0%} of seeds learnt, median step {step}")
+        said.append(f"{task}: {per_cent(learnt.value)} of seeds learnt, median step {step}")
     draw = partial(lines, x="training step", y="accuracy", hue="task", each="seed", panel="panel")
     return Made(table, draw, f"By step {last}: " + "; ".join(said) + ".")
 
@@ -83,7 +84,7 @@ def _figure_6(views: Views) -> Made:
     table = pd.concat(views.each(of).values(), ignore_index=True)
     searched = views.on("code").of(search, base)
     shares = [
-        f"{kind} {share_learnt(part, 'draw', LEARNT, np.inf).value:.0%}"
+        f"{kind} {per_cent(share_learnt(part, 'draw', LEARNT, np.inf).value)}"
         for kind, part in views.on("code").of(headed, base).groupby("kind", sort=False)
     ]
     said = (
@@ -146,7 +147,9 @@ def _table_e2(views: Views) -> Made:
             yield row(keys, **measured)
 
     table = views.table(of)
-    said = [f"{one['task']}: {one['learnt']:.0%} of seeds learnt" for _, one in table.iterrows()]
+    said = [
+        f"{one['task']}: {per_cent(one['learnt'])} of seeds learnt" for _, one in table.iterrows()
+    ]
     return Made(table, sentence=f"By step {last}: " + "; ".join(said) + ".")
 
 

@@ -30,14 +30,17 @@ from heedful.reproduction.tables import beside, row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate
 from heedful.statistics.draws import draws, minus
-from heedful.studies.dynamics import translation_steps
+from heedful.statistics.estimates import per_cent
+from heedful.studies.dynamics import run_steps, translation_steps
 from heedful.studies.dynamics.agreement_curves import curve_of
 from heedful.studies.dynamics.printed import PAPER
 from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.training.sequences import EPOCHS, GRIDS, SequenceConfig
 
-REFERENCE, COMPARISON, UNIFORM = 20, 13, 12
-"""Seeds of the published runs: one of each kind."""
+REFERENCE, COMPARISONS, UNIFORMS = 20, (13, 14), (12, 18, 19)
+"""Seeds of run A, of B and C, and of the runs with uniform attention; the first are published."""
+SECOND = 13
+"""Seed of the other linear run, whose probe the best attention of the first is compared with."""
 PAIRS = {"train": 480, "dev": 40, "test": 20}
 SMOKE_PIECES = 640
 PUBLISHED: dict[str, tuple[str, tuple[str, str]]] = {
@@ -122,30 +125,42 @@ def run(
         translator(plan, attention, output),
         seed,
         training(plan, corpus),
-        with_saliency=seed == REFERENCE and output == "relu",
+        with_saliency=attention == "dot" and output == "relu",
+        beam=plan.pick(1, 5) if attention == "dot" and output == "relu" else 1,
     )
 
 
 def runs(plan: Plan, corpus: str) -> Runs:
-    """The three published runs of a parallel corpus, and what words alone tell."""
-    config = plan.pick(ProxyConfig(32, 8, 64, 1e-2), ProxyConfig(256, 30, 64, 1e-3))
+    """Three pairs of runs of a parallel corpus, one at smoke scale, and what words alone tell."""
+    others, uniforms = plan.pick((COMPARISONS[:1], UNIFORMS[:1]), (COMPARISONS, UNIFORMS))
     return Runs(
         CrewRun(run(plan, corpus, REFERENCE)),
-        {str(COMPARISON): CrewRun(run(plan, corpus, COMPARISON))},
-        {str(UNIFORM): CrewRun(run(plan, corpus, UNIFORM, "uniform"))},
-        translation_steps.pair_predictors(text(plan, corpus), config),
+        {str(seed): CrewRun(run(plan, corpus, seed)) for seed in others},
+        {str(seed): CrewRun(run(plan, corpus, seed, "uniform")) for seed in uniforms},
+        translation_steps.pair_predictors(text(plan, corpus), _proxy(plan)),
     )
 
 
-def linear(plan: Plan, corpus: str) -> Step[FollowedRun]:
+def _proxy(plan: Plan) -> ProxyConfig:
+    return plan.pick(ProxyConfig(32, 8, 64, 1e-2), ProxyConfig(256, 30, 64, 1e-3))
+
+
+def logged(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
+    """The training log of a parallel corpus's runs."""
+    learnt = training(plan, corpus), _proxy(plan)
+    return run_steps.logged(text(plan, corpus), runs(plan, corpus), *learnt)
+
+
+def linear(plan: Plan, corpus: str, seed: int = REFERENCE) -> Step[FollowedRun]:
     """The translator with a linear output (docs/studies/dynamics.md, "Linear output")."""
-    return run(plan, corpus, REFERENCE, output="linear")
+    return run(plan, corpus, seed, output="linear")
 
 
 def optimal(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
     """The best attention of the linear translator, word by word."""
     sentences = plan.pick(24, 256)
-    return translation_steps.optimal(text(plan, corpus), linear(plan, corpus), sentences)
+    runs = linear(plan, corpus), linear(plan, corpus, SECOND)
+    return translation_steps.optimal(text(plan, corpus), *runs, sentences)
 
 
 def translations(plan: Plan, corpus: str, output: str = "relu") -> Step[pd.DataFrame]:
@@ -171,10 +186,14 @@ def best_attention(view: View) -> dict[str, Estimate | float]:
     def mean(values: pd.Series[Any]) -> Estimate:
         return curve_of(values.to_numpy(dtype=float), item).at(0).estimate()
 
+    ways = ("no state", "other", "other, no state", "from uniform")
+    searched = [f"after {steps}" for steps in translation_steps.AFTER]
     return {
         "A(αopt,β)": mean(table["agreement"]),
         "beyond chance": mean(table["agreement"] - table["chance"]),
         "A(α,β)": mean(table["attention"]),
+        **{f"A(αopt,β), {way}": mean(table[way]) for way in (*ways, *searched)},
+        "stayed": mean(table["stayed"]),
         "nats": mean(table["loss"]),
         "nats, own attention": mean(table["own loss"]),
         "largest gap": float(table["gap"].max()),
@@ -192,10 +211,14 @@ def _linear_model(views: Views) -> Made:
     ours = views.table(one)
     said = "; ".join(
         f"{one['corpus']}: BLEU {one['BLEU, linear']:.1f} with a linear output, {one['BLEU']:.1f} "
-        f"without; the best attention lies on the probe's largest 5 % in "
-        f"{100 * one['A(αopt,β)']:.0f} % of the words, the model's own in "
-        f"{100 * one['A(α,β)']:.0f} %, and saves {one['nats, own attention'] - one['nats']:.2f} of "
-        f"{one['nats, own attention']:.2f} nats"
+        f"without; the best attention lies on the probe's largest {per_cent(0.05)} in "
+        f"{per_cent(one['A(αopt,β)'])} of the words, the model's own in "
+        f"{per_cent(one['A(α,β)'])}, and saves {one['nats, own attention'] - one['nats']:.2f} of "
+        f"{one['nats, own attention']:.2f} nats; without the decoder's state the probe is hit in "
+        f"{per_cent(one['A(αopt,β), no state'])}, that of another run in "
+        f"{per_cent(one['A(αopt,β), other'])} and "
+        f"{per_cent(one['A(αopt,β), other, no state'])}; in {per_cent(one['stayed'])} of the words "
+        "the best position alone is the optimum"
         for one in ours.to_dict("records")
     )
     table = beside(ours, E1_PAPER[E1_PAPER["corpus"].isin(views.corpora)], ["corpus"])

@@ -37,8 +37,14 @@ from heedful.models.verbs import evaluating
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import TABLE, Form
 from heedful.runs.randomness import numpy_generator
-from heedful.studies.dynamics.optimal_attention import optimal_attention
-from heedful.studies.dynamics.run_steps import LOG_ODDS, PREDICTORS, Predictors, count_tables
+from heedful.studies.dynamics.optimal_attention import descended, optimal_attention
+from heedful.studies.dynamics.word_predictors import (
+    LOG_ODDS,
+    PREDICTORS,
+    Predictors,
+    count_tables,
+    proxy_epochs,
+)
 from heedful.training.sequences import SequenceConfig, fit_translator
 
 ROWS_AT_ONCE = {"cpu": 2**25, "cuda": 2**28}
@@ -107,8 +113,9 @@ def followed_pairs(
     seed: int,
     training: SequenceConfig,
     with_saliency: bool = False,
+    beam: int = 1,
 ) -> Step[FollowedRun]:
-    """A translator trained and followed: α, β, right words and greedy BLEU at every grid step.
+    """A translator trained and followed: α, β, right words and BLEU at every grid step.
 
     Splits are `dev` and `train` (a subset of its size). Saliency is that of each split at its best
     step by accuracy, and under `dev bleu` and `train bleu` at its best by BLEU.
@@ -119,7 +126,7 @@ def followed_pairs(
         model = build_translator(config, seed)
         pieces = PieceTokeniser(corpus.model)
         folder = results.scratch(step)
-        log = PairLog(folder, followed_splits(corpus), pieces, with_saliency)
+        log = PairLog(folder, followed_splits(corpus), pieces, with_saliency, beam)
         fit_translator(
             model, corpus, training, seed=seed, device=results.device, observers=[log],
             folder=folder,
@@ -132,7 +139,7 @@ def followed_pairs(
             found = log.best_saliency(again, results.device)
         return _Trained(FollowedRun(splits, found), saved)
 
-    inputs = {"model": asdict(config), "seed": seed, "saliency": with_saliency}
+    inputs = {"model": asdict(config), "seed": seed, "saliency": with_saliency, "beam": beam}
     inputs |= {"training": _training(training)}
     place = text.beside(name, seed, "run")
     step: Step[Any] = Step(place, compute, inputs, RUN, (text,), LOG_ODDS)
@@ -162,44 +169,93 @@ def translated(
     return Step(name, compute, {"split": split, "beam": beam}, TABLE, (text, run))
 
 
+AFTER = (10, 100, 1_000)
+"""Plain gradient steps after which attention is looked at: a search may not have converged."""
+
+
 def optimal(
-    text: Step[EncodedPairs], run: Step[FollowedRun], sentences: int = 256
+    text: Step[EncodedPairs],
+    run: Step[FollowedRun],
+    other: Step[FollowedRun],
+    sentences: int = 256,
 ) -> Step[pd.DataFrame]:
     """The best attention of a linear model for each dev word: one row per word.
 
     `item` is the sentence, `agreement` whether the best attention's largest position is among the
     top 5 % of the probe, `chance` its baseline, `attention` the same for the model's own attention,
     `gap` the certificate, `loss` and `own loss` the nats under the best and the own attention.
+    `no state`, `other` and `other, no state` have the probe without what the decoder's state says,
+    and that of another run; `chance other` is its baseline. `stayed` says whether the best unit
+    alone was the optimum, so that the search never left its start, `from uniform` what a search
+    from even attention agrees with, `after 10`, 100 and 1,000 what so many plain gradient steps
+    from there do.
     """
 
     def compute(results: Results) -> pd.DataFrame:
-        model = _run(results, run).translator(results.device).model
+        model, second = (_run(results, o).translator(results.device).model for o in (run, other))
         dev = results[text].splits["dev"]
         chosen = dev.chosen(range(min(sentences, len(dev))))
-        seen = probed_pairs(model, chosen, results.device)
+        seen, theirs = (probed_pairs(m, chosen, results.device) for m in (model, second))
         lengths, item = pair_rows(chosen)
         best, columns = _best_attention(model, chosen, results.device)
-        agreed, own = (agrees(a, seen.probe[0], lengths) for a in (best, seen.attention[0]))
-        found = {"item": item, "agreement": agreed, "attention": own}
-        return pd.DataFrame(found | {"chance": chance(seen.probe[0], lengths)} | columns)
+        alone, theirs_alone = (_without_state(m, chosen, results.device) for m in (model, second))
+        probe = seen.probe[0]
+        found = {
+            "item": item,
+            "agreement": agrees(best["optimum"], probe, lengths),
+            "attention": agrees(seen.attention[0], probe, lengths),
+            "no state": agrees(best["optimum"], alone, lengths),
+            "other": agrees(best["optimum"], theirs.probe[0], lengths),
+            "other, no state": agrees(best["optimum"], theirs_alone, lengths),
+            "chance other": chance(theirs.probe[0], lengths),
+        }
+        found |= {n: agrees(a, probe, lengths) for n, a in best.items() if n != "optimum"}
+        return pd.DataFrame(found | {"chance": chance(probe, lengths)} | columns)
 
     name = run.beside("optimal")
-    return Step(name, compute, {"sentences": sentences}, TABLE, (text, run))
+    inputs = {"sentences": sentences, "after": list(AFTER)}
+    return Step(name, compute, inputs, TABLE, (text, run, other), LOG_ODDS)
+
+
+def _without_state(model: Any, split: PairSplit, device: torch.device | str) -> np.ndarray:
+    """What each source position says of every word by itself: the log of its share, flat."""
+    flat: list[Any] = [None] * len(split)
+    for rows, pairs in pair_batches(split, _per_call(model, split, device)):
+        here = pairs.to(device)
+        with evaluating(model):
+            values, _ = model.encode(model.embedding(here.source), here)
+            nothing = values.new_zeros(len(pairs), 1, model.config.width)
+            _, message = model.said(nothing, values, torch.float64)
+            said = (message[:, 0] @ model.words.weight.double().T).log_softmax(-1)
+        for row, one, target, words, units in zip(
+            rows.tolist(), said, here.target, pairs.target_lengths.tolist(),
+            pairs.source_lengths.tolist(), strict=True,
+        ):  # fmt: skip
+            flat[row] = one[:units, target[:words]].T.flatten().cpu().numpy()
+    return np.concatenate(flat)
+
+
+def _per_call(model: Any, split: PairSplit, device: torch.device | str) -> int:
+    """Sentences whose best attention is searched together."""
+    longest = int(split.source.lengths.max()) + 2
+    words = int(split.target.lengths.max()) + 1
+    most = ROWS_AT_ONCE.get(torch.device(device).type, ROWS_AT_ONCE["cpu"])
+    return max(most // (longest * words * int(model.config.vocabulary)), 1)
 
 
 def _best_attention(
     model: Any, split: PairSplit, device: torch.device | str
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The best attention of all words, flat, and its loss and gap beside the own loss."""
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The attention that the searches end with, flat, and the best one's loss and gap, by word.
+
+    By name: `optimum`, `from uniform` and those of `AFTER`; the columns stand beside the own loss.
+    """
     if model.config.output != "linear" or model.config.heads > 1:
         raise ValueError("the loss is convex in attention for a linear output and one head only")
-    flat: list[Any] = [None] * len(split)
+    names = ("optimum", "from uniform", *(f"after {steps}" for steps in AFTER))
+    flat: dict[str, list[Any]] = {name: [None] * len(split) for name in names}
     told: list[Any] = [None] * len(split)
-    longest = int(split.source.lengths.max()) + 2
-    words = int(split.target.lengths.max()) + 1
-    most = ROWS_AT_ONCE.get(torch.device(device).type, ROWS_AT_ONCE["cpu"])
-    per_call = max(most // (longest * words * model.config.vocabulary), 1)
-    for rows, pairs in pair_batches(split, per_call):
+    for rows, pairs in pair_batches(split, _per_call(model, split, device)):
         here = pairs.to(device)
         with evaluating(model):
             values, start = model.encode(model.embedding(here.source), here)
@@ -210,20 +266,26 @@ def _best_attention(
             unit_logits = message[:, 0] @ table.T
             offset = base[sentence, step] @ table.T + model.words.bias.double()
             right = here.target[sentence, step]
-            found = optimal_attention(unit_logits, here.source_mask, offset, right, sentence)
+            given = unit_logits, here.source_mask, offset, right, sentence
+            found = optimal_attention(*given)
+            even = optimal_attention(*given, is_even=True)
+            ends = found.attention, even.attention, *descended(*given, after=AFTER)
             own = model(here).logits[sentence, step].double().log_softmax(-1)
             own_loss = -own.gather(1, right[:, None])[:, 0]
         counts = pairs.target_lengths.tolist()
-        attention = torch.split(found.attention.cpu(), counts)
-        columns = torch.split(torch.stack([found.loss, found.gap, own_loss], 1).cpu(), counts)
+        kept = [found.loss, found.gap, own_loss, found.stayed.double(), even.gap]
+        columns = torch.split(torch.stack(kept, 1).cpu(), counts)
         widths = pairs.source_lengths.tolist()
-        for row, weights, numbers, width in zip(
-            rows.tolist(), attention, columns, widths, strict=True
-        ):
-            flat[row], told[row] = weights[:, :width].flatten(), numbers
+        for name, attention in zip(names, ends, strict=True):
+            parts = torch.split(attention.cpu(), counts)
+            for row, weights, width in zip(rows.tolist(), parts, widths, strict=True):
+                flat[name][row] = weights[:, :width].flatten()
+        for row, numbers in zip(rows.tolist(), columns, strict=True):
+            told[row] = numbers
     table = torch.cat(told).numpy()
-    names = ("loss", "gap", "own loss")
-    return torch.cat(flat).numpy(), {n: table[:, i] for i, n in enumerate(names)}
+    measured = ("loss", "gap", "own loss", "stayed", "gap from uniform")
+    attentions = {name: torch.cat(parts).numpy() for name, parts in flat.items()}
+    return attentions, {n: table[:, i] for i, n in enumerate(measured)}
 
 
 def pair_predictors(
@@ -254,7 +316,8 @@ def pair_predictors(
             splits[name] = {"proxy": proxy.probe(words, answers)} | {
                 key: looked_up(table, words, answers) for key, table in tables.items()
             }
-        return Predictors(splits, pd.DataFrame({"id": np.arange(types)}))
+        words = pd.DataFrame({"id": np.arange(types)})
+        return Predictors(splits, words, proxy_epochs(proxy))
 
     inputs: dict[str, Any] = {"proxy": asdict(config), "em": EM, "seed": seed}
     return Step(text.beside("predictors"), compute, inputs, PREDICTORS, (text,), LOG_ODDS)

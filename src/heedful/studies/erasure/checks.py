@@ -1,4 +1,4 @@
-"""Checks of the erasure study, ERA-A1 to ERA-A6: is the published effect what it seems?"""
+"""Checks of the erasure study, ERA-A1 to ERA-A7: is the published effect what it seems?"""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from heedful.reproduction.ledger import (
     each_unchanged,
 )
 from heedful.reproduction.view import View
-from heedful.statistics import draws
 from heedful.statistics.draws import Draws
-from heedful.studies.erasure.examination import Erased, coarsened
+from heedful.studies.erasure.examination import LEFT, Erased, coarsened
 from heedful.studies.erasure.measures import estimates, mean, ratio, rows_of, share_of_models
 from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.printed import PAPER
@@ -27,11 +26,8 @@ from heedful.studies.erasure.several_claims import (
     LATE,
     ORDERED,
     PAIRS,
-    Fraction,
     gaps,
-    gradient_share,
     late,
-    medians,
     ordered,
 )
 from heedful.studies.erasure.single_claims import (
@@ -73,36 +69,46 @@ RULES: Mapping[str, Side] = (
 
 
 def never_flipping(view: View) -> Parts:
-    """ERA-A2: medians of ERA-8, per ranking; where all rankings flip; with never set to 1."""
+    """ERA-A2: ERA-8 and ERA-10 where never-flips need everything, and where they are left out."""
 
-    def differences(fraction: Fraction) -> Parts:
-        found: dict[str, Draws] = {}
-        for model in WITH_ENCODER:
-            middle = medians(view, model, fraction)
-            for first, second in PAIRS:
-                gap = draws.minus(middle[first], middle[second])
-                found[f"{model}: {first} - {second}"] = gap
-        return estimates(found)
+    def left_out(one: Erased, ranking: str) -> np.ndarray:
+        return one.fraction(ranking, never=np.nan)
 
     def where_all_flip(one: Erased, ranking: str) -> np.ndarray:
         return np.where(one.all_flip(), one.fraction(ranking), np.nan)
 
-    def never_is_one(one: Erased, ranking: str) -> np.ndarray:
-        return one.fraction(ranking, never=1.0)
+    def both(one: Erased) -> np.ndarray:
+        return one.both_flip("gradient", "attention")
 
-    before = differences(Erased.fraction)
-    found = each_unchanged(before, differences(where_all_flip), ", all flip")
-    return Parts(found | each_unchanged(before, differences(never_is_one), ", never = 1"))
+    found = Parts()
+    for suffix, fraction in ((", left out", left_out), (", all flip", where_all_flip)):
+        before, after = (
+            {n: d for model in WITH_ENCODER for n, d in gaps(view, model, how).items()}
+            for how in (Erased.fraction, fraction)
+        )
+        found |= each_unchanged(estimates(before), estimates(after), suffix)
+    every = {f"{model}: ratio": ratio(view, model) for model in WITH_ENCODER}
+    kept = {f"{model}: ratio": ratio(view, model, both) for model in WITH_ENCODER}
+    return Parts(found | each_unchanged(estimates(every), estimates(kept), ", both flip"))
+
+
+NEVER_SIDES: Mapping[str, Side] = {
+    f"{m}: {a} - {b}{suffix}": below(0)
+    for m in WITH_ENCODER
+    for a, b in PAIRS
+    for suffix in (", left out", ", all flip")
+} | {f"{model}: ratio, both flip": at_least(1.6) for model in WITH_ENCODER}
 
 
 def without_the_end(one: Erased, ranking: str) -> np.ndarray:
-    """k*/n, without documents that flip only when nothing is left."""
-    return np.where(one.at_end(ranking) == 1, np.nan, one.fraction(ranking))
+    """k*/n of what flips before nothing is left."""
+    share = one.fraction(ranking)
+    return np.where(share >= 1, np.nan, share)
 
 
 def before_the_end(one: Erased) -> np.ndarray:
-    """Where neither the gradient nor attention flips only when nothing is left."""
-    return np.asarray((one.at_end("gradient") != 1) & (one.at_end("attention") != 1))
+    """Where both the gradient and attention flip before nothing is left."""
+    return np.asarray((one.fraction("gradient") < 1) & (one.fraction("attention") < 1))
 
 
 def bias_speaking(view: View) -> Parts:
@@ -173,13 +179,40 @@ def both_denominators(view: View) -> Parts:
     def of_all(model: str) -> Draws:
         return mean(view, model, lambda one: one.earlier("gradient", "attention") == 1)
 
+    def of_flipping(model: str) -> Draws:
+        def is_earlier(one: Erased) -> np.ndarray:
+            flips = np.minimum(one.removed("gradient"), one.removed("attention")) < np.inf
+            return np.where(flips, one.earlier("gradient", "attention") == 1, np.nan)
+
+        return mean(view, model, is_earlier)
+
     def most(shares: list[Draws]) -> Parts:
-        return {"models": share_of_models(shares, lambda d: d > 0.5)}
+        return {"models": share_of_models(shares, above(0.5))}
 
     return each_unchanged(
         most([of_all(model) for model in WITH_ENCODER]),
-        most([gradient_share(view, model) for model in WITH_ENCODER]),
+        most([of_flipping(model) for model in WITH_ENCODER]),
     )
+
+
+def nothing_left(view: View) -> Parts:
+    """ERA-A7: ERA-8, ERA-10 and ERA-12 with the head's bias, and without it.
+
+    Whether a zero vector or the training mean is left makes no difference to them: what flips only
+    at the end needs everything, as what never flips does.
+    """
+
+    def found(left: str) -> Parts:
+        def fraction(one: Erased, ranking: str) -> np.ndarray:
+            return one.under(left).fraction(ranking)
+
+        parts: dict[str, Draws] = {}
+        for model in WITH_ENCODER:
+            parts |= {f"ERA-8, {n}": d for n, d in gaps(view, model, fraction).items()}
+            parts[f"ERA-10, {model}"] = ratio(view, model, under=left)
+        return estimates(parts | {f"ERA-12, {n}": d for n, d in late(view, fraction).items()})
+
+    return each_unchanged(found(LEFT[0]), found(LEFT[2]))
 
 
 ALL, ENCODED = needs(*MODELS), needs(*WITH_ENCODER)
@@ -189,9 +222,10 @@ LENGTHS: Mapping[str, Side] = {f"ERA-12, {name}": side for name, side in LATE.it
 
 CLAIMS = (
     PAPER.claim("ERA-A1", both_rules, ALL, side=RULES),
-    PAPER.claim("ERA-A2", never_flipping, ENCODED),
+    PAPER.claim("ERA-A2", never_flipping, ENCODED, side=NEVER_SIDES),
     PAPER.claim("ERA-A3", bias_speaking, ENCODED, side=END),
     PAPER.claim("ERA-A4", matched_lengths, ALL, side=LENGTHS),
     PAPER.claim("ERA-A5", centred_gain, ALL),
     PAPER.claim("ERA-A6", both_denominators, ENCODED),
+    PAPER.claim("ERA-A7", nothing_left, ENCODED, side=END),
 )

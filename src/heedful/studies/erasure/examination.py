@@ -10,19 +10,21 @@ be compared document by document.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
+import torch
 from jaxtyping import Bool, Float64
 
 from heedful.audits import erasure, single_erasure
 from heedful.audits.examination import Portion
-from heedful.audits.tables import Wide
-from heedful.importance import Importance, methods
+from heedful.audits.finding import RowsOf
+from heedful.audits.rankings import first_flip
+from heedful.importance import Importance, explain, methods
 from heedful.models.reading import Reading
-from heedful.models.verbs import AttentiveModel
+from heedful.models.verbs import AttentiveModel, curve, ranked
 
 RANKINGS = ("random", "attention", "gradient", "product")
 """The published rankings, in the order of the figures."""
@@ -36,8 +38,44 @@ RANDOM_ORDERS = 5
 """Random orders per document: one for the figures, the others for how much the order matters."""
 NOT_MEASURED, NEVER = -2, -1
 """What stands for units removed where there is no such ranking, and where nothing ever flips."""
+LEFT = ("zero vector", "training mean", "b = 0")
+"""What the head reads when nothing is left: nothing but its bias, the mean attended vector of the
+training documents, or nothing at all, the bias being left out of every decision."""
 _SINGLE = ("top_flips", "other_flips", "legacy_other_flips")
 _DELTAS = ("delta_js", "legacy_delta_js", "delta_attention", "legacy_delta_attention")
+
+
+def erasing(left: Float64[np.ndarray, " class"]) -> RowsOf:
+    """`erase` for a model whose mean training document has these logits."""
+
+    def of(
+        model: AttentiveModel, reading: Reading, importance: Importance, seed: int
+    ) -> pd.DataFrame:
+        return erase(model, reading, importance, seed).assign(
+            mean_decision=np.int16(left.argmax()), **_without_bias(model, reading, seed)
+        )
+
+    return of
+
+
+def _without_bias(model: AttentiveModel, reading: Reading, seed: int) -> dict[str, np.ndarray]:
+    """The decision without the head's bias, and k* of every ranking of that decision.
+
+    With nothing left nothing is decided then: what has not flipped before never does.
+    """
+    assert reading.offset is not None
+    bare = replace(
+        reading, offset=torch.zeros_like(reading.offset), logits=reading.logits - reading.offset
+    )
+    importance = explain(model, bare, RANKINGS, seed)
+    order = torch.stack([ranked(scores, bare) for scores in importance.values()], 1)
+    found = first_flip(bare, order, curve(model, bare, order)).removed
+    removed = found.masked_fill(found == bare.units[:, None], NEVER).cpu().numpy()
+    columns = {
+        f"unbiased removed {name}": removed[:, place].astype(np.int32)
+        for place, name in enumerate(importance)
+    }
+    return columns | {"unbiased_decision": bare.decision.cpu().numpy().astype(np.int16)}
 
 
 def erase(
@@ -82,7 +120,7 @@ def erase(
 
 def _by_ranking(
     rows: pd.DataFrame, column: str, names: Sequence[str]
-) -> Iterator[tuple[str, Float64[np.ndarray, "instance"]]]:
+) -> Iterator[tuple[str, Float64[np.ndarray, " instance"]]]:
     """A column's values for each ranking in the batch's order; nan where a row is missing."""
     place = pd.Index(names).get_indexer(pd.Index(rows["instance"]))
     number, rankings = pd.factorize(rows["ranking"])
@@ -111,79 +149,105 @@ class Erased:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Documents."""
-        return tuple(self.table["instance"].astype(str))
+        return tuple(self.table["instance"].astype(object).map(str))
 
     @cached_property
-    def several(self) -> Bool[np.ndarray, "instance"]:
+    def several(self) -> Bool[np.ndarray, " instance"]:
         """Which documents have more than one unit."""
         return self._column("units") > 1
 
     @cached_property
-    def units(self) -> Float64[np.ndarray, "instance"]:
+    def units(self) -> Float64[np.ndarray, " instance"]:
         """Units of each document; nan for one."""
         return self._kept(self._column("units"))
 
     @property
-    def right(self) -> Float64[np.ndarray, "instance"]:
+    def right(self) -> Float64[np.ndarray, " instance"]:
         """1 where the model decides as the label says; all documents; nan without a label."""
         right = self._column("decision") == self._column("label")
         return np.where(self._column("label") >= 0, right, np.nan)
 
     @property
-    def as_empty(self) -> Float64[np.ndarray, "instance"]:
+    def as_empty(self) -> Float64[np.ndarray, " instance"]:
         """1 where the decision is what the bias alone would say: only these can never flip."""
         return self._kept(self._column("decision") == self._column("empty_decision"))
 
-    def removed(self, ranking: str) -> Float64[np.ndarray, "instance"]:
+    def removed(self, ranking: str) -> Float64[np.ndarray, " instance"]:
         """k*: units removed when the decision flips; infinite where it never does."""
         count = self._column(f"removed {ranking}")
         count = np.where(count == NEVER, np.inf, np.where(count == NOT_MEASURED, np.nan, count))
         return self._kept(count)
 
-    def fraction(self, ranking: str, never: float = np.nan) -> Float64[np.ndarray, "instance"]:
-        """k*/n; a document that never flips is left out, as in the figures, or gets a number."""
+    def fraction(self, ranking: str, never: float = 1.0) -> Float64[np.ndarray, " instance"]:
+        """k*/n; a document that never flips needs everything (nan leaves it out, as published)."""
         share = self.removed(ranking) / self.units
         return np.where(np.isinf(share), never, share)
 
-    def mass(self, ranking: str) -> Float64[np.ndarray, "instance"]:
-        """Original attention of the removed units; nan where nothing flips."""
-        return self._kept(self._column(f"mass {ranking}"))
+    def mass(self, ranking: str, never: float = 1.0) -> Float64[np.ndarray, " instance"]:
+        """Original attention of the removed units; all of it where nothing flips."""
+        found = self._kept(self._column(f"mass {ranking}"))
+        return np.where(self.never(ranking) == 1, never, found)
 
-    def never(self, ranking: str) -> Float64[np.ndarray, "instance"]:
+    def never(self, ranking: str) -> Float64[np.ndarray, " instance"]:
         """1 where the decision never flips."""
         return self._where(np.isinf, self.removed(ranking))
 
-    def at_end(self, ranking: str) -> Float64[np.ndarray, "instance"]:
+    def at_end(self, ranking: str) -> Float64[np.ndarray, " instance"]:
         """1 where it flips only when nothing is left: the bias speaks, not the units."""
         removed = self.removed(ranking)
         return np.where(np.isnan(removed), np.nan, removed == self.units)
 
-    def all_flip(self) -> Bool[np.ndarray, "instance"]:
+    def all_flip(self) -> Bool[np.ndarray, " instance"]:
         """Whether every published ranking flips the document."""
         removed = [self.removed(ranking) for ranking in RANKINGS]
         return np.asarray(np.isfinite(removed).all(0))
 
-    def earlier(self, first: str, second: str) -> Float64[np.ndarray, "instance"]:
-        """1 where `first` flips with fewer units, -1 with more, 0 with as many; nan if neither."""
-        counts = {
-            name: np.where(np.isinf(self.removed(name)), NEVER, self.removed(name))
-            for name in (first, second)
-        }
-        return erasure.flips_first(Wide(pd.DataFrame(counts)), first, second)
+    def earlier(self, first: str, second: str) -> Float64[np.ndarray, " instance"]:
+        """1 where `first` flips with fewer units, -1 with more, 0 with as many.
 
-    def delta_js(self, legacy: bool = False) -> Float64[np.ndarray, "instance"]:
+        What never flips needs all units, as what flips only when nothing is left.
+        """
+        return np.asarray(np.sign(self.fraction(second) - self.fraction(first)))
+
+    def both_flip(self, first: str, second: str) -> Bool[np.ndarray, " instance"]:
+        """Where both rankings flip the decision."""
+        return np.asarray(np.isfinite(self.removed(first)) & np.isfinite(self.removed(second)))
+
+    def under(self, left: str) -> Erased:
+        """The rows, had something else been left where nothing is left: one of `LEFT`.
+
+        The mean training context in place of the zero vector decides anew what flips at the end;
+        without bias nothing is decided there, and every decision before it is another one.
+        """
+        table = self.table
+        if left == LEFT[0]:
+            return self
+        changed: dict[str, np.ndarray] = {}
+        for ranking in RANKINGS:
+            if left == LEFT[2]:
+                changed[f"removed {ranking}"] = self._column(f"unbiased removed {ranking}")
+                continue
+            count, units = self._column(f"removed {ranking}"), self._column("units")
+            flips = self._column("mean_decision") != self._column("decision")
+            at_end = (count == units) | (count == NEVER)
+            changed[f"removed {ranking}"] = np.where(at_end, np.where(flips, units, NEVER), count)
+        if left == LEFT[2]:
+            changed["decision"] = self._column("unbiased_decision")
+        return Erased(table.assign(**changed))
+
+    def delta_js(self, legacy: bool = False) -> Float64[np.ndarray, " instance"]:
         """ΔJS of the top-attention unit against the random other one."""
         return self._kept(self._column(_rule("delta_js", legacy)))
 
-    def delta_attention(self, legacy: bool = False) -> Float64[np.ndarray, "instance"]:
+    def delta_attention(self) -> Float64[np.ndarray, " instance"]:
         """Δα of the same two units."""
-        return self._kept(self._column(_rule("delta_attention", legacy)))
+        return self._kept(self._column("delta_attention"))
 
-    def top_flips(self, ranking: str) -> Float64[np.ndarray, "instance"]:
+    def top_flips(self, ranking: str) -> Float64[np.ndarray, " instance"]:
         """1 where erasing the ranking's first unit flips the decision."""
         return self._kept(self._column(f"top_flips {ranking}"))
 
-    def other_flips(self, ranking: str, legacy: bool = False) -> Float64[np.ndarray, "instance"]:
+    def other_flips(self, ranking: str, legacy: bool = False) -> Float64[np.ndarray, " instance"]:
         """1 where erasing the random other unit does."""
         return self._kept(self._column(f"{_rule('other_flips', legacy)} {ranking}"))
 
@@ -194,7 +258,7 @@ class Erased:
         cells = (top & other, top & ~other, ~top & other, ~top & ~other)
         return single_erasure.Contingency(*(int(cell.sum()) for cell in cells))
 
-    def thinned(self, per_bin: int, bins: int = 200) -> Bool[np.ndarray, "instance"]:
+    def thinned(self, per_bin: int, bins: int = 200) -> Bool[np.ndarray, " instance"]:
         """Which documents a scatter shows: at most so many for each bin of Δα, the same each time.
 
         Drawn without replacement, and the largest ΔJS always stays (the release drops it).
@@ -215,10 +279,10 @@ class Erased:
     def _column(self, name: str) -> np.ndarray:
         return self.table[name].to_numpy()
 
-    def _kept(self, values: np.ndarray) -> Float64[np.ndarray, "instance"]:
+    def _kept(self, values: np.ndarray) -> Float64[np.ndarray, " instance"]:
         return np.where(self.several, values.astype(np.float64), np.nan)
 
-    def _where(self, test: np.ufunc, values: np.ndarray) -> Float64[np.ndarray, "instance"]:
+    def _where(self, test: np.ufunc, values: np.ndarray) -> Float64[np.ndarray, " instance"]:
         return np.where(np.isnan(values), np.nan, test(values).astype(np.float64))
 
 
@@ -227,8 +291,8 @@ def _rule(column: str, legacy: bool) -> str:
 
 
 def coarsened(
-    fraction: Float64[np.ndarray, "instance"], units: Float64[np.ndarray, "instance"]
-) -> Float64[np.ndarray, "instance"]:
+    fraction: Float64[np.ndarray, " instance"], units: Float64[np.ndarray, " instance"]
+) -> Float64[np.ndarray, " instance"]:
     """A fraction as it would be seen in steps of 1/n: rounded up to the next multiple."""
     # What is a multiple already must not be pushed over by rounding.
     return np.asarray(np.ceil(fraction * units - 1e-9) / units)

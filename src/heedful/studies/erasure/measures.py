@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from heedful.reproduction.ledger import NotMeasurable, Parts
+from heedful.reproduction.ledger import NotMeasurable, Parts, Side
+from heedful.reproduction.results import Skipped
 from heedful.reproduction.view import View
 from heedful.statistics import Estimate, draws
 from heedful.statistics.draws import Draws
-from heedful.studies.erasure.examination import Erased
+from heedful.statistics.shares import decided_share
+from heedful.studies.erasure.examination import LEFT, Erased
+from heedful.studies.erasure.models import MODELS
 from heedful.studies.erasure.steps import erased
 
 PerDocument = Callable[..., np.ndarray]
@@ -22,22 +26,75 @@ PerDocument = Callable[..., np.ndarray]
 
 def rows_of(view: View, model: str) -> list[Erased]:
     """One model's rows, for every seed."""
-    return [Erased(view.of(erased, model, seed)) for seed in view.seeds]
+    table = view.of(erased, model)["rows"]
+    if _SPLIT.get(id(table), (None,))[0] is not table:
+        seeds = [Erased(own) for _, own in table.groupby("seed", sort=True)]
+        _SPLIT[id(table)] = table, seeds
+        if len(_SPLIT) > MOST_SPLIT:
+            del _SPLIT[next(iter(_SPLIT))]
+    return _SPLIT[id(table)][1]
 
 
-def drawn(view: View, model: str, statistic: Callable[[Erased], Draws]) -> Draws:
-    """A statistic of one architecture from the rows of each of its seeds."""
-    return draws.over_seeds([statistic(one) for one in rows_of(view, model)])
+MOST_SPLIT = 12
+_SPLIT: dict[int, tuple[pd.DataFrame, list[Erased]]] = {}
+"""The last tables, each with its seeds apart: every statistic asks for them again."""
+
+
+def at_hand(view: View, models: Sequence[str] = MODELS) -> list[str]:
+    """Those of the models that are trained, where not all are: a table has rows of these alone."""
+    found, reason = [], ""
+    for model in models:
+        try:
+            view.of(erased, model)
+            found.append(model)
+        except Skipped as skipped:
+            reason = skipped.reason
+    if not found:
+        raise Skipped(reason)
+    return found
+
+
+def pooled(view: View, model: str) -> Erased:
+    """One model's rows of all seeds, for counts and pictures."""
+    return Erased(view.of(erased, model)["rows"])
+
+
+def drawn(
+    view: View,
+    model: str,
+    statistic: Callable[[Erased], Draws],
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> Draws:
+    """A statistic of one architecture from the rows of each of its seeds, within its range."""
+    found = [statistic(one) for one in rows_of(view, model)]
+    return draws.over_trainings(found, f"{view.corpus} {model}", least, most)
 
 
 def mean(view: View, model: str, of: PerDocument, *arguments: Any) -> Draws:
     """The mean of one number per document, `of(rows, *arguments)`."""
-    return drawn(view, model, lambda one: draws.average(of(one, *arguments), one.names))
+    seeds = rows_of(view, model)
+    values = [of(one, *arguments).astype(np.float64) for one in seeds]
+    if len({one.names for one in seeds}) == 1:
+        found = draws.averages(values, seeds[0].names)
+    else:
+        found = [draws.average(v, one.names) for v, one in zip(values, seeds, strict=True)]
+    return draws.over_trainings(found, f"{view.corpus} {model}", *_range(values))
 
 
 def quantile(view: View, model: str, q: float, of: PerDocument, *arguments: Any) -> Draws:
     """A quantile of one number per document."""
-    return drawn(view, model, lambda one: draws.quantile(of(one, *arguments), q, one.names))
+    seeds = rows_of(view, model)
+    values = [of(one, *arguments).astype(np.float64) for one in seeds]
+    found = [draws.quantile(v, q, one.names) for v, one in zip(values, seeds, strict=True)]
+    return draws.over_trainings(found, f"{view.corpus} {model}", *_range(values))
+
+
+def _range(values: list[np.ndarray]) -> tuple[float, float]:
+    """The least and the largest number, between which means and quantiles lie."""
+    every = np.concatenate(values)
+    every = every[~np.isnan(every)]
+    return (float(every.min()), float(every.max())) if len(every) else (-np.inf, np.inf)
 
 
 def median(view: View, model: str, of: PerDocument, *arguments: Any) -> Draws:
@@ -47,7 +104,7 @@ def median(view: View, model: str, of: PerDocument, *arguments: Any) -> Draws:
 
 def odds(view: View, model: str, first: PerDocument, second: PerDocument) -> Draws:
     """How many times as often one thing holds as another."""
-    return drawn(view, model, lambda one: draws.odds(first(one), second(one), one.names))
+    return drawn(view, model, lambda one: draws.odds(first(one), second(one), one.names), 0.0)
 
 
 def wins(one: Erased, value: int, kept: np.ndarray | bool = True) -> np.ndarray:
@@ -56,14 +113,20 @@ def wins(one: Erased, value: int, kept: np.ndarray | bool = True) -> np.ndarray:
 
 
 def ratio(
-    view: View, model: str, kept: Callable[[Erased], np.ndarray | bool] = lambda one: True
+    view: View,
+    model: str,
+    kept: Callable[[Erased], np.ndarray | bool] = lambda one: True,
+    under: str = LEFT[0],
 ) -> Draws:
-    """(gradient earlier) / (attention earlier), among the kept documents."""
+    """(gradient earlier) / (attention earlier), among the kept documents.
+
+    `under` is what is left when nothing is left.
+    """
     return odds(
         view,
         model,
-        lambda one: wins(one, 1, kept(one)),
-        lambda one: wins(one, -1, kept(one)),
+        lambda one: wins(one.under(under), 1, kept(one)),
+        lambda one: wins(one.under(under), -1, kept(one)),
     )
 
 
@@ -79,16 +142,17 @@ def estimates(found: dict[str, Draws]) -> Parts:
     return {name: measured(one.estimate()) for name, one in found.items()}
 
 
-def share_of_models(
-    several: Iterable[Draws], holds: Callable[[np.ndarray], np.ndarray]
-) -> Estimate | NotMeasurable:
-    """The share of models that satisfy something, with its interval over documents.
+def share_of_models(several: Iterable[Draws], side: Side) -> Estimate | NotMeasurable:
+    """The share of models on a side, from the least that is certain to the most that may be.
 
-    Few models are no small sample: they are all there are, and every replicate resamples the
-    documents of each. So it is the number of documents that says whether an interval without width
-    may be believed; n counts models.
+    Models are no sample: they are all there are. Each is decided by its own interval, over seeds
+    and documents, so that the share is at least that of the models wholly on the side, and at most
+    that of those not wholly off it. n counts models.
     """
-    found = [one for one in several if not math.isnan(one.value)]
-    share = draws.holding(found, holds)
-    documents = min((one.n for one in found), default=0)
-    return measured(replace(share._replace(n=documents).estimate(), n=share.n))
+    found = [one.estimate() for one in several if not math.isnan(one.value)]
+    if not found:
+        return NotMeasurable("no document has what it speaks of")
+    words = [side.judge(one) for one in found]
+    bare = [side.judge(replace(one, low=one.value, high=one.value)) for one in found]
+    certain, likely = (list.count("confirmed") for list in (words, bare))
+    return decided_share(certain, likely, len(words) - words.count("refuted"), len(words))

@@ -212,12 +212,10 @@ def _boxes(
     axes.plot([], [], "s", color=colour, label=plain_text(name))
 
 
-def _thinned(
-    outliers: Float[np.ndarray, "outlier"], most: int = MOST_OUTLIERS
-) -> Float[np.ndarray, "drawn"]:
+def _thinned(outliers: Float[np.ndarray, " outlier"]) -> Float[np.ndarray, " drawn"]:
     """Evenly chosen outliers, the ends among them: hundreds of dots on a line look like few."""
     values = np.unique(outliers.round(3))
-    kept = np.linspace(0, len(values) - 1, min(most, len(values))).astype(int)
+    kept = np.linspace(0, len(values) - 1, min(MOST_OUTLIERS, len(values))).astype(int)
     return np.asarray(values[kept])
 
 

@@ -11,6 +11,7 @@ from heedful.reproduction.ledger import (
     Measured,
     NotMeasurable,
     Parts,
+    Side,
     above,
     at_least,
     at_most,
@@ -39,7 +40,7 @@ Fraction = Callable[[Erased, str], np.ndarray]
 
 
 def gaps(view: View, model: str, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
-    """Paired differences of k*/n between rankings, over documents that both flip."""
+    """Paired differences of k*/n between rankings; what never flips needs everything."""
 
     def gap(one: Erased, first: str, second: str) -> np.ndarray:
         return fraction(one, first) - fraction(one, second)
@@ -57,14 +58,14 @@ def of_models(
     views: Views,
     models: Sequence[str],
     statistic: Callable[[View, str], Draws],
-    holds: Callable[[np.ndarray], np.ndarray],
+    side: Side,
 ) -> Estimate | NotMeasurable:
-    """The share of models on these corpora whose statistic satisfies something."""
-    return share_of_models((statistic(view, m) for view in views for m in models), holds)
+    """The share of models on these corpora whose statistic lies on a side."""
+    return share_of_models((statistic(view, m) for view in views for m in models), side)
 
 
 def gradient_share(view: View, model: str) -> Draws:
-    """Share of instances that the gradient flips with fewer items, of those either flips."""
+    """Share of instances that the gradient flips with fewer items."""
 
     def is_earlier(one: Erased) -> np.ndarray:
         sign = one.earlier("gradient", "attention")
@@ -75,7 +76,7 @@ def gradient_share(view: View, model: str) -> Draws:
 
 def gradient_mostly(views: Views) -> Measured:
     """ERA-9: share of encoder models in which the gradient is earlier for most instances."""
-    return of_models(views, WITH_ENCODER, gradient_share, lambda d: d > 0.5)
+    return of_models(views, WITH_ENCODER, gradient_share, above(0.5))
 
 
 def fewest(one: Erased) -> np.ndarray:
@@ -95,12 +96,17 @@ def product_gap(view: View, model: str) -> Draws:
 
 def product_mostly(views: Views) -> Measured:
     """ERA-11: share of models in which product needs no more items than gradient."""
-    return of_models(views, MODELS, product_gap, lambda d: d <= 0)
+    return of_models(views, MODELS, product_gap, at_most(0))
 
 
 def medians(view: View, model: str, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
     """Median k*/n by ranking."""
     return {ranking: median(view, model, fraction, ranking) for ranking in RANKINGS}
+
+
+def means(view: View, model: str, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
+    """Mean k*/n by ranking: what compares models, where medians would tie at 1."""
+    return {ranking: mean(view, model, fraction, ranking) for ranking in RANKINGS}
 
 
 def late(view: View, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
@@ -120,8 +126,8 @@ LATE = {"HANrnn: attention": at_least(0.75), "FLANrnn: attention": at_least(0.75
 
 
 def ordered(view: View, fraction: Fraction = Erased.fraction) -> dict[str, Draws]:
-    """Differences of medians that ERA-13 speaks of, between encoders and then families."""
-    middle = {model: medians(view, model, fraction) for model in MODELS}
+    """Differences of means that ERA-13 speaks of, between encoders and then families."""
+    middle = {model: means(view, model, fraction) for model in MODELS}
     found: dict[str, Draws] = {}
     for family, ranking in product(FAMILIES, RANKINGS):
         rnn, conv, noenc = (middle[family + e][ranking] for e in ("rnn", "conv", "noenc"))
@@ -144,7 +150,7 @@ ORDERED = (
 
 
 def wider_is_later(view: View) -> Parts:
-    """ERA-13: median k*/n ordered by how far the encoder sees."""
+    """ERA-13: mean k*/n ordered by how far the encoder sees."""
     return estimates(ordered(view))
 
 
@@ -155,24 +161,24 @@ def lower_end(several: Sequence[Draws]) -> Estimate:
 
 
 def on_par_without_encoder(views: Views) -> Parts:
-    """ERA-14: the ratio's lower end in noenc models; where product has the lowest median."""
+    """ERA-14: the ratio's lower end in noenc models; where product has the lowest mean."""
     found: dict[str, Estimate | NotMeasurable] = {}
     for model in WITHOUT:
         end = lower_end([ratio(view, model) for view in views])
         found[f"{model}: ratio, lower end"] = measured(end)
 
     def lead(view: View, model: str) -> Draws:
-        middle = medians(view, model)
+        middle = means(view, model)
         rest = draws.smallest(m for ranking, m in middle.items() if ranking != "product")
         return draws.minus(middle["product"], rest)
 
-    best = of_models(views, WITHOUT, lead, lambda d: d <= 0)
+    best = of_models(views, WITHOUT, lead, at_most(0))
     return Parts(found | {"models with product lowest": best})
 
 
 def random_is_early(view: View) -> Parts:
-    """ERA-15: median k*/n in random order, noenc against the others."""
-    middle = {model: median(view, model, Erased.fraction, "random") for model in MODELS}
+    """ERA-15: mean k*/n in random order, noenc against the others."""
+    middle = {model: mean(view, model, Erased.fraction, "random") for model in MODELS}
     return estimates(
         {
             f"{family}: noenc - {e}": draws.minus(middle[f"{family}noenc"], middle[family + e])
@@ -184,23 +190,19 @@ def random_is_early(view: View) -> Parts:
 def large_mass(views: Views) -> Parts:
     """ERA-16: median attention mass removed, and how much less by gradient and product."""
 
-    def mass(view: View, model: str, ranking: str) -> Draws:
-        return median(view, model, Erased.mass, ranking)
+    def mass(view: View, model: str) -> Draws:
+        return median(view, model, Erased.mass, "attention")
 
     def less(ranking: str) -> Callable[[View, str], Draws]:
-        return lambda view, m: draws.minus(mass(view, m, "attention"), mass(view, m, ranking))
+        def paired(one: Erased) -> np.ndarray:
+            return np.asarray(one.mass("attention") - one.mass(ranking))
 
-    def share(
-        statistic: Callable[[View, str], Draws], holds: Callable[[np.ndarray], np.ndarray]
-    ) -> Estimate | NotMeasurable:
-        return of_models(views, MODELS, statistic, holds)
+        return lambda view, model: mean(view, model, paired)
 
     return {
-        "median mass above 0.5": share(
-            lambda view, m: mass(view, m, "attention"), lambda d: d > 0.5
-        ),
-        "0.25 above gradient": share(less("gradient"), lambda d: d >= 0.25),
-        "0.25 above product": share(less("product"), lambda d: d >= 0.25),
+        "median mass above 0.5": of_models(views, MODELS, mass, above(0.5)),
+        "0.25 above gradient": of_models(views, MODELS, less("gradient"), at_least(0.25)),
+        "0.25 above product": of_models(views, MODELS, less("product"), at_least(0.25)),
     }
 
 

@@ -94,6 +94,8 @@ def upswing_order(view: View) -> Parts:
             view,
             model,
             lambda one: draws.onset(one.delta_attention(), one.delta_js(), 0.1, BINS, one.names),
+            0.0,
+            1.0,
         )
         for model in MODELS
     }
@@ -201,7 +203,7 @@ def first_by_product(views: Views) -> Parts:
         }
     )
     gradient = [against(view, model, "gradient") for view in views for model in MODELS]
-    found["models with gradient below attention"] = share_of_models(gradient, lambda d: d < 0)
+    found["models with gradient below attention"] = share_of_models(gradient, below(0))
     return found
 
 

@@ -12,8 +12,7 @@ with a GPU can share the work. Steps are known by their names and inputs, not by
    --out OUT` prepares the corpora: ids, vocabularies and word vectors under `OUT/erasure/steps/
    CORPUS/corpus/`, no raw text.
 2. Carry `OUT/erasure/steps` to the GPU machine and run the whole study there with `--no-figures`.
-   A kill costs at most a minute: the same command goes on. To fill a GPU, let several processes
-   work on the same folder, one cell each: `cell(OUT, CORPUS, MODEL)` below.
+   A kill costs at most a minute: the same command goes on. `--jobs` fills a GPU.
 3. Bring `steps/*/*/*/erased.parquet` and `erased.step.json` back into `OUT/erasure/steps` (a few
    megabytes per model; the models themselves can stay) and draw: the command of step 1 with
    `--no-compute`, without `--only` and `--no-figures`.
@@ -25,23 +24,24 @@ in HANs, a word in FLANs) count for accuracy alone; N6 counts them, and what nev
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from heedful.errors import InputError, unknown
-from heedful.reproduction.reproduce import STEPS
-from heedful.reproduction.results import Results, Step
+from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan, Study
 from heedful.studies.erasure import checks, several_claims, single_claims
 from heedful.studies.erasure.corpora import PASSES, SOURCES, counts, text
 from heedful.studies.erasure.figures import box_plots, contingencies, histograms, scatters
 from heedful.studies.erasure.models import MODELS, WITHOUT
-from heedful.studies.erasure.printed import PAPER
-from heedful.studies.erasure.steps import erased, needs
-from heedful.studies.erasure.tables import (
-    accuracies,
+from heedful.studies.erasure.our_tables import (
     all_rankings,
     by_units,
+    how_they_learnt,
+    what_is_left,
+)
+from heedful.studies.erasure.printed import PAPER
+from heedful.studies.erasure.steps import needs
+from heedful.studies.erasure.tables import (
+    accuracies,
     corpus_sizes,
     exclusions,
     how_often_earlier,
@@ -96,33 +96,13 @@ ARTIFACTS = (
     PAPER.artifact("N6", exclusions, _all),
     PAPER.artifact("X1", all_rankings, _EVERY),
     PAPER.artifact("X2", by_units, _EVERY),
+    PAPER.artifact("X3", what_is_left, _EVERY),
+    PAPER.artifact("X4", how_they_learnt, _EVERY),
 )
 
-CLAIM_ORDER = [*(f"ERA-{k}" for k in range(1, 22)), *(f"ERA-A{k}" for k in range(1, 7))]
+CLAIM_ORDER = [*(f"ERA-{k}" for k in range(1, 22)), *(f"ERA-A{k}" for k in range(1, 8))]
 _MODULES = (single_claims, several_claims, checks)
 _CLAIMS = [claim for module in _MODULES for claim in module.CLAIMS]
-
-
-def cell(
-    out: Path | str,
-    corpus: str,
-    model: str,
-    seed: int = 0,
-    scale: str = "paper",
-    device: str = "cuda",
-) -> None:
-    """Trains one model and erases its attention, in the folder that the study is drawn from.
-
-    Cells share no file, so several processes may work on one folder, each on its own cells.
-    """
-    plan = STUDY.plan(scale, [corpus], seeds=seed + 1, device=device)
-    if model not in MODELS:
-        raise unknown("model of the erasure study", model, MODELS)
-    wanted = erased(plan, corpus, model, seed)
-    results = Results(Path(out) / STUDY.name / STEPS, device)
-    results.finish([wanted])
-    if wanted.name in results.skipped:
-        raise InputError(results.skipped[wanted.name])
 
 
 STUDY = Study(
@@ -132,6 +112,6 @@ STUDY = Study(
     sources=SOURCES,
     artifacts=ARTIFACTS,
     claims=tuple(sorted(_CLAIMS, key=lambda claim: CLAIM_ORDER.index(claim.id))),
-    seeds={"smoke": 1, "paper": 1},
+    seeds={"smoke": 1, "paper": 5},
     deviations=_deviations,
 )

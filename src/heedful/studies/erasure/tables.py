@@ -1,8 +1,9 @@
-"""The erasure study's tables and numbers in the text: T1 to T3, N1 to N6, and two of our own."""
+"""The erasure study's tables and numbers in the text: T1 to T3, N1 to N6."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ import pandas as pd
 from heedful.reproduction.study import Made, Plan
 from heedful.reproduction.tables import row, row_by_row
 from heedful.reproduction.view import View, Views
-from heedful.statistics import draws, proportion
+from heedful.statistics.estimates import per_cent
 from heedful.studies.erasure.corpora import counts
-from heedful.studies.erasure.examination import OURS, RANDOM_ORDERS, RANKINGS, Erased
-from heedful.studies.erasure.measures import mean, ratio, rows_of
+from heedful.studies.erasure.examination import OURS, RANKINGS, Erased
+from heedful.studies.erasure.measures import at_hand, mean, pooled, ratio, rows_of
 from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.printed import (
     LEAST_RATIO,
@@ -26,8 +27,6 @@ from heedful.studies.erasure.printed import (
 )
 
 CELLS = {"both": "both", "only top": "only_top", "only random": "only_random", "neither": "neither"}
-BINS = ((2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 256), (257, 10**9))
-"""Numbers of units, first and last, at which fractions are compared (ours)."""
 
 
 def beside_published(ours: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
@@ -108,9 +107,9 @@ def accuracies(views: Views) -> Made:
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         classes = len(view.of(counts)["classes"])
-        for model in MODELS:
+        for model in at_hand(view):
             found = mean(view, model, lambda one: 100 * one.right).estimate()
-            decided = {int(d) for one in rows_of(view, model) for d in one.table["decision"]}
+            decided = set(pooled(view, model).table["decision"].tolist())
             keys = {"corpus": view.corpus, "model": model}
             yield row(keys, accuracy=found, **{"classes never decided": classes - len(decided)})
 
@@ -118,11 +117,12 @@ def accuracies(views: Views) -> Made:
     paper = TABLE_3.melt("published", var_name="model", value_name="accuracy, paper")
     table = table.assign(published=table["corpus"].map(PUBLISHED))
     table = table.merge(paper, on=["published", "model"], how="left")
-    wide = table.pivot(index="corpus", columns="model", values="accuracy")[list(MODELS)]
+    wide = table.pivot(index="corpus", columns="model", values="accuracy")
+    wide = wide[[model for model in MODELS if model in wide]]
     shown = wide.loc[list(dict.fromkeys(table["corpus"]))].round(1).reset_index()
     ranges = [
-        f"{r['corpus']} {r[list(MODELS)].min():.0f} to {r[list(MODELS)].max():.0f} %"
-        for _, r in shown.iterrows()
+        f"{name} {found.min():.0f} to {per_cent(found.max() / 100)}"
+        for name, found in table.groupby("corpus", sort=False)["accuracy"]
     ]
     theirs = TABLE_3.rename(columns={"published": "corpus"})
     shown = pd.concat([shown, theirs.assign(corpus=theirs["corpus"] + ", paper")])
@@ -133,33 +133,48 @@ def who_is_earlier(views: Views) -> Made:
     """N1: which ranking flips with fewer items, over comparable instances and over all."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
-        for model in MODELS:
-            one = rows_of(view, model)[0]
-            for ranking in ("gradient", "product"):
-                sign = one.earlier(ranking, "attention")
-                n, every = int((~np.isnan(sign)).sum()), len(one)
-                words = (f"{ranking} earlier", 1), ("attention earlier", -1), ("equal", 0)
-                for word, value in words:
-                    hits = int((sign == value).sum())
-                    keys = {"corpus": view.corpus, "model": model, "compared": ranking}
-                    yield row(
-                        keys | {"outcome": word, "count": hits},
-                        share=proportion(hits, n),
-                        **{"share of the test set": proportion(hits, every)},
-                    )
+        for model, ranking in product(at_hand(view), ("gradient", "product")):
+            one = pooled(view, model)
+            sign, both = one.earlier(ranking, "attention"), one.both_flip(ranking, "attention")
+            words = (f"{ranking} earlier", 1), ("attention earlier", -1), ("equal", 0)
+            for word, value in words:
+                keys = {"corpus": view.corpus, "model": model, "compared": ranking, "outcome": word}
+                counts = {
+                    "count": int((sign == value).sum()),
+                    "count where both flip": int((both & (sign == value)).sum()),
+                }
+                shares = {
+                    name: mean(view, model, _compared, ranking, value, over).estimate()
+                    for name, over in OVER.items()
+                }
+                yield row(keys | counts, **shares)
 
     table = views.table(rows)
     wins = table[(table["outcome"] == "gradient earlier") & table["model"].isin(WITH_ENCODER)]
     most = int((wins["share"] > 0.5).sum())
     said = f"The gradient is earlier on most instances of {most} of {len(wins)} encoder models."
-    return Made(table, sentence=said, deviations=_first_seed(views.plan))
+    return Made(table, sentence=said, deviations=_all_seeds(views.plan))
+
+
+OVER = {"share": "several", "share of the test set": "all", "share where both flip": "both"}
+"""Documents of several items, all, and those that both rankings flip."""
+
+
+def _compared(one: Erased, ranking: str, value: int, over: str) -> np.ndarray:
+    is_so = one.earlier(ranking, "attention") == value
+    kept = {
+        "several": one.several,
+        "all": np.ones(len(one), dtype=bool),
+        "both": one.both_flip(ranking, "attention"),
+    }[over]
+    return np.where(kept, is_so, np.nan)
 
 
 def how_often_earlier(views: Views) -> Made:
     """N2: (gradient earlier) / (attention earlier), and the least over encoder models."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
-        for model in MODELS:
+        for model in at_hand(view):
             found = ratio(view, model).estimate()
             has = "no" if model.endswith("noenc") else "yes"
             yield row({"corpus": view.corpus, "model": model, "encoder": has}, ratio=found)
@@ -198,7 +213,7 @@ def top_item_flips(views: Views) -> Made:
     """N4: how often the single top item flips, by ranking, and against attention's."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
-        for model in MODELS:
+        for model in at_hand(view):
             found: dict[str, Any] = {}
             for ranking in ("attention", "gradient", "product"):
                 found[ranking] = mean(view, model, _percent_flipped, ranking).estimate()
@@ -226,18 +241,24 @@ def negatives(views: Views) -> Made:
     """N5: how often erasing the top item moves the output less than erasing the random one."""
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
-        for model in MODELS:
+        for model in at_hand(view):
             for rule, legacy in (("any other item", False), ("published", True)):
-                change = rows_of(view, model)[0].delta_js(legacy)
-                n, below = int((~np.isnan(change)).sum()), int((change < 0).sum())
-                share = proportion(below, n)
-                keys = {"corpus": view.corpus, "model": model, "rule": rule, "count": below}
-                yield row(keys, share=share, **{"exactly 0": int((change == 0).sum())})
+                change = pooled(view, model).delta_js(legacy)
+                keys = {"corpus": view.corpus, "model": model, "rule": rule}
+                counts = {"count": int((change < 0).sum())}
+                share = mean(view, model, _is_negative, legacy).estimate()
+                yield row(keys | counts, share=share, **{"exactly 0": int((change == 0).sum())})
 
     table = views.table(rows)
     ours = table[table["rule"] == "any other item"]["share"]
-    said = f"ΔJS is negative in {ours.min():.1%} to {ours.max():.1%} of the instances of a model."
-    return Made(table, sentence=said, deviations=_first_seed(views.plan))
+    least, most = per_cent(ours.min(), 1), per_cent(ours.max(), 1)
+    said = f"ΔJS is negative in {least} to {most} of the instances of a model."
+    return Made(table, sentence=said, deviations=_all_seeds(views.plan))
+
+
+def _is_negative(one: Erased, legacy: bool) -> np.ndarray:
+    change = one.delta_js(legacy)
+    return np.where(np.isnan(change), np.nan, change < 0)
 
 
 def exclusions(views: Views) -> Made:
@@ -245,9 +266,9 @@ def exclusions(views: Views) -> Made:
 
     def rows(view: View) -> Iterable[dict[str, Any]]:
         classes = view.of(counts)["classes"]
-        for model in MODELS:
-            one = rows_of(view, model)[0]
-            empty = int(one.table["empty_decision"].iloc[0])
+        for model in at_hand(view):
+            one = pooled(view, model)
+            empty = dict.fromkeys(one.table["empty_decision"].tolist())
             for ranking in (*RANKINGS, *OURS):
                 never, ends = one.never(ranking), one.at_end(ranking)
                 yield {
@@ -260,80 +281,16 @@ def exclusions(views: Views) -> Made:
                     "flips only at the end": int(np.nansum(ends)),
                     "not measured": int(np.isnan(never[one.several]).sum()),
                     "decided as by the bias": int(np.nansum(one.as_empty)),
-                    "class of the bias": classes[empty],
+                    "class of the bias": ", ".join(classes[number] for number in empty),
                     "underflow": int(one.table["underflow"].sum()),
                 }
 
     table = views.table(rows)
     shown = table[table["ranking"] == "attention"]
     never = shown["never flips"].sum() / max((shown["documents"] - shown["one item"]).sum(), 1)
-    said = f"By attention {never:.1%} of the decisions never flip."
-    return Made(table, sentence=said, deviations=_first_seed(views.plan))
+    said = f"By attention {per_cent(never, 1)} of the decisions never flip."
+    return Made(table, sentence=said, deviations=_all_seeds(views.plan))
 
 
-def all_rankings(views: Views) -> Made:
-    """X1 (ours): every ranking, the centred and greedy ones and five random orders among them."""
-    names = (*RANKINGS, *(f"random {k}" for k in range(2, RANDOM_ORDERS + 1)), *OURS)
-
-    def rows(view: View) -> Iterable[dict[str, Any]]:
-        for model in MODELS:
-            for ranking in names:
-                share = mean(view, model, Erased.fraction, ranking, 1.0)
-                gained = mean(view, model, _beyond_random, ranking)
-                yield row(
-                    {"corpus": view.corpus, "model": model, "ranking": ranking},
-                    **{"fraction, never = 1": share.estimate(), "minus random": gained.estimate()},
-                )
-
-    table = views.table(rows)
-    means = table.groupby("ranking")["fraction, never = 1"].mean()
-    shown = ("attention", "product", "centred", "greedy")
-    listed = ", ".join(f"{name} {means[name]:.2f}" for name in shown)
-    said = f"Mean over models of the items removed: {listed}."
-    fewer = "Greedy orders are those of documents of at most 256 items: compare `minus random`."
-    return Made(table, sentence=said, deviations=(fewer,))
-
-
-def _beyond_random(one: Erased, ranking: str) -> np.ndarray:
-    return np.asarray(one.fraction(ranking, never=1.0) - one.fraction("random", never=1.0))
-
-
-def by_units(views: Views) -> Made:
-    """X2 (ours): the fraction removed by attention and at random, at equal numbers of items."""
-
-    def rows(view: View) -> Iterable[dict[str, Any]]:
-        for model in MODELS:
-            for first, last in BINS:
-                ours = mean(view, model, _at_units, first, last, "attention")
-                if not ours.n:
-                    continue
-                chance = mean(view, model, _at_units, first, last)
-                yield row(
-                    {"corpus": view.corpus, "model": model, "from": first, "to": min(last, 2_000)},
-                    attention=ours.estimate(),
-                    random=chance.estimate(),
-                    **{"attention - random": draws.minus(ours, chance).estimate()},
-                )
-
-    table = views.table(rows)
-    least = table["attention - random"].min()
-    said = (
-        f"At equal numbers of items attention removes up to {-least:.2f} less than random orders."
-    )
-    return Made(table, sentence=said)
-
-
-def _at_units(one: Erased, first: int, last: int, ranking: str = "") -> np.ndarray:
-    """Fractions of documents with so many units, by a ranking or in random orders."""
-    values = one.fraction(ranking, never=1.0) if ranking else random_fraction(one)
-    return np.where((one.units >= first) & (one.units <= last), values, np.nan)
-
-
-def random_fraction(one: Erased) -> np.ndarray:
-    """The mean over the random orders of a document: the expected fraction without knowledge."""
-    names = ["random", *(f"random {k}" for k in range(2, RANDOM_ORDERS + 1))]
-    return np.asarray(np.mean([one.fraction(name, never=1.0) for name in names], axis=0))
-
-
-def _first_seed(plan: Plan) -> tuple[str, ...]:
-    return ("Counts are those of the first seed.",) if len(plan.seeds) > 1 else ()
+def _all_seeds(plan: Plan) -> tuple[str, ...]:
+    return ("Counts are those of all seeds together.",) if len(plan.seeds) > 1 else ()

@@ -6,12 +6,13 @@ See docs/studies/faithful.md, "Controls of our own".
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from heedful.reproduction.ledger import Parts, above, below, each_unchanged
+from heedful.reproduction.ledger import Parts, above, each_unchanged
 from heedful.reproduction.measures import trained_contrast
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan
@@ -22,8 +23,8 @@ from heedful.studies.faithful.figures import ATTACKED, adversary_needs
 from heedful.studies.faithful.measures import gap, information_gain, larger_drops
 from heedful.studies.faithful.models import DEEP, EDITS, EVIDENCE, MAIN, TUNED, Setting, searched
 from heedful.studies.faithful.printed import PAPER
-from heedful.studies.faithful.steps import chosen, imitated, instances, measured, minus, per_seed
-from heedful.studies.faithful.tables import informed, models, steps_of
+from heedful.studies.faithful.steps import chosen, imitated, instances, lower, minus, per_seed
+from heedful.studies.faithful.tables import few_seeds, informed, many_seeds, models, steps_of
 
 CLUSTERINGS = 3
 
@@ -42,13 +43,14 @@ def _other_scores(view: View) -> Parts:
 
 
 def _drops(view: View, first: Setting, second: Setting) -> Parts:
-    """First minus second model's change of F1 under both edits, one attention."""
-    return {edit: minus(view, first, second, f"change {edit} f1") for edit in EDITS}
+    """In how many trainings both edits lower the first model's F1 more than the second's."""
+    return {edit: lower(view, first, second, f"change {edit} f1") for edit in EDITS}
 
 
 def _frozen_base(view: View) -> Parts:
-    """A2: what freezing alone does to base."""
-    return _drops(view, Setting(is_frozen=True), Setting())
+    """A2: what freezing alone does to base, in points."""
+    frozen = Setting(is_frozen=True)
+    return {edit: minus(view, frozen, Setting(), f"change {edit} f1", 200) for edit in EDITS}
 
 
 def _frozen_tying(view: View) -> Parts:
@@ -94,26 +96,25 @@ def _unbiased(view: View) -> Parts:
 def _picked_by_outcome(view: View) -> Parts:
     """A5: strengths picked by the test drops against strengths picked on dev."""
 
-    def drop(setting: Setting) -> float:
+    def lost(setting: Setting) -> float:
         return sum(float(np.mean(per_seed(view, setting, f"change {edit} f1"))) for edit in EDITS)
 
     before, after = Parts(), Parts()
     for variant in TUNED:
-        by_outcome = min(searched(view.plan, variant), key=drop)
+        by_outcome = min(searched(view.plan, variant), key=lost)
         kept = float(view.of(chosen, variant)["strength"])
         on_dev = replace(by_outcome, strength=kept)
         for parts, setting in ((before, by_outcome), (after, on_dev)):
-            for edit in EDITS:
-                parts[f"{variant} {edit}"] = minus(view, setting, Setting(), f"change {edit} f1")
-            parts[f"{variant} F1"] = minus(view, setting, Setting(), "points trained f1")
+            for edit, drop in _drops(view, setting, Setting()).items():
+                parts[f"{variant} {edit}"] = drop
+            parts[f"{variant} F1"] = minus(view, setting, Setting(), "points trained f1", 100)
     return each_unchanged(before, after)
 
 
 def _chosen_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     found: list[Step[Any]] = []
     for variant in TUNED:
-        tried = [Setting(), *searched(plan, variant)]
-        found += [measured(plan, corpus, one, seed) for one in tried for seed in plan.seeds]
+        found += steps_of([Setting(), *searched(plan, variant)])(plan, corpus)
         found.append(chosen(plan, corpus, variant))
     return found
 
@@ -128,10 +129,10 @@ def _words_erased(view: View) -> Parts:
     base = tables("base")
     found = Parts()
     for variant in TUNED:
-        found[f"{variant}, words deleted"] = trained_contrast(tables(variant), base, "gain")
+        found[f"{variant}, words deleted"] = trained_contrast(tables(variant), base, "gain", 2)
         if "auprc_attention" in base[0]:
             found[f"{variant}, evidence"] = trained_contrast(
-                tables(variant), base, "auprc_attention"
+                tables(variant), base, "auprc_attention", 1
             )
     return found
 
@@ -142,7 +143,7 @@ def _random_vectors(view: View) -> Parts:
     def parts(is_random: bool) -> Parts:
         base = Setting(is_random=is_random)
         tied = replace(base, variant="tying")
-        cost = minus(view, tied, base, "points trained f1")
+        cost = minus(view, tied, base, "points trained f1", 100)
         return Parts(_drops(view, tied, base) | {"F1": cost})
 
     return each_unchanged(parts(False), parts(True))
@@ -154,7 +155,7 @@ def _other_divergence(view: View) -> Parts:
     published = gap(view, "mlm")
     others = {
         "trained on KL": gap(view, "mlm", "kl"),
-        "exact, base minus masked words": trained_contrast(base, masked, "exact_jsd"),
+        "exact, base minus masked words": trained_contrast(base, masked, "exact_jsd", log(2)),
     }
     return each_unchanged(dict.fromkeys(others, published), others)
 
@@ -165,7 +166,7 @@ def _divergence_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     return [*found, *steps_of(models(("base", "mlm"), ("+",)))(plan, corpus)]
 
 
-_TIED = {edit: below(0) for edit in EDITS}
+_TIED = {edit: above(0.5) for edit in EDITS}
 _KNOWN = {f"tying {sample}": above(0) for sample in ("MF", "RS")}
 _PICKED = {
     f"{variant} {name}": side
@@ -174,8 +175,10 @@ _PICKED = {
 }
 
 CHECKS = (
-    PAPER.claim("FAI-A1", _other_scores, steps_of(models(("base", "tying", "mlm"))), MAIN),
-    PAPER.claim("FAI-A2", _frozen_base, control_needs, DEEP),
+    PAPER.claim(
+        "FAI-A1", _other_scores, steps_of(models(("base", "tying", "mlm"))), MAIN, seeds=many_seeds
+    ),
+    PAPER.claim("FAI-A2", _frozen_base, control_needs, DEEP, seeds=many_seeds),
     PAPER.claim(
         "FAI-A3",
         _frozen_tying,
@@ -185,15 +188,24 @@ CHECKS = (
         ],
         DEEP,
         side=_TIED | _KNOWN,
+        seeds=few_seeds,
     ),
-    PAPER.claim("FAI-A4", _unbiased, steps_of(models(attentions=("+",))), MAIN),
-    PAPER.claim("FAI-A5", _picked_by_outcome, _chosen_needs, MAIN, side=_PICKED),
+    PAPER.claim("FAI-A4", _unbiased, steps_of(models(attentions=("+",))), MAIN, seeds=few_seeds),
+    PAPER.claim("FAI-A5", _picked_by_outcome, _chosen_needs, MAIN, side=_PICKED, seeds=few_seeds),
     PAPER.claim(
         "FAI-A6",
         _words_erased,
         steps_of(models(("base", "tying", "mlm"), ("+",))),
         (*DEEP, EVIDENCE, "eraser"),
+        seeds=many_seeds,
     ),
-    PAPER.claim("FAI-A7", _random_vectors, control_needs, DEEP, side=_TIED | {"F1": above(-3)}),
-    PAPER.claim("FAI-A8", _other_divergence, _divergence_needs, ATTACKED),
+    PAPER.claim(
+        "FAI-A7",
+        _random_vectors,
+        control_needs,
+        DEEP,
+        side=_TIED | {"F1": above(-3)},
+        seeds=few_seeds,
+    ),
+    PAPER.claim("FAI-A8", _other_divergence, _divergence_needs, ATTACKED, seeds=few_seeds),
 )

@@ -58,6 +58,8 @@ class Measuring:
     """Dev documents whose single words are kept."""
     is_exact: bool = True
     """Find the exact adversary of each document."""
+    documents: bool = True
+    """Keep a row for each test document."""
 
 
 Tables = Mapping[str, pd.DataFrame]
@@ -72,8 +74,8 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """The tables of one two-class model.
 
-    `numbers` (name, value) for dev and test; `instances`, one row per test document; `distance`,
-    the leakage by distance to the most attended word; `information` and `sentences` where asked.
+    `numbers` (name, value) for dev and test; `distance`, the leakage by distance to the most
+    attended word; where asked `instances`, one row per test document, `information`, `sentences`.
     """
     model, at_once = model.to(device), READ.get(torch.device(device).type, READ["cpu"])
     ask = partial(examine, model, seed=seed, device=device, at_once=at_once)
@@ -88,7 +90,9 @@ def measure(
     rows = ask(test, audits_of(asked, has_evidence), methods)
     numbers |= _scored("test", rows["substitution"], shift) | {"refitted bias": shift}
     numbers |= _single(rows)
-    found = {"instances": _instances(rows), "distance": _distances(rows["leakage"])}
+    found = {"distance": _distances(rows["leakage"])}
+    if asked.documents:
+        found["instances"] = _instances(rows)
     if asked.types:
         found["information"] = informed(model, corpus, asked, device)
     if asked.sentences:

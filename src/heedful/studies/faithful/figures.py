@@ -15,7 +15,16 @@ from heedful.reproduction.study import Artifact, Made, Plan
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import classification_scores, over_seeds
-from heedful.studies.faithful.models import DEEP, EDITS, MAIN, SMOKE, VARIANTS, Setting
+from heedful.studies.faithful.models import (
+    DEEP,
+    EDITS,
+    MAIN,
+    SMOKE,
+    VARIANTS,
+    Setting,
+    few,
+    seeds_of,
+)
 from heedful.studies.faithful.printed import PAPER
 from heedful.studies.faithful.steps import adversaries, imitated, instances, measured
 from heedful.studies.faithful.tables import each_model, models, steps_of
@@ -62,7 +71,7 @@ def _curves(views: Views) -> Made:
 
     table = each_model(views, models(attentions=("+",)), one)
     draw = partial(dotted, x="JSD", y="TVD", hue="model", panel="corpus", mark="collapsed")
-    collapsed, every = int(table["collapsed"].sum()), len(table) * len(views.seeds)
+    collapsed, every = int(table["collapsed"].sum()), len(table) * len(few(views.plan))
     return Made(
         table,
         draw,
@@ -147,7 +156,8 @@ def _leakage(views: Views) -> Made:
     from heedful.report.panels import lines
 
     def one(view: View, asked: Setting) -> list[dict[str, Any]]:
-        parts = [view.of(measured, asked, s)["distance"] for s in view.seeds]
+        seeds = seeds_of(view.plan, view.corpus, asked)
+        parts = [view.of(measured, asked, s)["distance"] for s in seeds]
         by = [part.set_index("distance") for part in parts]
         shares = pd.DataFrame([seed["alike"] / seed["units"] for seed in by])
         words = pd.concat(parts).groupby("distance", sort=False)["units"].sum()

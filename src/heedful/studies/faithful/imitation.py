@@ -44,7 +44,7 @@ class Imitated:
     """What the first model decided and attended, by instance."""
 
     probability: Mapping[str, Float[np.ndarray, "class"]]
-    attention: Mapping[str, Float[np.ndarray, "unit"]]
+    attention: Mapping[str, Float[np.ndarray, " unit"]]
 
     def of(
         self, names: Sequence[str], units: int, device: torch.device | str
@@ -64,8 +64,8 @@ class Imitation(NamedTuple):
     model: AttentionClassifier
     loss: float
     """TVD - λ D on dev, of the kept weights."""
-    epochs: int
-    """How many were trained."""
+    log: Sequence[Mapping[str, float]]
+    """Every evaluation: step, epoch, loss, dev_loss and learning_rate."""
 
 
 def remember(
@@ -151,9 +151,8 @@ def imitate(
     stack = ClassifierStack(seconds, device)
     task = StackedTask(stack, corpus, config, given, drawn, device, goal.apart, goal.evaluate)
     histories = train_stacked(task)
-    epochs = max(int(history.entries[-1]["epoch"]) for history in histories)
     found = [
-        Imitation(second.eval(), -history.best, epochs)
+        Imitation(second.eval(), -history.best, history.entries)
         for second, history in zip(seconds, histories, strict=True)
     ]
     return [found[at : at + len(strengths)] for at in range(0, len(found), len(strengths))]
@@ -175,7 +174,7 @@ class _Goal:
     """What adversaries imitate, how strongly attention is pushed away, and in which sense."""
 
     firsts: Sequence[Imitated]
-    strengths: Float[Tensor, "model"]
+    strengths: Float[Tensor, " model"]
     each: int
     """Adversaries of a model."""
     divergence: str

@@ -31,6 +31,8 @@ PAIRS = 1_000_000
 """Most pairs; more are drawn from at random."""
 MINI_BATCH = 100
 RESTARTS = 3
+FITTED = 100_000
+"""Most vectors that clusters are fitted on, drawn at random; all are then put into them."""
 TILE = 8_192
 """Rows assigned to their clusters at once."""
 
@@ -43,9 +45,9 @@ class Sample(NamedTuple):
     """A fixed list of places of a corpus, the same for every model."""
 
     kind: str
-    tokens: Int[np.ndarray, "pair"]
+    tokens: Int[np.ndarray, " pair"]
     """Places in the flat ids of the split, rising."""
-    words: Int[np.ndarray, "pair"]
+    words: Int[np.ndarray, " pair"]
     """The word id at each place."""
 
 
@@ -103,7 +105,7 @@ def sample(
 def states_at(
     model: AttentionClassifier,
     encoded: Encoded,
-    tokens: Int[np.ndarray, "pair"],
+    tokens: Int[np.ndarray, " pair"],
     device: torch.device | str = "cpu",
 ) -> tuple[Float[np.ndarray, "pair input"], Float[np.ndarray, "pair dim"]]:
     """Embeddings and attended values at some places of a split, from one pass over it.
@@ -141,8 +143,12 @@ def clusters(
     count: int,
     seed: int = 0,
     device: torch.device | str = "cpu",
-) -> Int[np.ndarray, "pair"]:
-    """A cluster label for each vector, by mini-batch k-means (batches of 100, 3 restarts)."""
+) -> Int[np.ndarray, " pair"]:
+    """A cluster label for each vector, by mini-batch k-means (batches of 100, 3 restarts).
+
+    Whether a batch still improves is judged by a mean over so many as there are vectors, so that
+    a million would be gone through for minutes: clusters are fitted on some of them.
+    """
     from sklearn.cluster import MiniBatchKMeans
 
     if len(vectors) < count:
@@ -150,11 +156,15 @@ def clusters(
             f"{count} clusters need at least as many pairs, but there are {len(vectors)}; "
             "ask for fewer clusters or more pairs."
         )
+    some = vectors
+    if len(vectors) > FITTED:
+        generator = numpy_generator(seed, "fitted clusters")
+        some = vectors[np.sort(generator.choice(len(vectors), FITTED, replace=False))]
     # In float32 it would convert for every distance, and take twice as long.
     means = MiniBatchKMeans(
         count, batch_size=MINI_BATCH, n_init=RESTARTS, random_state=key(seed, "clusters") % 2**32,
         compute_labels=False,
-    ).fit(vectors.astype(np.float64))  # fmt: skip
+    ).fit(some.astype(np.float64))  # fmt: skip
     centres = torch.from_numpy(means.cluster_centers_).to(device, torch.float32)
     half = centres.square().sum(-1) / 2
     labels = [
@@ -164,19 +174,19 @@ def clusters(
     return torch.cat(labels).numpy()
 
 
-def mutual_information(u: Int[np.ndarray, "pair"], v: Int[np.ndarray, "pair"]) -> float:
+def mutual_information(u: Int[np.ndarray, " pair"], v: Int[np.ndarray, " pair"]) -> float:
     """Σ p(u, v) ln (p(u, v) / p(u) p(v)) over the pairs of labels that occur, in nats."""
     return label_entropy(u) + label_entropy(v) - label_entropy(_together(u, v))
 
 
-def label_entropy(labels: Int[np.ndarray, "pair"]) -> float:
+def label_entropy(labels: Int[np.ndarray, " pair"]) -> float:
     """Entropy of the labels' shares, in nats."""
     counts = np.unique(labels, return_counts=True)[1]
     shares = counts / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
-def _together(u: Int[np.ndarray, "pair"], v: Int[np.ndarray, "pair"]) -> Int[np.ndarray, "pair"]:
+def _together(u: Int[np.ndarray, " pair"], v: Int[np.ndarray, " pair"]) -> Int[np.ndarray, " pair"]:
     """One label for each pair of labels."""
     return np.asarray(u.astype(np.int64) * (int(v.max(initial=0)) + 1) + v)
 
@@ -187,7 +197,7 @@ def word_labels(
     count: int = TYPES,
     seed: int = 0,
     device: torch.device | str = "cpu",
-) -> Int[np.ndarray, "pair"]:
+) -> Int[np.ndarray, " pair"]:
     """Clusters of the embeddings at the places of a sample.
 
     A word has one vector, so only as many vectors as types are clustered, each as often as it

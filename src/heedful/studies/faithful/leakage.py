@@ -60,7 +60,7 @@ def rows(
 
 
 def refitted_bias(
-    margins: Float64[np.ndarray, "instance"], labels: Int[np.ndarray, "instance"]
+    margins: Float64[np.ndarray, " instance"], labels: Int[np.ndarray, " instance"]
 ) -> float:
     """The shift b that makes σ(margin + b) fit two-class labels best, by Newton's method.
 

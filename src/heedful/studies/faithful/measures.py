@@ -29,13 +29,20 @@ from heedful.studies.faithful.models import (
     QUERIES,
     VARIANTS,
     Setting,
+    few,
 )
-from heedful.studies.faithful.steps import instances, minus, per_seed
+from heedful.studies.faithful.steps import instances, lower, minus, per_seed
 from heedful.studies.faithful.tables import information_minus, informed
 
 UNSURE = 0.6
 """Below this probability of its own decision a model is unsure (FAI-12)."""
-FEW = 30
+ALIKE: dict[str, tuple[str, float]] = {
+    "F1": ("points trained f1", 100),
+    "uniform": ("change uniform f1", 200),
+    "permuted": ("change permuted f1", 200),
+}
+"""What is compared where two models should behave alike, and the largest difference there is."""
+ENOUGH = 30
 """Decisions below which a mean of them is not judged: its interval would hold anything."""
 
 
@@ -43,7 +50,7 @@ def small_changes(view: View) -> Parts:
     """FAI-1: changes of F1 of the base model."""
     return {
         f"{edit} {attention}": over_seeds(
-            per_seed(view, Setting(attention=attention), f"change {edit} f1")
+            per_seed(view, Setting(attention=attention), f"change {edit} f1"), -100, 100
         )
         for attention in ATTENTIONS
         for edit in EDITS
@@ -56,9 +63,10 @@ def larger_drops(
     score: str = "f1",
     edits: Sequence[str] = EDITS,
 ) -> Parts:
-    """FAI-2 to FAI-4: change of the score under each edit, remedy minus base."""
+    """FAI-2 to FAI-4: in how many trainings each edit changes the remedy's score more than base's,
+    downwards."""
     return {
-            f"{variant} {edit} {attention}": minus(
+            f"{variant} {edit} {attention}": lower(
                 view, Setting(variant, attention), Setting(attention=attention),
                 f"change {edit} {score}"
             )
@@ -68,10 +76,10 @@ def larger_drops(
         }  # fmt: skip
 
 
-def minus_base(variants: Sequence[str], view: View, name: str) -> Parts:
-    """A number of each remedy minus that of base, by attention."""
+def minus_base(variants: Sequence[str], view: View, name: str, most: float) -> Parts:
+    """A number of each remedy minus that of base, by attention; it is at most `most` in size."""
     return {
-        f"{variant} {a}": minus(view, Setting(variant, a), Setting(attention=a), name)
+        f"{variant} {a}": minus(view, Setting(variant, a), Setting(attention=a), name, most)
         for variant in variants
         for a in ATTENTIONS
     }
@@ -79,37 +87,25 @@ def minus_base(variants: Sequence[str], view: View, name: str) -> Parts:
 
 def kept_quality(variants: Sequence[str], view: View) -> Parts:
     """FAI-5: F1 with trained attention, remedy minus base, in points."""
-    return minus_base(variants, view, "points trained f1")
-
-
-def in_spreads(view: View, first: Setting, second: Setting, name: str) -> Estimate:
-    """First minus second in units of the seeds' pooled standard deviation."""
-    one = np.array(per_seed(view, first, name))
-    two = np.array(per_seed(view, second, name))
-    spread = np.sqrt((one.var(ddof=1) + two.var(ddof=1)) / 2) if len(one) > 1 else np.nan
-    return over_seeds((one - two) / spread if spread > 0 else np.full(len(one), np.nan))
-
-
-ALIKE = ("points trained f1", "change uniform f1", "change permuted f1")
+    return minus_base(variants, view, "points trained f1", 100)
 
 
 def residual_like_concat(view: View) -> Parts:
-    """FAI-6."""
+    """FAI-6: F1 and its changes, residual minus concat, in points."""
     return {
-            f"{name} {attention}": in_spreads(
-                view, Setting("residual", attention),
-                Setting("concat", attention), name
-            )
-            for name in ALIKE
-            for attention in ATTENTIONS
-        }  # fmt: skip
+        f"{name} {attention}": minus(
+            view, Setting("residual", attention), Setting("concat", attention), asked, most
+        )
+        for name, (asked, most) in ALIKE.items()
+        for attention in ATTENTIONS
+    }
 
 
 def nothing_left(view: View) -> Parts:
     """FAI-7."""
     return {
         f"{variant} {edit} {attention}": over_seeds(
-            per_seed(view, Setting(variant, attention), f"points {edit} f1")
+            per_seed(view, Setting(variant, attention), f"points {edit} f1"), 0, 100
         )
         for variant in DEPTH_VARIANTS
         for edit in EDITS
@@ -139,11 +135,11 @@ def near_the_ceiling(view: View) -> Parts:
     found: dict[str, Estimate | NotMeasurable] = {}
     for sample in ("MF", "RS"):
         rows = {
-            variant: [informed(view, Setting(variant), seed, sample) for seed in view.seeds]
+            variant: [informed(view, Setting(variant), seed, sample) for seed in few(view.plan)]
             for variant in ("residual", "tying", "mlm")
         }
         found[f"residual share {sample}"] = over_seeds(
-            [row["clustered"] / row["ceiling"] for row in rows["residual"]]
+            [row["clustered"] / row["ceiling"] for row in rows["residual"]], 0, 1
         )
         found[f"tying minus mlm {sample}"] = over_seeds(
             [
@@ -156,7 +152,7 @@ def near_the_ceiling(view: View) -> Parts:
 
 def less_sure_words(view: View) -> Parts:
     """FAI-10."""
-    return minus_base(("tying", "mlm"), view, "confidence")
+    return minus_base(("tying", "mlm"), view, "confidence", 1)
 
 
 def words_near(view: View) -> Parts:
@@ -164,8 +160,8 @@ def words_near(view: View) -> Parts:
     base = instances(view, Setting())
     tied = instances(view, Setting("tying"))
     return {
-        "near the sentence, base minus tying": trained_contrast(base, tied, "near"),
-        "near even odds, tying minus base": trained_contrast(tied, base, "undecided"),
+        "near the sentence, base minus tying": trained_contrast(base, tied, "near", 1),
+        "near even odds, tying minus base": trained_contrast(tied, base, "undecided", 1),
     }
 
 
@@ -204,12 +200,12 @@ def _where_unsure(seen: Sequence[pd.DataFrame]) -> Estimate | NotMeasurable:
     """The mean leak of decisions that their own training was unsure of."""
     unsure = [one["more"][one["sure"] < UNSURE] for one in seen]
     every = pd.concat(unsure)
-    if len(every) < FEW:
+    if len(every) < ENOUGH:
         return NotMeasurable(
-            f"base is less than {UNSURE:g} sure of {len(every)} decisions only, of {FEW} needed"
+            f"base is less than {UNSURE:g} sure of {len(every)} decisions only, of {ENOUGH} needed"
         )
     found = pooled(every.to_numpy(), [str(name) for name in every.index], is_difference=True)
-    return widened(found, [float(one.mean()) for one in unsure])
+    return widened(found, [float(one.mean()) for one in unsure], -1, 1)
 
 
 def rarely_surer(view: View) -> Parts:
@@ -244,7 +240,7 @@ def gap(view: View, variant: str, divergence: str = "jsd") -> Estimate:
         [curve.pivot(index="seed", columns="λ", values=name).to_numpy() for name in ("JSD", "TVD")]
         for curve in (curve_of(view, v, divergence) for v in (variant, "base"))
     )
-    return over_seeds(mean_gap(x, y, other_x, other_y))
+    return over_seeds(mean_gap(x, y, other_x, other_y), -1, 1)
 
 
 def dearer_adversary(view: View) -> Parts:
@@ -278,14 +274,14 @@ def weaker_when_deep(view: View) -> Parts:
 def query_start(view: View) -> Parts:
     """FAI-17."""
 
-    def of(query: str, name: str) -> Estimate:
-        return over_seeds(per_seed(view, QUERIES[query, "base"], name))
+    def of(query: str, name: str, least: float, most: float) -> Estimate:
+        return over_seeds(per_seed(view, QUERIES[query, "base"], name), least, most)
 
     return {
-        "entropy, default": of("default", "entropy"),
-        "entropy, N(0, 1)": of("normal", "entropy"),
-        "uniform, default": of("default", "change uniform f1"),
-        "permuted, default": of("default", "change permuted f1"),
+        "entropy, default": of("default", "entropy", 0, 1),
+        "entropy, N(0, 1)": of("normal", "entropy", 0, 1),
+        "uniform, default": of("default", "change uniform f1", -100, 100),
+        "permuted, default": of("default", "change permuted f1", -100, 100),
     }
 
 
@@ -314,12 +310,14 @@ def longer_corpora(views: Views) -> Measured:
 
 
 def query_of_instance(view: View) -> Parts:
-    """FAI-19."""
-    return {
-            f"{variant}: {name}": in_spreads(
-                view, CONTROLS[f"{variant}, query of the instance"],
-                Setting(variant, "•"), name
-            )
-            for variant in ("base", "tying")
-            for name in ALIKE
-        }  # fmt: skip
+    """FAI-19: as good a model as with the parameter query, and tying works with it too."""
+    asked = {v: CONTROLS[f"{v}, query of the instance"] for v in ("base", "tying")}
+    quality: Parts = {
+        f"{variant}, F1": minus(view, one, Setting(variant, "•"), "points trained f1", 100)
+        for variant, one in asked.items()
+    }
+    drops: Parts = {
+        f"tying {edit}": lower(view, asked["tying"], asked["base"], f"change {edit} f1")
+        for edit in EDITS
+    }
+    return quality | drops

@@ -39,7 +39,7 @@ class Probe:
 
     def __call__(
         self, values: Float[np.ndarray, "place dim"], device: torch.device | str = "cpu"
-    ) -> Int[np.ndarray, "place"]:
+    ) -> Int[np.ndarray, " place"]:
         """The likeliest word of each state."""
         weight, offset = (torch.from_numpy(x).to(device) for x in (self.weight, self.offset))
         found = [
@@ -49,7 +49,7 @@ class Probe:
         return np.asarray(self.words[torch.cat(found).numpy()])
 
 
-def fitted(values: Float[np.ndarray, "place dim"], words: Int[np.ndarray, "place"]) -> Probe:
+def fitted(values: Float[np.ndarray, "place dim"], words: Int[np.ndarray, " place"]) -> Probe:
     """The probe of states whose words are known."""
     types, kind = np.unique(words, return_inverse=True)
     if len(types) < 2:
@@ -94,7 +94,7 @@ def occurrences(
 def probed(
     probe: Probe,
     values: Float[np.ndarray, "place dim"],
-    words: Int[np.ndarray, "place"],
+    words: Int[np.ndarray, " place"],
     documents: Sequence[str],
     device: torch.device | str = "cpu",
 ) -> Probed:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from math import inf, nan
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pandas as pd
@@ -16,6 +18,7 @@ from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
 from heedful.runs import TABLE, TABLES, Form, read_json, write_json
 from heedful.statistics import Estimate, over_seeds
+from heedful.statistics.shares import exact_share
 from heedful.studies.faithful.drift import Drift
 from heedful.studies.faithful.examination import Measuring, Tables, measure, number, probed_words
 from heedful.studies.faithful.imitation import distances, imitate
@@ -24,29 +27,43 @@ from heedful.studies.faithful.models import (
     JOINS,
     LONG,
     LONG_EPOCHS,
+    LONGER,
     NOTES,
     TUNED,
     Setting,
+    few,
     made_once,
     roster,
     searched,
+    seeds_of,
     sizes,
+    stretched,
     text,
 )
 from heedful.training import TrainConfig, fit
+from heedful.training.loop import History
 from heedful.training.stacked import fit_stacked
 
 SENTENCES = 96
 """Dev documents of F2 to F7: the first three batches of 32."""
-DRIFT = "drift.json"
+LOG = "log.json"
+DRAWS = 25
+"""Permutations of attention where seeds differ far more than these do."""
+PLACES = 100_000
+"""Most places of texts at which words are probed."""
+LOGGED = ("step", "epoch", "learning_rate", "loss", "dev_loss", "dev_accuracy", "dev_entropy")
+"""Of every evaluation, beside F1 of class 1."""
 
 
-def training(plan: Plan, corpus: str) -> TrainConfig:
-    """How models are trained on a corpus: all see the same batches, whoever else is trained.
+def training(plan: Plan, corpus: str, setting: Setting, documents: int) -> TrainConfig:
+    """How a model is trained: every seed reads in its own order, texts of about the same length at
+    the same time.
 
     Classes are weighed on clinical notes only.
     """
-    return replace(sizes(plan).train, balanced=corpus in NOTES, order_seed=0)
+    config = stretched(plan, sizes(plan).train, documents)
+    times = LONGER if setting.is_long else 1
+    return replace(config, epochs=times * config.epochs, balanced=corpus in NOTES, length_seed=0)
 
 
 def measuring(plan: Plan, corpus: str, setting: Setting, seed: int) -> Measuring:
@@ -59,14 +76,18 @@ def measuring(plan: Plan, corpus: str, setting: Setting, seed: int) -> Measuring
     is_frozen = setting == Setting(setting.variant, is_frozen=True)
     is_tried = setting == Setting(setting.variant, strength=setting.strength) and not is_main
     is_first = seed == 0
-    is_informed = corpus != EVIDENCE and (is_main or is_frozen or (is_tried and is_first))
+    is_asked = seed in few(plan) and (is_main or is_frozen)
+    is_informed = corpus != EVIDENCE and (is_asked or (is_tried and is_first))
+    has_many = setting.is_tabled and corpus not in LONG
     return replace(
         asked,
+        draws=asked.draws if has_many else min(asked.draws, DRAWS),
         types=asked.types if is_informed else 0,
         clusterings=3 if is_first and is_main else 1,
         erasure=is_main,
         sentences=SENTENCES if is_first and is_main else 0,
         is_exact=is_main,
+        documents=is_main,
     )
 
 
@@ -84,6 +105,8 @@ def crew_of(setting: Setting) -> str:
     parts += [f"layers={setting.layers}"] if setting.layers > 1 else []
     parts += ["frozen"] if setting.is_frozen else []
     parts += ["instance"] if setting.query == "instance" else []
+    parts += ["wide"] if setting.is_wide else []
+    parts += ["long"] if setting.is_long else []
     return ",".join(parts)
 
 
@@ -92,9 +115,9 @@ def _member(setting: Setting, seed: int) -> str:
 
 
 def _save_crew(folder: Path, crew: Mapping[str, tuple[AttentionClassifier, Any]]) -> None:
-    for name, (model, drift) in crew.items():
+    for name, (model, log) in crew.items():
         save_model(model, folder / name)
-        write_json(folder / name / DRIFT, drift)
+        write_json(folder / name / LOG, log)
 
 
 # What goes in are models, what comes back is their folder, of which each step opens one.
@@ -111,7 +134,8 @@ def trained(plan: Plan, corpus: str, setting: Setting) -> Step[Path]:
 
     def compute(results: Results) -> Any:
         members = [(s, seed) for s, seed in roster(plan, corpus) if crew_of(s) == crew]
-        data, config = results[source], training(plan, corpus)
+        data = results[source]
+        config = training(plan, corpus, setting, len(data.splits["train"]))
         settled = [_settled(View(results, plan, corpus), one) for one, _ in members]
         recipes = [one.recipe(sizes(plan).dim) for one in settled]
         models = [
@@ -120,33 +144,53 @@ def trained(plan: Plan, corpus: str, setting: Setting) -> Step[Path]:
             for r, (one, seed) in zip(recipes, members, strict=True)
         ]  # fmt: skip
         penalties, seeds = [r.penalties for r in recipes], [seed for _, seed in members]
-        where = results.device
+        started = monotonic()
+        logs: list[list[dict[str, Any]]] = []
         if config.balanced:
-            drifts = []
             for model, penalty, seed in zip(models, penalties, seeds, strict=True):
                 drift = Drift()
-                fit(model, data, config, penalty, seed=seed, device=where, observers=[drift])
-                drifts += drift.entries
+                history = fit(
+                    model, data, config, penalty,
+                    seed=seed, device=results.device, observers=[drift],
+                )  # fmt: skip
+                logs += _logs([history], drift)
         else:
             drift = Drift()
-            fit_stacked(
-                models, data, config, penalties, seeds=seeds, device=where, observers=[drift]
-            )
-            drifts = drift.entries
+            histories = fit_stacked(
+                models, data, config, penalties,
+                seeds=seeds, device=results.device, observers=[drift],
+            )  # fmt: skip
+            logs = _logs(histories, drift)
+        seconds = round(monotonic() - started, 1)
         return {
-            _member(*member): (model, drift)
-            for member, model, drift in zip(members, models, drifts, strict=True)
+            _member(*member): (model, [entry | {"seconds": seconds} for entry in log])
+            for member, model, log in zip(members, models, logs, strict=True)
         }
 
     inputs = {"crew": crew} | _scale(plan)
     return Step(named(corpus, "crews", crew, "models"), compute, inputs, CREW, (source, *search))
 
 
+def _logs(histories: Sequence[History], drift: Drift) -> list[list[dict[str, Any]]]:
+    """Every evaluation of every model: what it learnt with, what dev said, and its vectors."""
+    return [
+        [
+            {name: entry.get(name, nan) for name in LOGGED}
+            | {"dev_f1": entry["dev_f1"][-1]}
+            | {"embedding": norms["embedding"], "apart": norms["apart"]}
+            for entry, norms in zip(history.entries, entries, strict=True)
+        ]
+        for history, entries in zip(histories, drift.entries, strict=True)
+    ]
+
+
 def _scale(plan: Plan) -> dict[str, Any]:
     """What else a model depends on: only what the study itself sets, so that new settings of
     others do not outdate finished steps."""
     found, train = sizes(plan), sizes(plan).train
-    return {"dim": found.dim, "epochs": train.epochs, "rate": train.learning_rate}
+    asked: dict[str, Any] = {"dim": found.dim, "epochs": train.epochs, "rate": train.learning_rate}
+    asked |= {"updates": found.updates, "strengths": [*found.tying, *found.masked]}
+    return asked | {"seeds": plan.seeds}
 
 
 def _settled(view: View, setting: Setting) -> Setting:
@@ -167,7 +211,8 @@ def measured(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[Table
         folder = results[crew] / _member(setting, seed)
         model = load_classifier(folder)
         found = measure(model, results[source], wanted, seed, results.device)
-        return found | {"drift": pd.DataFrame(read_json(folder / DRIFT)).astype(float)}
+        log = pd.DataFrame(read_json(folder / LOG)).astype(float)
+        return found | {"log": log.assign(seed=seed)}
 
     asked = {"setting": asdict(setting), "seed": seed, "measuring": asdict(wanted)}
     name = named(corpus, setting.name, seed, "measures")
@@ -179,6 +224,7 @@ def probed(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[pd.Data
     """How well words can be read off the states of one model."""
     source, crew = text(plan, corpus), trained(plan, corpus, setting)
     wanted = sizes(plan).measuring
+    wanted = replace(wanted, pairs=min(wanted.pairs, PLACES))
 
     def compute(results: Results) -> pd.DataFrame:
         model = load_classifier(results[crew] / _member(setting, seed))
@@ -192,9 +238,9 @@ def probed(plan: Plan, corpus: str, setting: Setting, seed: int) -> Step[pd.Data
 
 @made_once
 def chosen(plan: Plan, corpus: str, variant: str) -> Step[Mapping[str, Any]]:
-    """The strength that the study's rule picks on dev, from means over the seeds."""
+    """The strength that the study's rule picks on dev, from means over the seeds that try it."""
     base, *others = (
-        [measured(plan, corpus, setting, seed) for seed in plan.seeds]
+        [measured(plan, corpus, setting, seed) for seed in few(plan)]
         for setting in (Setting(), *searched(plan, variant))
     )
     tried = dict(zip(searched(plan, variant), others, strict=True))
@@ -224,36 +270,48 @@ def imitated(plan: Plan, corpus: str, variant: str, divergence: str = "jsd") -> 
     A table for each λ: how far attention and output lie on every test document, seed by seed.
     """
     source, crew = text(plan, corpus), trained(plan, corpus, Setting(variant))
-    config, strengths = sizes(plan).imitation, adversaries(plan, variant, divergence)
+    usual, strengths = sizes(plan).imitation, adversaries(plan, variant, divergence)
     if corpus in LONG:
-        config = replace(config, epochs=min(config.epochs, LONG_EPOCHS), patience=2)
+        usual = replace(usual, epochs=min(usual.epochs, LONG_EPOCHS), patience=2)
 
     def compute(results: Results) -> Tables:
         data, setting = results[source], Setting(variant)
+        config = stretched(plan, usual, len(data.splits["train"]))
         firsts = [
             load_classifier(results[crew] / _member(setting, seed)).to(results.device)
-            for seed in plan.seeds
+            for seed in few(plan)
         ]
         settled = _settled(View(results, plan, corpus), setting)
         # Other seeds than the models' own: with λ = 0 they would be the same models.
+        started = monotonic()
         found = imitate(
             firsts, data, strengths, config, settled.recipe(sizes(plan).dim).penalties,
-            divergence=divergence, seeds=[1_000 + seed for seed in plan.seeds],
+            divergence=divergence, seeds=[1_000 + seed for seed in few(plan)],
             device=results.device,
         )  # fmt: skip
+        took = round(monotonic() - started, 1)
+        log = [
+            {"setting": f"adversary {divergence} λ={strength:g}", "seed": seed, **entry}
+            for seed, each in zip(few(plan), found, strict=True)
+            for strength, second in zip(strengths, each, strict=True)
+            for entry in second.log
+        ]
         tables: dict[str, list[pd.DataFrame]] = {f"{strength:g}": [] for strength in strengths}
-        for seed, first, seconds in zip(plan.seeds, firsts, found, strict=True):
+        for seed, first, seconds in zip(few(plan), firsts, found, strict=True):
             copies = [second.model for second in seconds]
             apart = distances(copies, first, data.splits["test"], results.device)
             for parts, rows in zip(tables.values(), apart, strict=True):
                 rows = rows.astype({"jsd": "float32", "tvd": "float32"})
                 parts.append(rows.assign(seed=seed))
-        return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
+        told = pd.DataFrame(log).assign(seconds=took)
+        return {"log": told} | {
+            name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()
+        }
 
     name = named(corpus, Setting(variant).name, divergence, "adversaries")
-    asked = {"strengths": strengths, "divergence": divergence, "epochs": config.epochs}
-    asked |= {"seeds": plan.seeds}
-    asked |= {"patience": config.patience, "rate": config.learning_rate}
+    asked = {"strengths": strengths, "divergence": divergence, "epochs": usual.epochs}
+    asked |= {"seeds": few(plan), "updates": sizes(plan).updates}
+    asked |= {"patience": usual.patience, "rate": usual.learning_rate}
     needs = (source, crew, *((chosen(plan, corpus, variant),) if variant in TUNED else ()))
     return Step(name, compute, asked, TABLES, needs)
 
@@ -264,14 +322,18 @@ def adversaries(plan: Plan, variant: str, divergence: str = "jsd") -> list[float
     return list(sizes(plan).adversary if is_main else sizes(plan).few_adversary)
 
 
-def per_seed(view: View, setting: Setting, name: str) -> list[float]:
-    """One number of each seed's model (see `value_of`)."""
-    return [value_of(view.of(measured, setting, seed), name) for seed in view.seeds]
+def per_seed(
+    view: View, setting: Setting, name: str, seeds: Sequence[int] | None = None
+) -> list[float]:
+    """One number of each seed's model (see `value_of`), of all its seeds unless some are named."""
+    asked = seeds_of(view.plan, view.corpus, setting) if seeds is None else seeds
+    return [value_of(view.of(measured, setting, seed), name) for seed in asked]
 
 
 def instances(view: View, setting: Setting) -> list[pd.DataFrame]:
-    """The per-document rows of every seed."""
-    return [view.of(measured, setting, seed)["instances"] for seed in view.seeds]
+    """The per-document rows of every seed, of a plain model with additive attention."""
+    seeds = seeds_of(view.plan, view.corpus, setting)
+    return [view.of(measured, setting, seed)["instances"] for seed in seeds]
 
 
 def value_of(tables: Tables, name: str) -> float:
@@ -291,8 +353,29 @@ def value_of(tables: Tables, name: str) -> float:
     return 100 * (value - (number(tables, f"test trained {score}") if kind == "change" else 0))
 
 
-def minus(view: View, first: Setting, second: Setting, name: str) -> Estimate:
-    """First minus second setting, paired by seed."""
-    one = per_seed(view, first, name)
-    two = per_seed(view, second, name)
-    return over_seeds([a - b for a, b in zip(one, two, strict=True)])
+def logs_of(view: View, setting: Setting) -> list[pd.DataFrame]:
+    """Every evaluation of every seed's training."""
+    seeds = seeds_of(view.plan, view.corpus, setting)
+    return [view.of(measured, setting, seed)["log"] for seed in seeds]
+
+
+def differences(view: View, first: Setting, second: Setting, name: str) -> list[float]:
+    """First minus second setting, for every seed that both have."""
+    seeds = seeds_of(view.plan, view.corpus, first, second)
+    one, two = (per_seed(view, setting, name, seeds) for setting in (first, second))
+    return [a - b for a, b in zip(one, two, strict=True)]
+
+
+def minus(view: View, first: Setting, second: Setting, name: str, most: float = inf) -> Estimate:
+    """The mean difference, paired by seed; it is at most `most` in size."""
+    return over_seeds(differences(view, first, second, name), -most, most)
+
+
+def lower(view: View, first: Setting, second: Setting, name: str) -> Estimate:
+    """The share of trainings in which the first setting's number is the lower one.
+
+    The exact interval leaves out a half where the sign test rejects; ties are left out, as there.
+    It says nothing of sizes and needs no shape: drops have two modes over seeds.
+    """
+    apart = [value for value in differences(view, first, second, name) if value]
+    return exact_share(sum(value < 0 for value in apart), len(apart))

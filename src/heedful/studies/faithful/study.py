@@ -30,7 +30,11 @@ from heedful.studies.faithful.tables import TABLES
 def _deviations(plan: Plan) -> tuple[str, ...]:
     imitation = sizes(plan).imitation
     return PAPER.deviations(
-        plan, epochs=imitation.epochs, patience=imitation.patience, long_epochs=LONG_EPOCHS
+        plan,
+        epochs=imitation.epochs,
+        patience=imitation.patience,
+        long_epochs=LONG_EPOCHS,
+        updates=f"{sizes(plan).updates:,}",
     )
 
 
@@ -39,7 +43,7 @@ STUDY = Study(
     title="Staying true to your word: can attention become explanation?",
     reference=PAPER.reference,
     sources=SOURCES,
-    seeds={"smoke": 3, "paper": 5},
+    seeds={"smoke": 3, "paper": 10},
     artifacts=tuple(
         sorted(
             (*TABLES, *FIGURES, *EXTRAS),

@@ -12,9 +12,9 @@ import pandas as pd
 from heedful.corpora.vocabulary import SPECIALS
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Made, Plan
-from heedful.reproduction.tables import beside, row
+from heedful.reproduction.tables import beside, row, row_by_row
 from heedful.reproduction.view import View, Views
-from heedful.statistics import Estimate, over_seeds
+from heedful.statistics import Estimate, over_seeds, sign_test
 from heedful.studies.faithful import printed as paper
 from heedful.studies.faithful.models import (
     ATTENTIONS,
@@ -22,14 +22,17 @@ from heedful.studies.faithful.models import (
     DEPTH_VARIANTS,
     DEPTHS,
     EDITS,
+    FROZEN,
     MAIN,
     VARIANTS,
     Setting,
+    few,
+    seeds_of,
     sizes,
     text,
 )
 from heedful.studies.faithful.printed import PAPER
-from heedful.studies.faithful.steps import measured, per_seed
+from heedful.studies.faithful.steps import differences, measured, per_seed
 
 
 def steps_of(settings: Iterable[Setting]) -> Callable[[Plan, str], Any]:
@@ -37,9 +40,23 @@ def steps_of(settings: Iterable[Setting]) -> Callable[[Plan, str], Any]:
     wanted = tuple(settings)
 
     def needs(plan: Plan, corpus: str) -> list[Step[Any]]:
-        return [measured(plan, corpus, setting, seed) for setting in wanted for seed in plan.seeds]
+        return [
+            measured(plan, corpus, setting, seed)
+            for setting in wanted
+            for seed in seeds_of(plan, corpus, setting)
+        ]
 
     return needs
+
+
+def many_seeds(plan: Plan, corpus: str) -> int:
+    """Trainings of a model of T1."""
+    return len(seeds_of(plan, corpus, Setting()))
+
+
+def few_seeds(plan: Plan, corpus: str) -> int:
+    """Trainings of any other."""
+    return len(few(plan))
 
 
 RowsOf = Callable[[View, Setting], list[dict[str, Any]]]
@@ -64,6 +81,33 @@ def models(
 ) -> list[Setting]:
     """The plain models, variant by attention."""
     return [Setting(variant, attention) for attention in attentions for variant in variants]
+
+
+def with_frozen(variants: Sequence[str] = VARIANTS) -> list[Setting]:
+    """The plain models, and those whose word vectors stay as they were loaded."""
+    return [*models(variants), *(one for one in FROZEN if one.variant in variants)]
+
+
+VECTORS = ("trained", "frozen")
+
+
+def keys_of(view: View, asked: Setting) -> dict[str, Any]:
+    """What names a row of T1, X1 and T3."""
+    named = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
+    return named | {"vectors": asked.vectors}
+
+
+KEYS = (*paper.KEYS, "vectors")
+
+
+def _of_both(published: pd.DataFrame) -> pd.DataFrame:
+    """The paper's numbers beside both kinds of vectors: it does not say which it trained.
+
+    Masked words have the frozen ones only, as published.
+    """
+    both = [published.assign(vectors=vectors) for vectors in VECTORS]
+    both[0] = both[0][both[0]["model"] != "mlm"]
+    return pd.concat(both, ignore_index=True)
 
 
 SCORES = {"f1": "f1", "F1 of class 0": "f1 of class 0", "accuracy": "accuracy"}
@@ -117,12 +161,11 @@ def _shown(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 def _score_table(variants: Sequence[str], views: Views) -> Made:
     def one(view: View, asked: Setting) -> list[dict[str, Any]]:
-        keys = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
-        return [row(keys, **scores(view, asked))]
+        return [row(keys_of(view, asked), **scores(view, asked))]
 
-    ours = each_model(views, models(variants), one)
-    keys = list(paper.KEYS)
-    published = paper.SCORES[paper.SCORES["model"].isin(variants)]
+    ours = each_model(views, _asked(variants, views.corpora), one)
+    keys = list(KEYS)
+    published = _of_both(paper.SCORES[paper.SCORES["model"].isin(variants)])
     table = beside(ours, published, keys) if len(published) else ours
     if views.corpora == ("diabetes",):
         table = ours
@@ -132,42 +175,54 @@ def _score_table(variants: Sequence[str], views: Views) -> Made:
     return Made(table, sentence=f"{said} {CHANGES}", shown=_shown(table, keys))
 
 
+def _asked(variants: Sequence[str], corpora: Sequence[str]) -> list[Setting]:
+    """The models of a table of scores; on Diabetes, which nobody here has, the plain ones."""
+    return models(variants) if corpora == ("diabetes",) else with_frozen(variants)
+
+
 def _said(table: pd.DataFrame) -> str:
     """What permuting costs each model on average over corpora and attentions."""
-    means = table.groupby("model", sort=False)["permuted"].mean()
-    parts = [f"{model} {value:+.1f}" for model, value in means.items()]
-    return f"Shuffled attention changes F1 by, in points on average: {', '.join(parts)}."
+    means = table.groupby(["model", "vectors"], sort=False)["permuted"].mean().reset_index()
+    parts = row_by_row(means, "{model} ({vectors}) {permuted:+.1f}", ", ")
+    return f"Shuffled attention changes F1 by, in points on average: {parts}."
 
 
 def _sign_test(views: Views, ours: pd.DataFrame, variants: Sequence[str]) -> str:
-    """In how many runs of equal corpus, attention and seed each remedy loses more than base."""
-    from scipy.stats import binomtest
-
+    """In how many runs of equal corpus, attention, vectors and seed each remedy loses more than
+    base; masked words freeze their vectors, so their base is the frozen one."""
     cells = {
-        name: [tuple(cell) for cell in rows[["corpus", "attention"]].to_numpy()]
+        name: [tuple(cell) for cell in rows[["corpus", "attention", "vectors"]].to_numpy()]
         for name, rows in ours.groupby("model")
     }
-
-    def changes(variant: str, shared: list[tuple[str, str]]) -> list[float]:
-        return [
-            value
-            for corpus, attention in shared
-            for value in per_seed(
-                views.on(corpus), Setting(variant, attention), "change permuted f1"
-            )
-        ]
-
     parts = []
     for variant in variants:
-        if variant != "base" and variant in cells:
-            shared = [cell for cell in cells[variant] if cell in cells.get("base", [])]
-            apart = np.array(changes(variant, shared)) - np.array(changes("base", shared))
-            apart = apart[np.isfinite(apart) & (apart != 0)]
-            more = int((apart < 0).sum())
-            chance = f", p = {binomtest(more, len(apart)).pvalue:.2g}" if len(apart) else ""
-            parts.append(f"{variant} in {more} of {len(apart)} runs{chance}")
-    told = "sign test over corpora, attentions and seeds, as if independent; ties left out"
+        if variant == "base" or variant not in cells:
+            continue
+        apart = np.array(
+            [
+                value
+                for corpus, attention, vectors in cells[variant]
+                if (corpus, attention, vectors) in cells.get("base", [])
+                for value in differences(
+                    views.on(corpus),
+                    _setting(variant, attention, vectors),
+                    _setting("base", attention, vectors),
+                    "change permuted f1",
+                )
+            ]
+        )
+        more, less = int((apart < 0).sum()), int((apart > 0).sum())
+        chance = f", p = {sign_test(more, less):.2g}" if more + less else ""
+        parts.append(f"{variant} in {more} of {more + less} runs{chance}")
+    told = (
+        "sign test over corpora, attentions, vectors and seeds, as if independent; ties left out; "
+        "masked words against the base with frozen vectors"
+    )
     return f"It costs more than base's ({told}): {'; '.join(parts)}."
+
+
+def _setting(variant: str, attention: str, vectors: str) -> Setting:
+    return Setting(variant, attention, is_frozen=vectors == "frozen" and variant != "mlm")
 
 
 def _information(views: Views) -> Made:
@@ -177,7 +232,7 @@ def _information(views: Views) -> Made:
     }  # fmt: skip
 
     def on(sample: str, view: View, asked: Setting) -> list[dict[str, Any]]:
-        got = [informed(view, asked, seed, sample) for seed in view.seeds]
+        got = [informed(view, asked, seed, sample) for seed in few(view.plan)]
         values = {n: over_seeds([one[c] for one in got]) for n, c in columns.items()}
         keys = {"corpus": view.corpus, "sample": sample, "model": asked.variant}
         pairs, types = int(got[0]["pairs"]), int(got[0]["types"])
@@ -223,7 +278,7 @@ def information_minus(
         column, bias = columns
         return found[column] - (found[bias] if bias else 0.0)
 
-    return over_seeds([of(first, seed) - of(second, seed) for seed in view.seeds])
+    return over_seeds([of(first, seed) - of(second, seed) for seed in few(view.plan)])
 
 
 def _confidence(views: Views) -> Made:
@@ -231,13 +286,12 @@ def _confidence(views: Views) -> Made:
              "tokens that decide alike": "agreeing"}  # fmt: skip
 
     def one(view: View, asked: Setting) -> list[dict[str, Any]]:
-        keys = {"corpus": view.corpus, "attention": asked.attention, "model": asked.variant}
         values = {n: over_seeds(per_seed(view, asked, name), 0, 1) for n, name in names.items()}
-        return [row(keys, **values)]
+        return [row(keys_of(view, asked), **values)]
 
-    ours = each_model(views, models(), one)
+    ours = each_model(views, with_frozen(), one)
     return Made(
-        beside(ours, paper.CONFIDENCE, list(paper.KEYS)),
+        beside(ours, _of_both(paper.CONFIDENCE), list(KEYS)),
         sentence="Mean probability that a word alone gives to the (right) decision.",
     )
 
@@ -252,12 +306,16 @@ def _hyperparameters(views: Views) -> Made:
         "batch": str(train.batch_size),
         "weight decay": f"{train.weight_decay:g}, not on attention",
         "share of masked words": "0.15",
-        "η": ", ".join(f"{value:g}" for value in found.masked),
+        "η": ", ".join(f"{value:g}" for value in found.masked) + " (mean over masked words)",
         "δ": ", ".join(f"{value:g}" for value in found.tying) + " (mean over dimensions)",
     }
     table = pd.DataFrame({"setting": list(ours), "ours": list(ours.values())})
     table["paper"] = [paper.HYPERPARAMETERS[name] for name in ours]
-    return Made(table, sentence=f"AMSGrad, {train.epochs} epochs, best dev F1 of class 1.")
+    return Made(
+        table,
+        sentence=f"AMSGrad, {train.epochs} epochs or {found.updates:,} updates, whichever "
+        "is more, best dev F1 of class 1.",
+    )
 
 
 def _corpora(views: Views) -> Made:
@@ -302,15 +360,15 @@ def _depth(views: Views) -> Made:
 
 TABLES = (
     PAPER.artifact(
-        "T1", partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)), MAIN
+        "T1", partial(_score_table, DEPTH_VARIANTS), steps_of(with_frozen(DEPTH_VARIANTS)), MAIN
     ),
     PAPER.artifact("T2", _information, steps_of(models(attentions=("+",))), MAIN),
-    PAPER.artifact("T3", _confidence, steps_of(models()), MAIN),
+    PAPER.artifact("T3", _confidence, steps_of(with_frozen()), MAIN),
     PAPER.artifact("T4", _hyperparameters),
     PAPER.artifact("T5", _corpora, lambda plan, corpus: [text(plan, corpus)]),
     PAPER.artifact("T6", _depth, steps_of(DEPTHS), DEEP),
     PAPER.artifact(
-        "X1", partial(_score_table, ("residual",)), steps_of(models(("residual",))), MAIN
+        "X1", partial(_score_table, ("residual",)), steps_of(with_frozen(("residual",))), MAIN
     ),
     PAPER.artifact(
         "X4", partial(_score_table, DEPTH_VARIANTS), steps_of(models(DEPTH_VARIANTS)), ("diabetes",)

@@ -26,7 +26,7 @@ class Rates(NamedTuple):
     """ṡ and ȧ of every word."""
 
     polarity: Float64[Tensor, "word output"]
-    attention: Float64[Tensor, "word"]
+    attention: Float64[Tensor, " word"]
 
 
 def gradients(model: AttentionClassifier, encoded: Encoded) -> dict[str, Tensor]:
@@ -58,7 +58,7 @@ def rates(model: AttentionClassifier, encoded: Encoded) -> Rates:
 
 
 def printed_dot_products(
-    model: AttentionClassifier, found: Flow, chosen: Int[Tensor, "chosen"]
+    model: AttentionClassifier, found: Flow, chosen: Int[Tensor, " chosen"]
 ) -> Float64[Tensor, "chosen chosen"]:
     """dΩ/dτ with the supplement's extra 1/λ in A_ik, whose a_k holds it already: wrong."""
     m, scale = len(found.reading.labels), parts_of(model).scale

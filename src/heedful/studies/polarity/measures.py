@@ -104,12 +104,12 @@ def neutral_small(view: View, model: str = "dp", least: int = 0) -> Estimate:
     return values[0] if len(values) == 1 else over_seeds([value.value for value in values], 0)
 
 
-def above_neutral(view: View, model: str = "dp", rule: str = "kind") -> Parts:
+def above_neutral(view: View) -> Parts:
     """POL-3, POL-11: AUC of attention scores, each class against neutral, in every seed."""
     names = steps.class_names(view)
     return {
-        f"{role_of(name, names)}, seed {run.seed}": _known(separation(run, name, rule=rule), name)
-        for run in runs_of(view, model)
+        f"{role_of(name, names)}, seed {run.seed}": _known(separation(run, name), name)
+        for run in runs_of(view)
         for name in names[::-1]
     }
 

@@ -34,13 +34,13 @@ from heedful.studies.polarity.word_steps import (
     Tables,
     built,
     by_seed,
+    fit_members,
     inputs_of,
     joined,
     score_columns,
 )
 from heedful.training import TrainConfig
 from heedful.training.loop import Moment
-from heedful.training.stacked import fit_stacked
 
 PAIRED = 1_000
 """Words of a class whose pairs are looked at one by one."""
@@ -111,16 +111,7 @@ def _watched(
             log(epoch, moment.model.models)
 
     log(0, models)
-    fit_stacked(
-        models,
-        corpus,
-        config,
-        [member.recipe.penalties for member in members],
-        seeds=[member.seed for member in members],
-        device=results.device,
-        observers=[observe],
-        show=results.show,
-    )
+    fit_members(models, members, corpus, config, observe, results)
     found = {"path": pd.DataFrame(path), "terms": joined(terms), "words": joined(words)}
     return found | {"pairs": pd.DataFrame(pairs)}
 
@@ -206,7 +197,7 @@ def followed(
 
 
 def _class_means(
-    scores: WordScores, classes: TokenClasses, groups: Int[Tensor, "word"]
+    scores: WordScores, classes: TokenClasses, groups: Int[Tensor, " word"]
 ) -> dict[str, float]:
     found = {}
     last = len(classes.names) - 1
@@ -223,7 +214,7 @@ def _class_means(
 
 
 def _pairs(
-    kind: str, vectors: Tensor, classes: TokenClasses, groups: Int[Tensor, "word"]
+    kind: str, vectors: Tensor, classes: TokenClasses, groups: Int[Tensor, " word"]
 ) -> dict[str, float]:
     means = pair_means(vectors, vectors, groups, len(classes.names))
     names = enumerate(classes.names)
@@ -234,7 +225,7 @@ def _pairs(
 
 
 def _fixed_pairs(
-    vectors: Tensor, classes: TokenClasses, groups: Int[Tensor, "word"]
+    vectors: Tensor, classes: TokenClasses, groups: Int[Tensor, " word"]
 ) -> dict[str, float]:
     """The first word of one class with the second of the other, by id."""
     firsts = [torch.nonzero(groups == k)[:2, 0] for k in range(len(classes.names))]

@@ -30,7 +30,7 @@ from heedful.reproduction.results import Results, Step
 from heedful.runs import JSON, TABLE, TABLES
 from heedful.training import TrainConfig
 from heedful.training.evaluation import EVALUATION_TOKENS
-from heedful.training.loop import Moment
+from heedful.training.loop import History, Moment, Observer
 from heedful.training.stacked import fit_stacked
 
 Tables = Mapping[str, pd.DataFrame]
@@ -155,16 +155,7 @@ def _scored(
         if "dot" in moment.model.config.attention:
             drift.append(moment.model.alignments().detach()[:, -1].tolist())
 
-    histories = fit_stacked(
-        models,
-        corpus,
-        config,
-        [member.recipe.penalties for member in members],
-        seeds=[member.seed for member in members],
-        device=results.device,
-        observers=[observe],
-        show=results.show,
-    )
+    histories = fit_members(models, members, corpus, config, observe, results)
     classes = {key: token_classes(corpus, rule) for key, rule in RULES.items()}
     known = np.any([found.is_member for found in classes.values()], axis=0)
     stack = ClassifierStack(models, results.device)
@@ -205,6 +196,27 @@ def built(corpus: EncodedCorpus, members: Sequence[StackMember]) -> list[Attenti
         build(member.recipe.model, words, classes, member.seed, None, corpus.tokeniser)
         for member in members
     ]
+
+
+def fit_members(
+    models: Sequence[AttentionClassifier],
+    members: Sequence[StackMember],
+    corpus: EncodedCorpus,
+    config: TrainConfig,
+    observe: Observer,
+    results: Results,
+) -> list[History]:
+    """Trains the models as a stack, in place, each with its member's penalties and seed."""
+    return fit_stacked(
+        models,
+        corpus,
+        config,
+        [member.recipe.penalties for member in members],
+        seeds=[member.seed for member in members],
+        device=results.device,
+        observers=[observe],
+        show=results.show,
+    )
 
 
 def _tested(

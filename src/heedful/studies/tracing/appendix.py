@@ -27,6 +27,8 @@ from heedful.studies.tracing.printed import PAPER
 OTHERS = {
     "heads averaged": "averaged", "rollout": "rollout", "pooling alone": "pooling",
     "top layer alone": "top_layer", "traced from all alike": "even_start",
+    "lowest layer, from all alike": "lowest_1", "lowest 2 layers": "lowest_2",
+    "lowest 3 layers": "lowest_3",
 }  # fmt: skip
 """Other ways down, and the word averages that hold them."""
 WAYS = {

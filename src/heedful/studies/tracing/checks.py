@@ -14,6 +14,7 @@ from heedful.reproduction.ledger import Parts, each_unchanged
 from heedful.reproduction.view import View
 from heedful.statistics import draws, over_seeds
 from heedful.statistics.draws import Draws
+from heedful.statistics.estimates import Estimate
 from heedful.statistics.regression import permuted
 from heedful.studies.tracing import models, steps
 from heedful.studies.tracing.measures import (
@@ -33,7 +34,6 @@ LENGTHS = {
 }
 """Three ways to rid LAT of the length of texts: a score, and whether 1/N stands beside it."""
 GRADIENTS = {"sum-normalised": "gradient share", "predicted class": "predicted share"}
-OTHERS = {"pooling alone": "pooling", "heads averaged": "averaged"}
 
 
 def survives_length(view: View) -> Parts:
@@ -74,14 +74,17 @@ def has_two_arms(view: View) -> Parts:
     }
 
 
+def _minus(view: View, score: str, seed: int) -> Draws:
+    """LAT's square term minus that of another score."""
+    words = rated(view, seed)
+    return draws.minus(lexicon.bend(words, "lat"), lexicon.bend(words, score))
+
+
 def beats_other_scores(view: View) -> Parts:
-    """A5: LAT's square term minus that of an untrained model, other traces, shuffled ratings."""
+    """A5: LAT's square term minus that of an untrained model, of pooling, of shuffled ratings."""
 
     def own(seed: int) -> Draws:
         return lexicon.bend(rated(view, seed), "lat")
-
-    def minus(score: str, seed: int) -> Draws:
-        return draws.minus(own(seed), lexicon.bend(rated(view, seed), score))
 
     def luck(seed: int) -> float:
         words = rated(view, seed)
@@ -95,15 +98,18 @@ def beats_other_scores(view: View) -> Parts:
         other = lexicon.bend(rated(view, seed, models.UNTRAINED), "lat")
         return draws.minus(own(seed), other)
 
-    found = Parts(
+    return Parts(
         {
             "minus untrained": view.over_seeds(minus_untrained),
             "minus shuffled ratings": view.over_seeds(beyond),
+            "minus pooling alone": view.over_seeds(partial(_minus, view, "pooling")),
         }
     )
-    for name, score in OTHERS.items():
-        found[f"minus {name}"] = view.over_seeds(partial(minus, score))
-    return found
+
+
+def heads_need_not_be_apart(view: View) -> Estimate:
+    """A12: LAT's square term minus that of heads averaged before tracing."""
+    return view.over_seeds(partial(_minus, view, "averaged"))
 
 
 def correlated_beyond_length(view: View) -> Parts:

@@ -11,7 +11,7 @@ from heedful.audits.head_shares import KINDS
 from heedful.reproduction.ledger import Side, above, below, within
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan
-from heedful.studies.tracing import checks, corpora, measures, models, printed
+from heedful.studies.tracing import checks, collapse, corpora, measures, models, printed, widths
 from heedful.studies.tracing.printed import PAPER
 from heedful.studies.tracing.steps import EVERY, RATED, WITH_UNTRAINED, needs, words
 
@@ -88,4 +88,9 @@ CLAIMS = (
         TEXTS,
         side=_recipes(),
     ),
+    PAPER.claim("TRA-A8", collapse.remembers_its_start, collapse.needs_collapse, TEXTS),
+    PAPER.claim("TRA-A9", collapse.forgets_by_construction, collapse.needs_collapse, TEXTS),
+    PAPER.claim("TRA-A10", widths.width_alone_helps, widths.needs_widths, TEXTS),
+    PAPER.claim("TRA-A11", widths.missing_words_cost, widths.needs_widths, TEXTS),
+    PAPER.claim("TRA-A12", checks.heads_need_not_be_apart, RATED, EVERY),
 )

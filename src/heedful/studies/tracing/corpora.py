@@ -6,16 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from heedful.corpora import Corpus, EncodedCorpus, planted
 from heedful.corpora.narrative_batches import NarrativeCorpus
 from heedful.corpora.narratives import Narratives, planted_narratives, read_send
 from heedful.corpora.root import root_of
+from heedful.corpora.vectors import load_vectors
 from heedful.errors import InputError
 from heedful.reproduction import stages
-from heedful.reproduction.results import Step
+from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan
+from heedful.runs.steps import TABLE
 from heedful.studies.tracing import trace_steps as traced
 from heedful.studies.tracing.printed import PAPER
+from heedful.studies.tracing.vectors import FIFTY, made_up
 
 DIM = 100
 """Of the vectors at hand; the published ones have 300."""
@@ -59,6 +65,20 @@ def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
     return stages.prepared(plan, corpus, vectors_of(plan), words_of=every)
 
 
+def fifty(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
+    """The 50-dimensional vectors of the same words, a row for each; made up at smoke scale."""
+    source, path = text(plan, corpus), vectors_of(plan)
+    file = None if path is None else path.with_name(f"glove.6B.{FIFTY}d.txt.gz")
+
+    def compute(results: Results) -> pd.DataFrame:
+        words = results[source].vocabulary
+        found = made_up(len(words), FIFTY) if file is None else load_vectors(file, words).matrix
+        return pd.DataFrame(found.astype(np.float16), columns=[f"v{d}" for d in range(FIFTY)])
+
+    inputs = {"vectors": None if file is None else file.name}
+    return Step(named(corpus, f"vectors-{FIFTY}"), compute, inputs, TABLE, (source,))
+
+
 def told(plan: Plan, corpus: str) -> Step[NarrativeCorpus]:
     """The narratives in windows."""
 
@@ -85,6 +105,6 @@ def _without_send(plan: Plan) -> str:
     except InputError:  # no data root at all
         pass
     return (
-        "data absent: SEND is not in the data root; its authors give it out on request, and "
-        "planted narratives stand in for it"
+        "data absent: SEND is not in the data root; its authors give it out on request (planted "
+        "narratives are followed at smoke scale and are no evidence about it)"
     )

@@ -292,10 +292,10 @@ def partner(plan: Plan, corpus: str) -> str:
     return "sst" if corpus == corpora.SEND else plan.pick("planted", "sst")
 
 
-def shared_words(view: View, other: View, seed: int, least: int = SHARED) -> pd.DataFrame:
+def shared_words(view: View, other: View, seed: int) -> pd.DataFrame:
     """Word averages of words that both corpora have often enough."""
     one, two = (
-        table[table["count"] >= least][["word", "lat", "count"]]
+        table[table["count"] >= SHARED][["word", "lat", "count"]]
         for table in (view.of(steps.words, seed), other.of(steps.words, seed))
     )
     return one.merge(two, on="word", suffixes=(" here", " there"))
@@ -318,11 +318,11 @@ def same_words(view: View) -> Measured:
     return view.over_seeds(rise)
 
 
-def hides_few(view: View) -> Parts:
-    """TRA-18: the share of rated words that the figure leaves out, every seed."""
-    return {
-        f"seed {seed}": proportion(
-            int((rated(view, seed)["lat"] >= HIDDEN).sum()), len(rated(view, seed))
-        )
-        for seed in view.seeds
-    }
+def hides_few(view: View) -> Estimate:
+    """TRA-18: the share of rated words that the figure leaves out."""
+
+    def share(seed: int) -> Draws:
+        words = rated(view, seed)
+        return draws.average(words["lat"] >= HIDDEN, lexicon.entries(words))
+
+    return view.over_seeds(share)

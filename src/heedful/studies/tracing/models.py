@@ -14,18 +14,38 @@ from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
 from heedful.runs import TABLES
 from heedful.studies.tracing import trace_steps as traced
-from heedful.studies.tracing.corpora import DIM, STORIES, text, told
+from heedful.studies.tracing.corpora import DIM, STORIES, fifty, text, told
 from heedful.studies.tracing.trace_steps import Learnt, Learnts, Member, Tables
+from heedful.studies.tracing.vectors import FIFTY, VectorChoice
 from heedful.training import TrainConfig
 from heedful.training.presets import PRESETS, TRACING_VARIANTS
 
-PUBLISHED, UNTRAINED = "published", "untrained"
-VARIANTS: dict[str, dict[str, Any]] = {
+PUBLISHED, UNTRAINED, UNTRAINED_FULL = "published", "untrained", "untrained-full-norm"
+RECIPES: dict[str, dict[str, Any]] = {
     ending.removeprefix("/") or PUBLISHED: changed for ending, changed in TRACING_VARIANTS.items()
 }
-"""What a model differs in, by name: first-epoch-dropout, cross-entropy, positions, full-norm."""
+"""What a recipe changes, by name: first-epoch-dropout, cross-entropy, positions, full-norm."""
+BEFORE = {UNTRAINED: PUBLISHED, UNTRAINED_FULL: "full-norm"}
+"""Models as they start, and the recipe that they start."""
+COMPARED = (PUBLISHED, "full-norm", *BEFORE)
+"""Models whose traces are asked what is left of their start (X-C)."""
+ZERO, PADDED, ROTATED = "zero-missing", "padded-300", "rotated-300"
+GLOVE_50, GLOVE_50_MISSING = "glove-50", "glove-50-missing"
+VECTORS: dict[str, VectorChoice] = {
+    ZERO: VectorChoice(DIM, missing="zero"),
+    PADDED: VectorChoice(300, "padded"),
+    ROTATED: VectorChoice(300, "rotated"),
+    "reduced-50": VectorChoice(50, "reduced"),
+    "reduced-25": VectorChoice(25, "reduced"),
+    GLOVE_50: VectorChoice(50, source=FIFTY),
+    GLOVE_50_MISSING: VectorChoice(50, source=FIFTY, as_if=DIM),
+}
+"""What a model reads instead of the vectors at hand, by name; all else is as published."""
+VARIANTS = (*RECIPES, *VECTORS)
 CHECKED = (PUBLISHED, "first-epoch-dropout", "cross-entropy")
-"""Recipes that TRA-A7 compares; the other two show whether the U survives them (X-V)."""
+"""Recipes that TRA-A7 compares; the others show whether the U survives them (X-V)."""
+EPOCHS = 100
+"""Half as many as published: with 200 the best dev score came at epoch 48 [26, 69]."""
 WINDOWED, WHOLE = "windows", "narrative"
 """What the words of a narrative attend to."""
 
@@ -40,27 +60,38 @@ FLOW_LENGTH = 10
 """Words of the sentence in the flow diagram, as near as the test set has one."""
 
 
+def vectors(plan: Plan, variant: str) -> VectorChoice:
+    """What the model of a variant reads; at smoke scale a third as wide."""
+    chosen = VECTORS.get(variant, VectorChoice(DIM))
+    if plan.scale == "paper":
+        return chosen
+    width = int(SMALL["embedding_dim"])
+    source = chosen.source if chosen.source == FIFTY else width
+    return replace(
+        chosen, dim=FIFTY if source == FIFTY else chosen.dim * width // DIM, source=source
+    )
+
+
 def config(plan: Plan, variant: str = PUBLISHED) -> TransformerConfig:
-    """The model of a variant: the paper's sizes at the width of the vectors, or small ones."""
-    sizes = plan.pick(SMALL, {"embedding_dim": DIM})
-    changed = {} if variant == UNTRAINED else VARIANTS[variant]
+    """The model of a variant: the paper's sizes at the width of its vectors, or small ones."""
+    changed = RECIPES.get(BEFORE.get(variant, variant), {})
+    sizes = plan.pick(SMALL, {}) | {"embedding_dim": vectors(plan, variant).dim}
     return TransformerConfig(**{**sizes, **changed})
 
 
 def member(plan: Plan, variant: str, seed: int) -> Member:
-    """A classifier of a variant; `untrained` is the published one as it starts."""
-    return Member(variant, config(plan, variant), seed)
+    """A classifier of a variant; an untrained one is as its recipe starts."""
+    return Member(variant, config(plan, variant), vectors(plan, variant), seed)
 
 
 def trained(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Learnts]:
-    """The classifiers that a variant's is trained with: all seeds, and the compared recipes."""
-    if variant == UNTRAINED:
-        return traced.untrained(text(plan, corpus), config(plan), seed, UNTRAINED)
-    beside = CHECKED if variant in CHECKED else (variant,)
-    members = [member(plan, other, seed) for other in beside for seed in plan.seeds]
-    training = plan.pick(SMALL_TRAIN, PRESETS["tracing/sst"].train)
-    name = "recipes" if variant in CHECKED else variant
-    return traced.learnt_together(text(plan, corpus), members, training, name)
+    """The classifiers of a variant, all its seeds as one stack; an untrained one alone."""
+    words = text(plan, corpus)
+    if variant in BEFORE:
+        return traced.untrained(words, member(plan, variant, seed))
+    members = [member(plan, variant, each) for each in plan.seeds]
+    training = plan.pick(SMALL_TRAIN, replace(PRESETS["tracing/sst"].train, epochs=EPOCHS))
+    return traced.learnt_together(words, fifty(plan, corpus), members, training, variant)
 
 
 def narrator_config(plan: Plan, reads: str = WINDOWED) -> TransformerConfig:
@@ -91,11 +122,15 @@ def traces(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
 
 
 def decisions(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
-    """`documents` and `training` of one classifier: the small part of its traces."""
+    """`documents`, `training` and `log` of one classifier: the small part of its traces."""
     seen = traces(plan, corpus, variant, seed)
 
     def compute(results: Results) -> Tables:
-        return {name: results[seen][name] for name in ("documents", "training")}
+        tables = {name: results[seen][name] for name in ("documents", "training", "log")}
+        if variant not in COMPARED:
+            documents = tables["documents"]
+            tables["documents"] = documents[[c for c in documents if " " not in str(c)]]
+        return tables
 
     return Step(seen.beside("decisions"), compute, {}, TABLES, (seen,))
 
@@ -109,7 +144,7 @@ def variants_of(plan: Plan, corpus: str) -> tuple[str, ...]:
     """The models of a corpus that tables show, untrained ones included."""
     if corpus in STORIES:
         return (PUBLISHED, UNTRAINED)
-    return (*CHECKED, UNTRAINED)
+    return (*VARIANTS, *BEFORE)
 
 
 def needs_variants(plan: Plan, corpus: str) -> Iterable[Step[Any]]:

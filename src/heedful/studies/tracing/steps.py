@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from heedful.audits import head_shares
+from heedful.audits import head_shares, lexicon
+from heedful.audits.traces import LOWEST
 from heedful.audits.word_means import Tokens, normalised, word_means
 from heedful.corpora import load_lexicon
 from heedful.corpora.lexicon import Match, match
@@ -32,7 +33,7 @@ MIDDLE = 5.0
 EVERY = (*TEXTS, *STORIES)
 SCORES = (
     "lat", "lat times N", "lat share times N", "gradient", "gradient share", "predicted share",
-    "pooling", "averaged", "rollout", "top_layer", "even_start",
+    "pooling", "averaged", "rollout", "top_layer", "even_start", *LOWEST,
 )  # fmt: skip
 """Word averages that are kept: LAT as published and in even shares, gradients, other traces."""
 
@@ -69,17 +70,25 @@ def matches_of(table: pd.DataFrame) -> dict[str, Match]:
 
 
 def words(plan: Plan, corpus: str, seed: int, variant: str = PUBLISHED) -> Step[pd.DataFrame]:
-    """Word averages of every score of one model over the traced texts."""
+    """Word averages of every score of one model over the traced texts.
+
+    Of models other than the published one, trained or not, they are of LAT and of words seen more
+    than once.
+    """
     traces = models.traces(plan, corpus, variant, seed)
+    names = SCORES if variant in (PUBLISHED, UNTRAINED) else SCORES[:3]
 
     def compute(results: Results) -> pd.DataFrame:
         tokens = _kept(results[traces]["tokens"])
-        table = word_means(tokens, token_scores(tokens))
-        spreads = [f"{name} sd" for name in SCORES if name not in ("lat", "gradient")]
+        scores = token_scores(tokens)
+        table = word_means(tokens, {name: scores[name] for name in names})
+        if names != SCORES:
+            table = table[table["count"] >= lexicon.LEAST_COUNT].reset_index(drop=True)
+        spreads = [f"{name} sd" for name in names if name not in ("lat", "gradient")]
         # The softmax of tiny gradients differs from 1/N in late digits, and both are compared.
         return _in_32_bits(table.drop(columns=spreads), but=("lat", "gradient", "inverse length"))
 
-    inputs = {"scores": list(SCORES), "left out": [FILLER]}
+    inputs = {"scores": list(names), "left out": [FILLER]}
     return Step(traces.beside("words"), compute, inputs, TABLE, (traces,))
 
 

@@ -19,14 +19,16 @@ from heedful.reproduction.study import Study
 from heedful.studies.tracing import corpora
 from heedful.studies.tracing.appendix import EXTRAS
 from heedful.studies.tracing.claims import CLAIMS
+from heedful.studies.tracing.collapse import COLLAPSE
 from heedful.studies.tracing.figures import FIGURES
 from heedful.studies.tracing.printed import PAPER
 from heedful.studies.tracing.tables import TABLES
 from heedful.studies.tracing.trainings import TRAININGS
+from heedful.studies.tracing.widths import WIDTHS
 
 ORDER = ("T1a", "T1b", "F1", "F2", "F3", "F4", "F5", "F6", "R1", "R2", "R3", "S1", "S2", "E1")
 """The checklist; what else there is follows."""
-_FOUND = (*TRAININGS, *FIGURES, *TABLES, *EXTRAS)
+_FOUND = (*TRAININGS, *FIGURES, *TABLES, *EXTRAS, *WIDTHS, *COLLAPSE)
 
 
 def _place(id: str) -> tuple[int, str]:
@@ -39,6 +41,7 @@ STUDY = Study(
     reference=PAPER.reference,
     sources=corpora.SOURCES,
     seeds={"smoke": 2, "paper": 5},
+    fills_card=True,
     artifacts=tuple(sorted(_FOUND, key=lambda one: _place(one.id))),
     claims=CLAIMS,
     deviations=PAPER.deviations,

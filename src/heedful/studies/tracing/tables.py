@@ -43,6 +43,9 @@ BESIDE = {
     "rollout": "rollout",
     "top layer alone": "top_layer",
     "traced from all alike": "even_start",
+    "lowest layer, from all alike": "lowest_1",
+    "lowest 2 layers": "lowest_2",
+    "lowest 3 layers": "lowest_3",
 }
 """Scores that are regressed on ratings, and the word averages that hold them."""
 
@@ -219,7 +222,8 @@ def shared(views: Views) -> Made:
 
 def _prepared(plan: Plan, corpus: str) -> list[Step[Any]]:
     """The corpus and its ratings: all that another machine starts from."""
-    return [corpora.either(plan, corpus), steps.ratings(plan, corpus)]
+    found = [corpora.either(plan, corpus), steps.ratings(plan, corpus)]
+    return [*found, corpora.fifty(plan, corpus)] if corpus in corpora.TEXTS else found
 
 
 def _shared(plan: Plan, corpus: str) -> list[Step[Any]]:

@@ -18,7 +18,7 @@ TOGETHER, RANKED = "together", "ranked"
 
 
 def summaries(
-    tokens: pd.DataFrame, cells: pd.DataFrame, kind_of_token: Shaped[np.ndarray, "token"]
+    tokens: pd.DataFrame, cells: pd.DataFrame, kind_of_token: Shaped[np.ndarray, " token"]
 ) -> pd.DataFrame:
     """One row per text, in the order of the tokens.
 
@@ -59,8 +59,8 @@ def sums_of(table: pd.DataFrame, name: str) -> Float64[np.ndarray, "text product
 
 
 def _summed(
-    tokens: pd.DataFrame, place: Shaped[np.ndarray, "token"]
-) -> dict[str, Float64[np.ndarray, "text"]]:
+    tokens: pd.DataFrame, place: Shaped[np.ndarray, " token"]
+) -> dict[str, Float64[np.ndarray, " text"]]:
     """Products of the published token scores, summed over each text."""
     traced, gradient = normalised(tokens, "lat"), normalised(tokens, "gradient")
     inverse = 1 / tokens["length"].to_numpy(dtype=np.float64)

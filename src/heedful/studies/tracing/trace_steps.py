@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from heedful.audits.traces import accuracy, followed_tables, token_tables, window_tables
@@ -33,10 +34,11 @@ from heedful.models import (
 from heedful.models.tracing import layers_of
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import TABLES, Form, read_json, write_json
+from heedful.studies.tracing.vectors import FIFTY, VectorChoice, made_up, shaped
 from heedful.training import History, TrainConfig, fit
 from heedful.training.together import fit_together
 
-TRAINING = "training.json"
+TRAINING, LOG = "training.json", "log"
 Tables = Mapping[str, pd.DataFrame]
 
 
@@ -47,7 +49,7 @@ class Learnt(NamedTuple):
     """TransformerClassifier or NarrativeTransformer."""
     training: Mapping[str, Any]
     """parameters, epochs, best_epoch, best, seconds, how many were trained together in that time,
-    and dev's metric after every epoch."""
+    and the log: a list for each of its columns, an entry for every epoch."""
 
 
 Learnts: TypeAlias = Mapping[str, Learnt]
@@ -87,6 +89,7 @@ class Member(NamedTuple):
 
     variant: str
     config: TransformerConfig
+    vectors: VectorChoice
     seed: int
 
     @property
@@ -94,19 +97,38 @@ class Member(NamedTuple):
         """How it is found among the others."""
         return f"{self.variant},{self.seed}"
 
+    def fresh(self, corpus: EncodedCorpus, fifty: pd.DataFrame | None) -> TransformerClassifier:
+        """As it starts, with the word vectors that it reads."""
+        found, lacks = corpus.vectors, None
+        if found is None:  # planted words have none
+            found = made_up(len(corpus.vocabulary), self.vectors.source)
+        if fifty is not None and self.vectors.source == fifty.shape[1]:
+            lacks = np.isnan(found).any(1) if self.vectors.as_if else None
+            found = fifty.to_numpy()
+        given = shaped(found, self.vectors, self.seed, lacks)
+        words, classes = corpus.vocabulary, corpus.classes
+        return build(self.config, words, classes, self.seed, given, corpus.tokeniser)
+
 
 def learnt_together(
-    text: Step[EncodedCorpus], members: Sequence[Member], training: TrainConfig, name: str
+    text: Step[EncodedCorpus],
+    fifty: Step[pd.DataFrame],
+    members: Sequence[Member],
+    training: TrainConfig,
+    name: str,
 ) -> Step[Learnts]:
     """Transformers of one shape trained side by side on a prepared corpus, by `Member.name`."""
+    needs = (text, fifty) if any(m.vectors.source == FIFTY for m in members) else (text,)
 
     def compute(results: Results) -> Learnts:
         corpus = results[text]
         started = time.perf_counter()
-        models = [_fresh(corpus, member.config, member.seed) for member in members]
+        others = results[fifty] if fifty in needs else None
+        models = [member.fresh(corpus, others) for member in members]
         histories = fit_together(
             models, corpus, training, seeds=[member.seed for member in members],
             device=results.device, folder=results.scratch(step), show=results.show,
+            is_halved=True,
         )  # fmt: skip
         seconds = time.perf_counter() - started
         return {
@@ -115,30 +137,26 @@ def learnt_together(
         }
 
     inputs = {
-        "members": [[member.name, asdict(member.config)] for member in members],
+        "members": [[m.name, asdict(m.config), asdict(m.vectors)] for m in members],
         "train": asdict(training),
+        "products on a GPU": "bfloat16",
     }
-    step = Step(text.beside(name, "models"), compute, inputs, LEARNTS, (text,))
+    step = Step(text.beside(name, "models"), compute, inputs, LEARNTS, needs)
     return step
 
 
-def untrained(
-    text: Step[EncodedCorpus], config: TransformerConfig, seed: int, variant: str
-) -> Step[Learnts]:
+def untrained(text: Step[EncodedCorpus], member: Member) -> Step[Learnts]:
     """A Transformer as it starts."""
 
     def compute(results: Results) -> Learnts:
-        model = _fresh(results[text], config, seed)
-        name = Member(variant, config, seed).name
-        return {name: _record(model, History((), float("nan"), 0), "accuracy", 0.0, 1)}
+        model = member.fresh(results[text], None)
+        return {member.name: _record(model, History((), float("nan"), 0), "accuracy", 0.0, 1)}
 
-    inputs = {"model": asdict(config), "seed": seed}
-    return Step(text.beside(variant, seed, "model"), compute, inputs, LEARNTS, (text,))
-
-
-def _fresh(corpus: EncodedCorpus, config: TransformerConfig, seed: int) -> TransformerClassifier:
-    words, classes = corpus.vocabulary, corpus.classes
-    return build(config, words, classes, seed, corpus.vectors, corpus.tokeniser)
+    inputs: dict[str, Any] = {"model": asdict(member.config), "seed": member.seed}
+    inputs |= {"vectors": asdict(member.vectors)}
+    return Step(
+        text.beside(member.variant, member.seed, "model"), compute, inputs, LEARNTS, (text,)
+    )
 
 
 def learnt_narrator(
@@ -179,20 +197,28 @@ def _record(model: Any, history: History, metric: str, seconds: float, together:
         "best": history.best,
         "seconds": seconds,
         "together": together,
-        f"dev_{metric}": [entry[f"dev_{metric}"] for entry in history.entries],
+        LOG: {
+            name: [entry[name] for entry in history.entries]
+            for name in ("epoch", "learning_rate", "loss", f"dev_{metric}")
+        },
     }
     return Learnt(model.cpu().eval(), record)
 
 
+def _row(found: Learnt) -> dict[str, list[Any]]:
+    return {name: [value] for name, value in found.training.items() if name != LOG}
+
+
 def traced(text: Step[EncodedCorpus], models: Step[Learnts], member: Member) -> Step[Tables]:
-    """Tables `tokens`, `cells`, `documents` of the test texts, and one row of `training`."""
+    """Tables `tokens`, `cells`, `documents` of the test texts, one row of `training`, its `log`."""
 
     def compute(results: Results) -> Tables:
         found = results[models][member.name]
         tables = token_tables(found.model, results[text].splits["test"], results.device)
-        row = {**found.training, "accuracy": accuracy(tables["documents"])}
-        row = {name: [value] for name, value in row.items()}
-        return {**tables, "training": pd.DataFrame(row)}
+        row = _row(found) | {"accuracy": [accuracy(tables["documents"])]}
+        log = pd.DataFrame(found.training[LOG])
+        log = log.assign(setting="", seed=member.seed, seconds=found.training["seconds"])
+        return {**tables, "training": pd.DataFrame(row), LOG: log}
 
     name = text.beside(member.variant, member.seed, "traces")
     inputs = {"split": "test", "member": member.name}
@@ -221,8 +247,7 @@ def followed(text: Step[NarrativeCorpus], model: Step[Learnt]) -> Step[Tables]:
     def compute(results: Results) -> Tables:
         found = results[model]
         tables = followed_tables(found.model, results[text].splits["test"], results.device)
-        row = {name: [value] for name, value in found.training.items()}
-        return tables | {"training": pd.DataFrame(row)}
+        return tables | {"training": pd.DataFrame(_row(found))}
 
     return Step(model.beside("followed"), compute, {"split": "test"}, TABLES, (text, model))
 

@@ -15,6 +15,7 @@ from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row
 from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
+from heedful.statistics.estimates import per_cent
 from heedful.studies.tracing import corpora, flow_diagram, models
 from heedful.studies.tracing.printed import PAPER
 from heedful.studies.tracing.trace_steps import Tables
@@ -62,7 +63,8 @@ def accuracies(views: Views) -> Made:
         ]
     )
     best = ours[ours["model"].str.endswith(models.PUBLISHED)].iloc[0]
-    said = f"{best['accuracy']:.1f} % on {best['corpus']} with the published recipe; paper 47.5."
+    right = per_cent(best["accuracy"] / 100, 1)
+    said = f"{right} on {best['corpus']} with the published recipe; paper 47.5."
     return Made(pd.concat([ours, paper], ignore_index=True), sentence=said)
 
 
@@ -120,7 +122,9 @@ def efforts(views: Views) -> Made:
                 for reads in (models.WINDOWED, models.WHOLE)
             }
         else:
-            kinds = [k for k in models.variants_of(view.plan, view.corpus) if k != models.UNTRAINED]
+            kinds = [
+                k for k in models.variants_of(view.plan, view.corpus) if k not in models.BEFORE
+            ]
             tables = {kind: _training(view, kind) for kind in kinds}
         return [
             row(

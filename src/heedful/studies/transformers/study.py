@@ -1,18 +1,21 @@
 """A genuine encoder, fine-tuned: may its attention be shown, and does tying help?
 
 Not a paper: what the other studies ask of small models, asked of all-MiniLM-L6-v2 (a BERT of six
-layers) on sentences and on reviews. At smoke scale a tiny random BERT stands in its place.
+layers) and of paraphrase-MiniLM-L3-v2 (three) on sentences and on reviews. At smoke scale a tiny
+random BERT stands in their place.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from heedful.reproduction.paper import Paper
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan, Study
-from heedful.studies.transformers import measures, steps
-from heedful.studies.transformers.corpora import SOURCES
+from heedful.studies.transformers import evidence, layers, measures, steps
+from heedful.studies.transformers.corpora import KNOWN, READ, RETRAINED, SOURCES
+from heedful.studies.transformers.steps import PLAIN, TIED
 
 PAPER = Paper.beside(__file__)
 
@@ -42,18 +45,32 @@ STUDY = Study(
     reference=PAPER.reference,
     sources=SOURCES,
     seeds={"smoke": 2, "paper": 3},
+    fills_card=True,
     artifacts=(
         PAPER.artifact("T1", measures.corpora, _prepared),
-        PAPER.artifact("T2", measures.verdicts, _audits),
-        PAPER.artifact("T3", measures.ranking, _audits),
-        PAPER.artifact("F1", measures.ranked, _audits),
-        PAPER.artifact("F2", measures.sweep, _sweep),
+        PAPER.artifact("T2", measures.verdicts, _audits, READ),
+        PAPER.artifact("T3", measures.ranking, _audits, READ),
+        PAPER.artifact("T4", evidence.found_evidence, evidence.needs_evidence, KNOWN),
+        PAPER.artifact("T5", evidence.retraining, evidence.needs_retrained, RETRAINED),
+        PAPER.artifact("F1", measures.ranked, _audits, READ),
+        PAPER.artifact("F2", measures.sweep, _sweep, READ),
+        PAPER.artifact("F3", layers.by_layer, layers.needs_layers, READ),
     ),
     claims=(
-        PAPER.claim("HF-1", measures.beyond_random, _audits),
-        PAPER.claim("HF-2", measures.beyond_attention, _audits),
-        PAPER.claim("HF-3", measures.reliance_gained, _audits),
-        PAPER.claim("HF-4", measures.faithfulness_gained, _audits),
+        PAPER.claim("HF-5", partial(layers.shuffled, strength=0.0, site=layers.POOLED),
+                    layers.needs_layers, READ),
+        PAPER.claim("HF-6", partial(layers.shuffled, strength=0.0, site=layers.ALL),
+                    layers.needs_layers, READ),
+        PAPER.claim("HF-7", partial(measures.half_as_good, model=PLAIN), _audits, READ),
+        PAPER.claim("HF-8", partial(measures.half_as_good, model=TIED), _audits, READ),
+        PAPER.claim("HF-9", measures.tied_reliance, _sweep, READ),
+        PAPER.claim("HF-10", measures.accuracy_kept, _sweep, READ),
+        PAPER.claim("HF-11", measures.faithfulness_gained, _audits, READ),
+        PAPER.claim("HF-12", evidence.occlusion_points_best, evidence.needs_evidence, KNOWN),
+        PAPER.claim("HF-13", evidence.attention_points, evidence.needs_evidence, KNOWN),
+        PAPER.claim("HF-14", evidence.occlusion_takes_most, evidence.needs_retrained, RETRAINED),
+        PAPER.claim("HF-15", evidence.attention_takes_more_than_luck, evidence.needs_retrained,
+                    RETRAINED),
     ),
     deviations=PAPER.deviations,
-)
+)  # fmt: skip
