@@ -63,7 +63,7 @@ sbom: .venv/developing .venv/supply/installed
 	.venv/supply/bin/cyclonedx-py environment --output-reproducible -o build/sbom.json $(BIN)/python
 
 vulnerabilities: .venv/supply/installed
-	.venv/supply/bin/pip-audit -r constraints.txt --no-deps --disable-pip
+	.venv/supply/bin/pip-audit -r constraints.txt --no-deps --disable-pip --strict
 
 lint: .venv/developing
 	$(BIN)/ruff format --check src tests benchmarks docs

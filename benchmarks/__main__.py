@@ -13,6 +13,8 @@ import torch
 
 from benchmarks import (
     alignment,
+    answers,
+    auditing,
     cases,
     explaining,
     flow,
@@ -47,7 +49,11 @@ def measure(sizes: Sizes, bytes_per_second: float) -> list[Row]:
             sizes.tokens, sizes.short_words, sizes.slow_repeats, sizes.layers
         ),
         "live page": lambda: [live.live_row(sizes.tokens, sizes.layers, sizes.slow_repeats)],
+        "answers": lambda: answers.answer_rows(sizes.tokens, sizes.layers, sizes.slow_repeats),
         "alignment": lambda: alignment.alignment_rows(sizes.pairs),
+        "audits": lambda: auditing.audit_rows(
+            sizes.audited, sizes.audited_few, sizes.audited_many, sizes.slow_repeats
+        ),
         "growth": lambda: growth.growth_rows(sizes),
         "memory": lambda: [memory.memory_row(sizes.few, sizes.many, sizes.memory_units)],
     }

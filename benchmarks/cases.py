@@ -33,6 +33,7 @@ from heedful.models import (
 from heedful.models.verbs import weigh
 from heedful.runs.randomness import keys
 from heedful.statistics.agreement import kendall_tau_b
+from heedful.statistics.estimates import per_cent
 
 
 class Disagreement(AssertionError):
@@ -76,9 +77,10 @@ def curve_rows(sizes: Sizes, bytes_per_second: float) -> list[Row]:
     middle = float((ours > 0).double().mean())
     case = f"curve, {rankings} rankings, n = {units}, {sizes.classes} classes, float64"
     why = (
-        f"First flips of all {ours.numel()} rankings are identical ({middle:.0%} flip). The loop "
-        f"reads {units} × {dim} values for each of {units} steps, the curve {sizes.classes + 1} "
-        f"numbers per step: {units * dim / (sizes.classes + 1):,.0f} times fewer. "
+        f"First flips of all {ours.numel()} rankings are identical ({per_cent(middle)} flip). "
+        f"The loop reads {units} × {dim} values for each of {units} steps, the curve "
+        f"{sizes.classes + 1} numbers per step: "
+        f"{units * dim / (sizes.classes + 1):,.0f} times fewer. "
     )
     floor = (
         f"Moving its data once each way would take {1e3 * least:.2f} ms at the speed of a big "

@@ -23,6 +23,7 @@ from heedful.models import (
     without_each,
 )
 from heedful.statistics.agreement import kendall_tau_b
+from heedful.statistics.estimates import per_cent
 
 
 def _curves(model: AttentionClassifier, reading: Reading) -> None:
@@ -98,15 +99,15 @@ def pair_rows(sizes: Sizes) -> list[Row]:
         _row(
             "pair adversary, every pair",
             {n: each[n] for n in sizes.pair_lengths},
-            f"quadratic: every pair on either side of a face, {exact[max(sizes.pair_lengths)]:.0%} "
-            "of the results exact",
+            "quadratic: every pair on either side of a face, "
+            f"{per_cent(exact[max(sizes.pair_lengths)])} of the results exact",
             None,
         ),
         _row(
             f"pair adversary, above {MOST_UNITS} units",
             {n: each[n] for n in above},
             f"a subset: the {MOST_UNITS // 2} least attended units on either side of a face, so "
-            f"the number of pairs no longer grows; {exact[max(above)]:.0%} of the results at "
+            f"the number of pairs no longer grows; {per_cent(exact[max(above)])} of the results at "
             f"{max(above):,} units are exact, the rest lower bounds",
             1.1,
         ),

@@ -83,7 +83,7 @@ def batched_loop(
 def ablation(
     attention: Float[Tensor, "batch unit"],
     attended: Callable[[Float[Tensor, "batch unit"]], Float[Tensor, "batch class"]],
-    decision: Int[Tensor, "batch"],
+    decision: Int[Tensor, " batch"],
 ) -> Float[Tensor, "batch unit"]:
     """captum: what the decided class's logit loses when a weight is set to 0, rest renormalised."""
 

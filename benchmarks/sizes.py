@@ -40,6 +40,11 @@ class Sizes:
     few: int = 600
     many: int = 2_400
     memory_units: int = 200
+    audited: int = 800
+    """Documents of a whole audit."""
+    audited_few: int = 2_000
+    audited_many: int = 100_000
+    """Of audits at effort normal, whose cost is compared."""
 
 
 PUBLISHED = Sizes()
@@ -64,4 +69,7 @@ SMALL = Sizes(
     few=32,
     many=64,
     memory_units=20,
+    audited=60,
+    audited_few=60,
+    audited_many=120,
 )

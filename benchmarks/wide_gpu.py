@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.models import recurrent
+from heedful.models.recurrent_walk import works
 
 INPUTS = 128
 
@@ -57,10 +58,14 @@ def stacked(
 
 
 def ways(device: str, dim: int) -> dict[str, Callable[..., tuple[Tensor, Tensor]]]:
-    """The loop, and on a GPU the kernel that `recurrent` takes."""
+    """The loop, and on a GPU the kernels for this width that agree with it there."""
     found: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"loop": recurrent.in_steps}
-    chosen = None if device == "cpu" else recurrent._kernel(dim, device)
-    return found if chosen is None else found | {"kernel": chosen}
+    if device == "cpu":
+        return found
+    from heedful.models import cluster_kernel, wide_kernel
+
+    kernels = {"cluster": cluster_kernel.CLUSTERED, "wide": wide_kernel.WIDE}
+    return found | {n: k for n, k in kernels.items() if works(k, recurrent.in_steps, dim, device)}
 
 
 def measured(device: str, models: int, batch: int, units: int, dim: int) -> dict[str, Any]:
@@ -95,7 +100,7 @@ def main() -> int:
         "models": options.models,
         "batch": options.batch,
         "dim": dim,
-        "has_kernel": "kernel" in ways(device, dim),
+        "kernels": [name for name in ways(device, dim) if name != "loop"],
     }
     found["lengths"] = [
         measured(device, options.models, options.batch, units, dim) for units in options.units

@@ -9,6 +9,8 @@ collector leaves alone what was there before the first test.
 
 import gc
 import os
+import shutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +27,8 @@ import torch
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
+AXE = "4.14.0"
+"""The version of axe-core, of the npm package; its rules change with it."""
 LONGEST = {
     HERE / "benchmarks" / "test_bench.py",
     HERE / "calibration" / "test_calibrate.py",
@@ -91,6 +95,28 @@ def has_browser() -> None:
     if os.environ.get("HEEDFUL_BROWSER") == "required":
         pytest.fail(f"HEEDFUL_BROWSER=required, but there is {missing}")
     pytest.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core, fetched once by npm into a folder that is kept."""
+    kept = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "heedful-tests"
+    script = kept / f"axe-core-{AXE}" / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.is_file():
+        missing = "npm is not here" if shutil.which("npm") is None else ""
+        if not missing:
+            place = script.parents[2]
+            place.mkdir(parents=True, exist_ok=True)
+            command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(place)]
+            done = subprocess.run(
+                [*command, f"axe-core@{AXE}"], capture_output=True, text=True, timeout=120
+            )
+            missing = "" if done.returncode == 0 else f"npm failed: {done.stderr[-200:]}"
+        if missing and os.environ.get("HEEDFUL_BROWSER") == "required":
+            pytest.fail(f"HEEDFUL_BROWSER=required, but axe-core is not to be had: {missing}")
+        if missing:
+            pytest.skip(missing)
+    return script.read_text()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -74,7 +74,7 @@ VERDICT: dict[str, Any] = {
     ],
     "advice": [
         "Show leave-one-out instead: it finds the words this model needs.",
-        "Or train with `+tying:10` and audit again.",
+        "Train with `+tying:10` and audit again.",
     ],
     "calibration": None,
 }

@@ -5,7 +5,6 @@ A server imports heedful once; each process is a fork of it, with the environmen
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from multiprocessing import get_context
@@ -26,9 +25,12 @@ class Worker:
     """Stands in for `subprocess.Popen` of a worker of a study."""
 
     def __init__(self, words: list[str], env: dict[str, str], stdin: int) -> None:
-        assert words[1:3] == ["-m", "heedful.reproduction.workers"]
-        self.process = started(_work, words[3], env)
+        assert words[2:4] == ["heedful.runs.orphans", "heedful.reproduction.workers"]
+        self.process = started(_work, words[4:], env)
         self.terminate = self.process.terminate
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
 
     def wait(self) -> int | None:
         self.process.join()
@@ -53,11 +55,11 @@ def _heedful(words: list[str], environment: dict[str, str]) -> None:
     main()
 
 
-def _work(task: str, environment: dict[str, str]) -> None:
+def _work(task: list[str], environment: dict[str, str]) -> None:
     import torch
 
     from heedful.reproduction.workers import work
 
     os.environ.update(environment)
     torch.set_num_threads(1)
-    work(json.loads(task))
+    work(*task)

@@ -79,3 +79,27 @@ def test_a_file_name_with_control_characters_and_a_path_too_long_are_one_sentenc
         assert done.returncode == 2
         assert done.stderr.startswith("heedful: ")
         assert done.stderr.rstrip("\n").isprintable()
+
+
+LOST = """
+import sys
+import heedful.__main__ as m
+class Lost:
+    def __init__(self, error): self.error = error
+    def __del__(self): raise self.error
+def work(**options):
+    Lost(MemoryError()), Lost(ValueError("ours"))
+    raise MemoryError
+import heedful.cli
+heedful.cli.app = work
+m.main()
+"""
+
+
+def test_memory_that_ends_where_nothing_can_be_raised_does_not_begin_our_line():
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert lines[-1].startswith("heedful: The memory of this machine does not suffice")
+    assert sum("Exception ignored" in line for line in lines) == 1  # of the other error
+    assert "ValueError: ours" in lines

@@ -83,7 +83,7 @@ def classifier(
 
 
 def brute_force(
-    model: AttentionClassifier, batch: Batch, document: int, attention: Float[np.ndarray, "unit"]
+    model: AttentionClassifier, batch: Batch, document: int, attention: Float[np.ndarray, " unit"]
 ) -> Float[np.ndarray, "class"]:
     """The logits of one document, run through the model alone with its attention replaced."""
     alone = chosen(batch, [document])

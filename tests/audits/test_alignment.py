@@ -113,7 +113,7 @@ def test_attention_on_a_mark_is_never_aligned(reading):
     finding = AUDITS["alignment"].summarise(table)
     assert finding.get(ON_MARKS, "attention").value == 1
     assert "2 of 3 output pieces have no aligned source piece" in finding.notes[0]
-    assert "largest on <s> or </s> for 100 %" in finding.notes[1]
+    assert "largest on <s> or </s> for 100\xa0%" in finding.notes[1]
 
 
 def _baselines(sources, targets):

@@ -152,6 +152,23 @@ def test_texts_that_can_be_told_apart_are_named() -> None:
     assert same.drawn["group"] is None
 
 
+@pytest.mark.parametrize(
+    ("comes", "who"),
+    [
+        ([[1, 0], [0, 0], [0, 0]], "Of 3 heads, head 0 does best"),
+        ([[1, 0], [0, 0], [0, 1]], "Of 3 heads, head 0, head 2 do best"),
+        ([[0, 0], [0, 0], [0, 0]], "All 3 heads do alike"),
+        ([[1, 0]], "Of 1 heads, head 0 does best"),
+    ],
+)
+def test_no_head_is_called_best_that_others_equal(comes: list[list[float]], who: str) -> None:
+    names = [f"text {number}" for number in range(2)]
+    every = [table(comes=one).assign(instance=names, head=n) for n, one in enumerate(comes)]
+    answer = single_heads.summarise(pd.concat(every)).answer
+    assert answer.startswith(f"{who}: all three tests hold in ")
+    assert answer.endswith(" of 2 texts.")
+
+
 @pytest.mark.slow
 def test_the_one_head_that_may_be_shown_is_found() -> None:
     built = MECHANISMS["four heads, three on a decoy"].build(0, 40)

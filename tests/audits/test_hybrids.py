@@ -42,7 +42,7 @@ def test_margins_are_against_the_best_other_class() -> None:
 
 def ids_of(base: ReadText, other: ReadText, kept: list[int], back: list[int], longest=None):
     found = mixed(base, other, other.only(kept), base.only(back), longest)
-    return [int(unit[0]) for unit in found.units], found.is_new
+    return [int(unit[0]) for unit in found.units], found.is_new.tolist()
 
 
 def test_shown_units_stand_in_the_places_of_those_shown_there() -> None:

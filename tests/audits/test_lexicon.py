@@ -117,7 +117,7 @@ def test_a_bend_that_length_makes_is_told() -> None:
     answer = summarise(table, "attention").answer
     assert answer.startswith("Partly")
     assert "length of texts" in answer
-    assert "counted in even shares it goes away" in answer
+    assert "counted in even shares the rise goes away" in answer
 
 
 def test_an_untrained_model_with_the_same_bend_is_told() -> None:

@@ -69,7 +69,7 @@ def test_the_sentence_says_where_attention_stands() -> None:
     assert place in ranking.sentence
     assert "behind occlusion" in ranking.sentence
     assert ranking.recommendation.startswith("Show `occlusion` instead of attention: deleting")
-    assert "60 % of probability, those of attention 20 %" in ranking.recommendation
+    assert "60\xa0% of probability, those of attention 20\xa0%" in ranking.recommendation
     assert ranking.recommended == "occlusion"
 
 

@@ -174,5 +174,5 @@ def test_reliance_is_told_by_what_shuffling_changes_and_would_change() -> None:
     reliance = substitution.against_chance(changes, decision, names)
     assert reliance.value == pytest.approx(0.075 / 0.375)
     said = substitution.in_words(mean(changes, names, least=0, most=1), chance)
-    assert said.startswith("Shuffling attention changes 7.5 % [")
-    assert said.endswith("; if attention decided everything it would be about 38 % [24, 48].")
+    assert said.startswith("Shuffling attention changes 7.5\xa0% [")
+    assert said.endswith("; if attention decided everything it would be about 38\xa0% [24, 48].")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.audits.traces import accuracy, token_tables
+from heedful.audits.traces import LOWEST, accuracy, token_tables
 from heedful.corpora import collate, encode, load_prepared, planted, prepare
 from heedful.importance.traced import squared_slopes
 from heedful.jobs.instance_layers import describe_flow, packed_flow
@@ -50,7 +50,7 @@ def tables(model, corpus):
 def test_tokens_are_those_of_the_test_texts_in_order(tables, corpus):
     tokens, test = tables["tokens"], corpus.splits["test"]
     known = "instance position word length label_of_word lat gradient gradient_predicted pooling"
-    others = ["averaged", "rollout", "top_layer", "even_start"]
+    others = ["averaged", "rollout", "top_layer", "even_start", *LOWEST]
     assert list(tokens) == [*known.split(), *others, "head_0", "head_1"]
     words = [word for document in test.documents for word in document.tokens]
     assert tokens["word"].tolist() == words

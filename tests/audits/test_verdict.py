@@ -56,11 +56,11 @@ def test_words_follow_from_the_share_of_texts(share: float, word: str) -> None:
 @pytest.mark.parametrize(
     ("measured", "word", "said"),
     [
-        ({}, "yes", "All of it holds in 86 % of the texts."),
+        ({}, "yes", "All three tests hold at once in 86\xa0% of the texts."),
         ({"goes": 0.1}, "no", "It decides through attention, but the words it shows are not the"),
         ({"matter": 0.1}, "no", "It decides through attention, but the words it shows are not the"),
         ({"passes": 0.1}, "no", "It points at the right words, but does not decide by them."),
-        ({"goes": 0.1, "passes": 0.1}, "no", "The words it shows are not the reason, and what"),
+        ({"goes": 0.1, "passes": 0.1}, "no", "The words it shows are not the reason, or what"),
         ({"passes": 0.5}, "partly", "In the others it points at the right words, but does not"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_head_is_advised_only_where_its_whole_interval_is_above_the_border() -
         return " ".join(judge(findings(goes) | {HEADS: alone}, 200, CALIBRATED).advice)
 
     assert "Show head 3 of the audited layer instead" in advice(0.4, 0.78, 0.9)
-    assert "all of it holds in 90 % of 200 texts" in advice(0.4, 0.78, 0.9)
+    assert "all three tests hold at once in 90\xa0% of 200 texts" in advice(0.4, 0.78, 0.9)
     assert "head" not in advice(0.4, 0.76)  # its interval is 0.74 to 0.78
     assert "head" not in advice(0.9, goes=0.95)  # the mean over heads may be shown
 
@@ -98,8 +98,10 @@ def test_a_head_is_advised_only_where_its_whole_interval_is_above_the_border() -
 def test_the_rule_is_told_in_four_sentences_with_its_borders() -> None:
     told = judge(findings(), 200, CALIBRATED).to_json()["rule"]
     assert len(told) == len(RULE) == 4
-    assert told[-1].startswith("Yes if all of this holds in at least 75% of the texts and no word")
-    assert told[-1].endswith("no if in at most 25%, partly between.")
+    assert told[-1].startswith(
+        "Yes if all of this holds in at least 75\xa0% of the texts and no word"
+    )
+    assert told[-1].endswith("no if in at most 25\xa0%, partly between.")
 
 
 def test_few_documents_settle_nothing_and_the_measured_coverage_is_said() -> None:

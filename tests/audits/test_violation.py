@@ -78,5 +78,5 @@ def test_chance_is_what_independent_signs_would_give() -> None:
     assert finding.get("violations", "signed").value == pytest.approx(0.25)  # type: ignore[union-attr]
     assert finding.get("violations", "attention").value == pytest.approx(0.5)  # type: ignore[union-attr]
     assert finding.get("effect as claimed", "signed").value == pytest.approx(0.5)  # type: ignore[union-attr]
-    assert "50 %" in finding.answer
+    assert "50\xa0%" in finding.answer
     assert "least often by signed" in finding.answer

@@ -1,10 +1,12 @@
 """Token scores made comparable within texts, and averaged over words."""
 
+from typing import get_args
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from heedful.audits.word_means import WAYS, normalised, percentiles, word_means
+from heedful.audits.word_means import Way, normalised, percentiles, word_means
 
 
 def table() -> pd.DataFrame:
@@ -49,7 +51,7 @@ def test_scaling_to_a_mass_makes_sums_comparable() -> None:
     )
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", get_args(Way))
 def test_the_order_of_tokens_does_not_matter_and_nothing_overflows(way: str) -> None:
     tokens = table()
     tokens["lat"] *= 400.0

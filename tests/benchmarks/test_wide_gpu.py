@@ -20,7 +20,7 @@ def test_what_is_timed_is_the_librarys_layer(
     monkeypatch.setattr(sys, "argv", ["wide_gpu", *sizes.split()])
     assert wide_gpu.main() == 0
     found = json.loads(capsys.readouterr().out)
-    assert not found["has_kernel"]
+    assert not found["kernels"]
     assert [row["units"] for row in found["lengths"]] == [1, 5]
     for row in found["lengths"]:
         assert row["ms"].keys() == row["distance"].keys() == {"library", "loop"}

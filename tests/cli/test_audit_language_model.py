@@ -53,10 +53,25 @@ def test_a_language_model_is_audited_like_a_classifier(folder: Path) -> None:
     assert "share on the first token" in {measure["measure"] for measure in measures}
     record = json.loads((out / "run.json").read_text())
     assert record["audited"]["asked"]["prompt"] == PROMPT
+    assert record["audited"]["asked"]["corrected by"] == "dev"
     assert (out / "report.html").is_file()
+    page = (out / "report.html").read_text()
+    for said in (PROMPT, "good, bad", "the first token alone holds"):
+        assert said in page
     told = run("explain", "good food was", "--model", out, "--method", "attention", "--json")
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout)["explanations"][0]["units"] == ["good", "food", "was"]
+
+
+def test_what_lies_on_the_prompt_is_said_whatever_is_asked(folder: Path) -> None:
+    result = run(
+        "audit", f"lm:{folder / 'llama'}", "--data", folder / "reviews.csv", "--prompt", PROMPT,
+        "--labels", "pos=good,neg=bad", "--only", "verdict", "--out", folder / "word", "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)["findings"]
+    assert list(found) == ["exchange", "concentration"]
+    assert "the first token alone holds" in found["concentration"]["answer"]
 
 
 @pytest.mark.parametrize(

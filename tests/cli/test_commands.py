@@ -329,15 +329,6 @@ def test_two_runs_in_one_folder_at_once_are_refused(place: Path, tmp_path: Path)
     assert "in use by process" in said
 
 
-def test_corpora_lists_what_is_here_and_where_the_rest_comes_from() -> None:
-    rows = conforms("corpora", heedful("corpora", "--json"))
-    by_name = {row["name"]: row for row in rows}
-    assert by_name["planted"]["is_present"]
-    assert {"sst", "imdb", "ag_news", "20newsgroups", "sms"} <= set(by_name)
-    assert "missing" in by_name["yelp_full"]
-    assert "planted" in heedful("corpora")
-
-
 @pytest.mark.slow
 def test_prepare_makes_files_that_training_starts_from(tmp_path: Path, place: Path) -> None:
     conforms("prepare", heedful("prepare", "planted:2:short", "--out", tmp_path, "--json"))

@@ -2,49 +2,78 @@
 
 import json
 import socket
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
-from heedful.cluster import engine
+from heedful.cluster import connection, engine
 from heedful.cluster.calibration import measure_on
-from heedful.cluster.engine import NodeFacts, Workload, complaint_of, connected, finish
+from heedful.cluster.connection import NodeFacts, complaint_of, reaching
+from heedful.cluster.engine import Workload, finish
 from heedful.cluster.shards import audit_shards
 from heedful.cluster.studies import compute_on
 from heedful.errors import InputError
+from heedful.reproduction.request import StudyRequest
 from heedful.reproduction.results import Results
 from heedful.runs.provenance import code_digest, versions
 from heedful.studies import reproduce
 from tests.cluster.shard_files import METHODS, saved_model, written_shards
 
+LOOPBACK = "127.0.0.1"
 
-def node() -> dict[str, int]:
-    """A node of one core; a busy machine is slow to find ports for its helpers by itself."""
-    sockets = [socket.socket() for _ in range(4)]
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens at; a busy machine is slow to find them by itself."""
+    sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
-        one.bind(("", 0))
+        one.bind((LOOPBACK, 0))
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:
         one.close()
+    return ports
+
+
+def node(**more: Any) -> dict[str, Any]:
+    """A node of one core that listens on the loopback alone."""
     names = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port")
-    return {"num_cpus": 1, **dict(zip((*names, "runtime_env_agent_port"), ports, strict=True))}
+    ports = dict(zip((*names, "runtime_env_agent_port"), free_ports(4), strict=True))
+    return {"num_cpus": 1, "node_ip_address": LOOPBACK, **ports, **more}
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def client_port():
+    return free_ports(1)[0]
+
+
+@pytest.fixture(scope="module")
+def cluster(client_port):
     pytest.importorskip("ray")
     import ray
+    from ray._private import ray_constants
     from ray.cluster_utils import Cluster
 
-    head = {"include_dashboard": False, **node()}
-    started = Cluster(initialize_head=True, head_node_args=head)
-    ray.init(started.address, log_to_driver=False, logging_level="ERROR")
-    yield started
-    ray.shutdown()
-    started.shutdown()
+    head = node(include_dashboard=False, ray_client_server_port=client_port)
+    with pytest.MonkeyPatch.context() as patched:
+        # Otherwise Ray puts the address of this machine in the place of the loopback's.
+        patched.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        patched.setattr(ray_constants, "ENABLE_RAY_CLUSTER", False)
+        started = Cluster(initialize_head=True, head_node_args=head)
+        ray.init(started.address, log_to_driver=False, logging_level="ERROR")
+        yield started
+        ray.shutdown()
+        started.shutdown()
+
+
+def there():
+    """The cluster of these tests, which this process is connected to."""
+    return reaching("ray", "json")
 
 
 @contextmanager
@@ -94,12 +123,13 @@ def _numbers(result):
 
 @pytest.mark.slow
 def test_a_study_whose_node_is_killed_says_what_one_machine_says(cluster, tmp_path):
-    options = {"only": ["T1"], "corpora": ["planted"], "seeds": 2}
+    options = {"only": ("T1",), "corpora": ("planted",), "seeds": 2}
     plain = reproduce("quicklook", out=tmp_path / "plain", figures=False, **options)
     second = cluster.add_node(**node())
     steps = tmp_path / "far" / "quicklook" / "steps"
-    with killing(cluster, second, steps / "journal.jsonl", 3):
-        outcomes = compute_on("quicklook", "ray", out=tmp_path / "far", **options)
+    with killing(cluster, second, steps / "journal.jsonl", 3), there() as reached:
+        asked = StudyRequest(out=tmp_path / "far", **options)
+        outcomes = compute_on("quicklook", reached, asked)
     far = reproduce("quicklook", out=tmp_path / "far", figures=False, compute=False, **options)
     assert not far.studies[0].skipped
     tables = [sorted((one.folder).glob("*.csv")) for one in plain.studies + far.studies]
@@ -108,6 +138,47 @@ def test_a_study_whose_node_is_killed_says_what_one_machine_says(cluster, tmp_pa
     done = computed(steps)
     assert set(done) == set(outcomes) == set(computed(tmp_path / "plain" / "quicklook" / "steps"))
     assert len(done) - len(set(done)) <= engine.AHEAD
+
+
+def by_client(port: int, *typed: object) -> str:
+    """What the command prints, in a process that reaches the cluster by its client port alone."""
+    command = [sys.executable, "-m", "heedful", *map(str, typed), "--json"]
+    command += ["--on", f"ray://{LOOPBACK}:{port}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_an_audit_by_the_client_port_says_what_one_machine_says(cluster, client_port, tmp_path):
+    written_shards(tmp_path, shards=3, each=40)
+    chosen = ("concentration", "confidence")
+    pattern, model = str(tmp_path / "shards/*.parquet"), saved_model(tmp_path)
+    plain = audit_shards(model, pattern, tmp_path / "plain", device="cpu", documents=0,
+                         audits=chosen, methods=METHODS)  # fmt: skip
+    said = by_client(
+        client_port, "audit", model, "--data", pattern, "--documents", 0, "--out", tmp_path / "far",
+        "--audits", ",".join(chosen), "--methods", ",".join(METHODS), "--device", "cpu",
+    )  # fmt: skip
+    far, wanted = json.loads(said), json.loads(json.dumps(plain.to_json()))
+    for name in ("findings", "documents", "quality"):
+        assert far[name] == wanted[name]
+    assert len(computed(tmp_path / "far" / "shards")) == 3
+
+
+@pytest.mark.slow
+def test_a_study_by_the_client_port_says_what_one_machine_says(cluster, client_port, tmp_path):
+    options = {"only": ("T1",), "corpora": ("planted",), "seeds": 1}
+    plain = reproduce("quicklook", out=tmp_path / "plain", figures=False, **options)
+    by_client(
+        client_port, "reproduce", "quicklook", "--only", "T1", "--corpora", "planted",
+        "--seeds", 1, "--out", tmp_path / "far", "--no-figures",
+    )  # fmt: skip
+    here, there = plain.studies[0].folder, tmp_path / "far" / "quicklook"
+    names = sorted(path.name for path in here.glob("*.csv"))
+    assert names
+    assert names == sorted(path.name for path in there.glob("*.csv"))
+    assert all((here / name).read_bytes() == (there / name).read_bytes() for name in names)
 
 
 @pytest.mark.slow
@@ -119,7 +190,8 @@ def test_pieces_come_after_their_needs_and_skips_are_passed_on(cluster, tmp_path
         ["absent", "first", "second", "lost", "last"],
         needs,
     )
-    found = finish(pieces, "ray", tmp_path, show=True)
+    with there() as reached:
+        found = finish(pieces, reached, tmp_path, show=True)
     order = (tmp_path / "order.txt").read_text().split()
     assert order.index("first") < order.index("second")
     assert set(order) == {"absent", "first", "second"}
@@ -130,26 +202,56 @@ def test_pieces_come_after_their_needs_and_skips_are_passed_on(cluster, tmp_path
 
 
 @pytest.mark.slow
+def test_a_worker_opens_once_what_its_pieces_share(cluster, tmp_path):
+    names = [f"piece {number}" for number in range(12)]
+    pieces = Workload("tests.cluster.pieces", {"folder": str(tmp_path)}, names)
+    with there() as reached:
+        finish(pieces, reached, tmp_path)
+    opened = (tmp_path / "opened.txt").read_text().split()
+    assert sorted((tmp_path / "order.txt").read_text().splitlines()) == sorted(names)
+    assert len(set(opened)) == len(opened) < len(names)
+
+
+@pytest.mark.slow
+def test_one_flag_uses_all_cards_and_each_piece_has_one(cluster, tmp_path):
+    second = cluster.add_node(**node(num_cpus=2, num_gpus=2))  # cards in name only
+    names = [f"card {number}" for number in range(6)]
+    pieces = Workload("tests.cluster.pieces", {"folder": str(tmp_path)}, names)
+    with there() as reached:
+        found = finish(pieces, reached, tmp_path, device="cuda")
+    cluster.remove_node(second)
+    lines = [line.split() for line in (tmp_path / "cards.txt").read_text().splitlines()]
+    assert {one.node for one in found.values()} == {second.node_id}
+    assert {card for card, _, _ in lines} == {"0", "1"}
+    by_card = {card: sorted((float(a), float(b)) for one, a, b in lines if one == card)
+               for card in ("0", "1")}  # fmt: skip
+    for spans in by_card.values():  # a card has one piece at a time
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
+    assert any(a < other[1] and other[0] < b for a, b in by_card["0"] for other in by_card["1"])
+
+
+@pytest.mark.slow
 def test_a_bug_in_a_piece_ends_the_work_with_its_own_error(cluster, tmp_path):
     pieces = Workload("tests.cluster.pieces", {"folder": str(tmp_path)}, ["bug"])
-    with pytest.raises(ZeroDivisionError, match="a bug"):
-        finish(pieces, "ray", tmp_path)
+    with there() as reached, pytest.raises(ZeroDivisionError, match="a bug"):
+        finish(pieces, reached, tmp_path)
 
 
 @pytest.mark.slow
 def test_a_card_that_the_cluster_lacks_is_refused_before_anything_runs(cluster, tmp_path):
     pieces = Workload("tests.cluster.pieces", {"folder": str(tmp_path)}, ["first"])
-    with pytest.raises(InputError, match="The cluster has no card"):
-        finish(pieces, "ray", tmp_path, device="cuda")
+    with there() as reached, pytest.raises(InputError, match="The cluster has no card"):
+        finish(pieces, reached, tmp_path, device="cuda")
     assert not (tmp_path / "order.txt").exists()
 
 
 @pytest.mark.slow
 def test_a_node_with_other_code_is_refused_before_anything_runs(cluster, tmp_path, monkeypatch):
     pieces = Workload("tests.cluster.pieces", {"folder": str(tmp_path)}, ["first"])
-    monkeypatch.setattr(engine, "code_digest", lambda: "other code")
-    with pytest.raises(InputError, match=r"Node .* has heedful .* with other code than here"):
-        finish(pieces, "ray", tmp_path)
+    monkeypatch.setattr(connection, "code_digest", lambda: "other code")
+    said = r"Node .* has heedful .* with other code than here"
+    with there() as reached, pytest.raises(InputError, match=said):
+        finish(pieces, reached, tmp_path)
     assert not (tmp_path / "order.txt").exists()
 
 
@@ -159,7 +261,8 @@ def test_mechanisms_of_a_calibration_are_measured_on_the_cluster(cluster, tmp_pa
 
     one = SCALES["quick"].names()[:1]
     monkeypatch.setattr(type(SCALES["quick"]), "names", lambda self: one)
-    found = measure_on("ray", tmp_path / "far")
+    with there() as reached:
+        found = measure_on(reached, tmp_path / "far")
     assert list(found) == one
     plain = measured_once(one[0], tmp_path / "plain", 0, SCALES["quick"])
     assert measured_once(one[0], tmp_path / "far", 0, SCALES["quick"]) == plain
@@ -188,5 +291,5 @@ def test_what_a_node_lacks_is_said_in_a_sentence(tmp_path):
 def test_an_address_where_nobody_answers_is_said(address, said, monkeypatch):
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with pytest.raises(InputError, match=said), connected(address):
+    with pytest.raises(InputError, match=said), reaching(address, "json"):
         pass

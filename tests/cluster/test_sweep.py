@@ -57,9 +57,11 @@ def test_every_cell_is_audited_once_and_put_side_by_side(grid, capsys):
 def test_a_cell_that_cannot_be_had_says_why_and_the_rest_goes_on(grid, tmp_path):
     asked = read_grid(grid) | {"corpora": ["nosuch.csv"], "seeds": [0]}
     asked["models"] = asked["models"][1:]
+    asked["settings"] = {"=1+1": {}}
     done = sweep(asked, tmp_path / "out", device="cpu")
     assert done.page is None
     assert "nosuch.csv does not exist" in done.table["skipped"].iloc[0]
+    assert ",'=1+1," in (tmp_path / "out" / "table.csv").read_text()  # no formula
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from heedful.corpora.documents import Document
-from heedful.corpora.planted import BOUNDS, CLASSES, LENGTHS, SIZES, label_of, planted, score
+from heedful.corpora.planted import BOUNDS, CLASSES, LENGTHS, SIZES, planted, score
 from heedful.corpora.planted_words import INTENSIFIERS, LEXICON, NEGATIONS
 from heedful.corpora.sentences import sentence_numbers
 from heedful.corpora.tokens import tokenise
@@ -25,10 +25,8 @@ def test_score_by_hand() -> None:
     assert score(["good"]) == 1.5
     assert score(["not", "good"]) == -1.5
     assert score(["very", "good", "n't", "dull"]) == (1.5 * 1.5 + 1.0) / 2
-    assert label_of(["not", "good"], 2) == 0
-    assert [label_of([word], 5) for word in ("awful", "dull", "passable", "good", "perfect")] == [
-        0, 1, 2, 3, 4,
-    ]  # fmt: skip
+    words = ("awful", "dull", "passable", "good", "perfect")
+    assert [sum(score([word]) > bound for bound in BOUNDS[5]) for word in words] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("classes", "length"), KINDS)

@@ -1,7 +1,11 @@
 """Every corpus of the data root with the counts of its README; needs HEEDFUL_DATA."""
 
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from heedful.corpora import (
@@ -15,6 +19,8 @@ from heedful.corpora import (
     load_vectors,
     prepare,
 )
+from heedful.corpora.imdb import read_imdb
+from heedful.corpora.recipes import RECIPES
 from heedful.corpora.root import root_of
 
 pytestmark = pytest.mark.corpora
@@ -148,3 +154,46 @@ def test_imdb_polarity_sizes() -> None:
     corpus = load_corpus("imdb:2/polarity")
     for split, published in {"train": 17_212, "dev": 4_304, "test": 4_363}.items():
         assert len(corpus.splits[split]) == pytest.approx(published, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "medians", "documents"),
+    [
+        ("imdb:2/dynamics", {}, (181, 180), (25_000, 4_000)),
+        (
+            "20newsgroups:rec.sport.baseball,rec.sport.hockey/dynamics",
+            {"keep": ("headers", "footers", "quotes")}, (183, 207), (1_197, 796),
+        ),
+        ("ag_news:world-business/dynamics", {}, (39, 39), (14_161, 3_800)),
+        ("sst:2/dynamics", {}, (17, 17), (6_920, 1_821)),
+        ("sms/dynamics", {}, (13, 13), (4_738, 836)),
+    ],
+)  # fmt: skip
+def test_texts_of_the_dynamics_study_are_as_long_as_the_papers(
+    name: str, settings: dict[str, Any], medians: tuple[int, int], documents: tuple[int, int]
+) -> None:
+    """Its T9 has 181 / 178, 183 / 207, 40 / 40, 16 / 17 and 13 words; start and end are no words.
+
+    IMDB's 4,000 dev reviews are drawn: all 25,000 have the paper's 178.
+    """
+    corpus = load_corpus(name, **settings)
+    for split, median, count in zip(("train", "dev"), medians, documents, strict=True):
+        lengths = [len(document.tokens) - 2 for document in corpus.splits[split]]
+        assert len(lengths) == count
+        assert np.median(lengths) == median
+
+
+def test_all_test_reviews_of_imdb_have_the_median_length_of_the_dynamics_paper() -> None:
+    whole = replace(RECIPES["imdb"]["dynamics"], checked_on=None, dev_share=0.0)
+    corpus = read_imdb(root_of(None), recipe=whole)
+    assert np.median([len(document.tokens) - 2 for document in corpus.splits["test"]]) == 178
+
+
+def test_the_dynamics_paper_knows_rare_words_that_have_a_vector(tmp_path: Path) -> None:
+    """13,654 of 20 Newsgroups by our subset of the vectors; 12,488 are the paper's."""
+    name = "20newsgroups:rec.sport.baseball,rec.sport.hockey/dynamics"
+    corpus = load_corpus(name, keep=("headers", "footers", "quotes"))
+    vectors = root_of(None) / "glove/glove.6B.100d.subset.txt.gz"
+    found = prepare(corpus, tmp_path / "with", vectors, min_count=3, knows_vectors=True)
+    assert len(found.vocabulary) == 13_654
+    assert len(prepare(corpus, tmp_path / "without", min_count=3).vocabulary) < 9_000

@@ -23,6 +23,10 @@ def test_words_cut_contractions_hyphens_numbers_and_marks() -> None:
 def test_named_rules_differ_as_stated() -> None:
     text = "Don't pay $20 for this-!! ok"
     assert tokenise(text, "polarity").tokens == ("don", "t", "pay", "20", "for", "this", "ok")
+    assert tokenise(text, "unmarked").tokens == ("don't", "pay", "20", "for", "this", "ok")
+    assert tokenise("'Tis rock’n’roll, well-made", "unmarked").tokens == (
+        "tis", "rock'n'roll", "well", "made",
+    )  # fmt: skip
     assert tokenise(text, "jw").tokens == (
         "don", "'", "t", "pay", "$", "qqq", "for", "this", "-!!", "ok",
     )  # fmt: skip

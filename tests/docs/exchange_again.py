@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from heedful.statistics import Estimate, proportion
+from tests.docs.intervals_again import Told, share
 
 
 class Shares(NamedTuple):
     """Of all texts, and for the last two of those in which the decision goes with the words."""
 
-    every: Estimate
-    goes: Estimate
-    matter: Estimate
-    passes: Estimate
+    every: Told
+    goes: Told
+    matter: Told
+    passes: Told
 
 
 def shares(rows: pd.DataFrame) -> Shares:
@@ -26,14 +25,8 @@ def shares(rows: pd.DataFrame) -> Shares:
     judged = came["mattering"].where(came["is_few"], many["mattering"].mean())
     matters, passes = judged >= 0.5, came["around"] < 0.5
     return Shares(
-        _share((matters & passes).sum(), len(rows)),
-        _share(len(came), len(rows)),
-        _share(matters.sum(), len(came)),
-        _share(passes.sum(), len(came)),
+        share((matters & passes).sum(), len(rows)),
+        share(len(came), len(rows)),
+        share(matters.sum(), len(came)),
+        share(passes.sum(), len(came)),
     )
-
-
-def _share(hits: int, count: int) -> Estimate:
-    if not count:
-        return Estimate(np.nan, np.nan, np.nan, 0, "none")
-    return proportion(int(hits), count)

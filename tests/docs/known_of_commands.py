@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,38 @@ import pytest
 import heedful
 from heedful.corpora import read_file
 from heedful.importance import methods_of
-from heedful.runs import read_json
-from heedful.statistics import Estimate, paired, proportion
-from tests.docs.exchange_again import shares
+from tests.docs.effort_again import EFFORT, check_stops, looks
+from tests.docs.importance_again import importance, rise
+from tests.docs.intervals_again import (
+    Near,
+    Told,
+    drawn,
+    leading,
+    leads_by_luck,
+    percentile,
+    share,
+    weighted_mean,
+)
+from tests.docs.known_of_compare import COMPARE, TESTS, Compared, check_tests
 from tests.docs.known_sentences import AUDIT, E, P
-from tests.docs.plain_passes import Plain, given_anew
-from tests.docs.sentences import Expected, Known, Run, check, page_sentences, sentences, times
+from tests.docs.lexicon_again import Lexicon
+from tests.docs.passes_counted import Counted, keep
+from tests.docs.plain_passes import Plain
+from tests.docs.sentences import (
+    NUMBER,
+    Expected,
+    Known,
+    Run,
+    altered,
+    check,
+    check_counts,
+    mistold,
+    numbers_of,
+    page_sentences,
+    sentences,
+    unnoticed,
+)
+from tests.docs.strengths_again import Sweep
 
 Match = re.Match[str]
 
@@ -30,8 +56,8 @@ Match = re.Match[str]
 class Said(Run):
     """A command as it was typed, all that it printed, and the run that it speaks of."""
 
-    words: tuple[str, ...]
-    text: str
+    words: tuple[str, ...] = ()
+    text: str = ""
 
     def option(self, name: str) -> str | None:
         """What was given as an option."""
@@ -40,7 +66,19 @@ class Said(Run):
     @cached_property
     def plain(self) -> Plain:
         """Its model."""
-        return Plain(self.folder)
+        return Plain(Path(self.words[2]) if self.words[1] == "lexicon" else self.folder)
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The search for a strength that the command made."""
+        config = "heedful.toml" if Path("heedful.toml").is_file() else "tiny.toml"
+        return Sweep(self.folder, self.data.splits["dev"], "reviews.csv", config)
+
+    @property
+    def missing(self) -> float:
+        """What integrated gradients lack of the rise, as it was told."""
+        (told,) = re.findall(r"adds up to the rise in probability but for (\S+)", self.text)
+        return float(told)
 
     @property
     def data(self) -> Any:
@@ -49,6 +87,33 @@ class Said(Run):
         name = self.option("--data") or "reviews.csv"
         return read_file(name, threshold=None if threshold is None else float(threshold)).corpus
 
+    def size(self, name: str) -> int:
+        """What one reading of a document is."""
+        prompt = self.option("--prompt")
+        if prompt is None:
+            return self.plain.size(tuple(self.texts[name].split()))
+        return self.prompted(prompt.replace("{text}", self.texts[name]))
+
+    def prompted(self, prompt: str) -> int:
+        """Positions that a pass reads in all layers: of a prompt, and of labels behind it."""
+        from transformers import AutoConfig, AutoTokenizer
+
+        folder = self.words[2].removeprefix("lm:")
+        layers = AutoConfig.from_pretrained(folder).num_hidden_layers
+        cut = AutoTokenizer.from_pretrained(folder)
+        labels = [one.partition("=")[2] for one in (self.option("--labels") or "").split(",")]
+        behind = [len(cut(one, add_special_tokens=False)["input_ids"]) - 1 for one in labels]
+        return int(layers * (len(cut(prompt)["input_ids"]) + sum(behind)))
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """By name; ratings that nobody cut are cut here, since labels do not matter."""
+        try:
+            data = self.data
+        except heedful.InputError:
+            data = read_file(self.option("--data") or "", threshold=0).corpus
+        return {one.id: one.text for split in data.splits.values() for one in split}
+
     def decided(self, plain: Plain, split: str) -> tuple[np.ndarray, np.ndarray]:
         """What a model decides of a split, and the labels."""
         texts = self.data.splits[split]
@@ -56,69 +121,70 @@ class Said(Run):
         return np.array(found), np.array([one.label for one in texts])
 
 
-def macro_f1(decided: np.ndarray, gold: np.ndarray) -> float:
-    """The mean over classes of 2 hits / (decided + true)."""
-    found = []
-    for label in np.unique(gold):
-        hits = ((decided == label) & (gold == label)).sum()
-        found.append(2 * hits / ((decided == label).sum() + (gold == label).sum()))
-    return float(np.mean(found))
-
-
 def _splits(said: Said, match: Match) -> Expected:
     return [*(len(said.data.splits[name]) for name in ("train", "dev", "test")), 0]
 
 
 def _trained(said: Said, match: Match) -> Expected:
+    name, objective = Path(said.words[2]).name, said.option("--objective")
+    title = f"{name}+{objective}" if objective else name
+    return numbers_of(f"{title} on {Path(said.option('--data') or '').resolve()}")
+
+
+def _scored(said: Said, match: Match) -> Expected:
     dev, test = (said.decided(said.plain, split) for split in ("dev", "test"))
-    right = proportion(int((test[0] == test[1]).sum()), len(test[0]))
-    more: list[float | Estimate | None] = [None] * match[1].count("#")
-    return [*more, float((dev[0] == dev[1]).mean()), right, len(test[0])]
+    right = share(int((test[0] == test[1]).sum()), len(test[0]))
+    return [right.times(), len(test[0]), 100 * float((dev[0] == dev[1]).mean())]
 
 
-def _row(said: Said, match: Match) -> Expected:
-    return [None] * match[0].count("#")
-
-
-def check_strengths(said: Said) -> None:
-    """F1, and what flattening does to it, of the model without and of the one kept."""
-    found = read_json(said.folder / "remedy.json")
-    lines = [one.split() for one in said.text.splitlines() if re.match(r" +[\d.]+ +[\d.]+ ", one)]
-    table = {float(line[0]): line for line in lines}
-    assert len(table) == 1 + len(found["tried"])
-    kept = found["chosen"]["strength"]
-    assert "kept" in table[kept]
-    run = found.get("run") or ""
-    is_base = run and "tying" not in run  # else the model without it was trained anew
-    base = macro_f1(*said.decided(Plain(Path(run)), "dev")) if is_base else None
-    for strength, f1 in ((0.0, base), (kept, macro_f1(*said.decided(said.plain, "dev")))):
-        if f1 is not None:
-            assert float(table[strength][1]) == pytest.approx(100 * f1, abs=0.06)
-    texts = said.data.splits["dev"]
-    flat = []
-    for one in texts:
-        words = tuple(one.text.split())
-        flat.append(said.plain.under(words, [given_anew(np.full(len(words), 1 / len(words)))])[0])
-    gold = np.array([one.label for one in texts])
-    change = macro_f1(np.stack(flat).argmax(-1), gold) - macro_f1(*said.decided(said.plain, "dev"))
-    assert float(table[kept][2]) == pytest.approx(100 * change, abs=0.06)
+def check_strengths(text: str, sweep: Sweep) -> None:
+    """Every row: F1, flat, shuffled, cost and what it buys, by models trained again."""
+    lines = [one for one in text.splitlines() if re.match(r" +[\d.]+ +[\d.]+ ", one)]
+    assert len(lines) == len(sweep.decided)
+    for strength, line in zip(sweep.decided, lines, strict=True):
+        values: list[float | Told] = [strength, *(100 * one for one in sweep.f1(strength))]
+        if strength:
+            values += [sweep.cost(strength).times(), sweep.buys(strength).times()]
+        assert mistold(line.replace("[-]", ""), values) == [], line
+        assert ("kept" in line) == (strength == sweep.kept)
+    assert sweep.kept == sweep.best()
 
 
 def _kept(said: Said, match: Match) -> Expected:
-    found = read_json(said.folder / "remedy.json")
-    kept = next(o for o in found["tried"] if o["strength"] == found["chosen"]["strength"])
-    cost = 100 * abs(found["base"]["f1"] - kept["f1"])
-    limit = [1.5] if "at most #" in match[0] else []
-    more: list[float | Estimate | None] = [None, None] if "[#" in match[0] else []
-    return [*limit, kept["strength"], cost, *more]
+    sweep = said.sweep
+    cost, bought = sweep.cost(sweep.kept).times(), sweep.buys(sweep.kept).value
+    sign = 1 if cost.value >= 0 else -1
+    assert ("costs" if sign > 0 else "gains") + " #" in match[0]
+    ends = sorted((sign * cost.low, sign * cost.high)) if "; # documents]" in match[0] else []
+    told = [sweep.kept, abs(cost.value), *ends, *([len(sweep.dev)] if ends else [])]
+    if match[0].startswith("No strength that costs at most"):
+        assert bought <= 0
+        return [sweep.limit, *told]
+    bought_is = [100 * abs(bought)]
+    if match[0].startswith("No strength is cheap enough"):
+        return [*told, sweep.limit, *bought_is]
+    return [*told, *bought_is]
 
 
-def _no_interval(said: Said, match: Match) -> Expected:
-    found = read_json(said.folder / "remedy.json")
-    others = [o["strength"] for o in found["tried"]]
-    others.remove(found["chosen"]["strength"])
-    named = others if "may do as well" in match[0] else []
-    return [len(said.data.splits["dev"]), *named[: match[0].count("#") - 1]]
+def _no_other(said: Said, match: Match) -> Expected:
+    return [said.sweep.limit]
+
+
+def _doubt(said: Said, match: Match) -> Expected:
+    """What too few dev documents leave open; which of it is said must be right too."""
+    sweep = said.sweep
+    cost, buys = sweep.cost(sweep.kept), sweep.buys(sweep.kept)
+    doubts: list[float | Told | None] = [len(sweep.dev)]
+    assert ("its cost has no interval" in match[0]) == np.isnan(cost.low)
+    is_open = cost.side(sweep.limit / 100) == "straddles" and not np.isnan(cost.low)
+    assert ("its cost may be anything" in match[0]) == is_open
+    doubts += [100 * cost.low, 100 * cost.high] if is_open else []
+    may_be_none = buys.value > 0 and buys.side(0) == "straddles"
+    assert ("it may buy no reliance" in match[0]) == may_be_none
+    assert ("buy reliance after all" in match[0]) == (buys.value <= 0 < buys.high)
+    rivals = [one for one in sweep.decided if one not in (0, sweep.kept) and sweep.is_rival(one)]
+    assert ("may do as well" in match[0]) == bool(rivals)
+    return [*doubts, *rivals]
 
 
 def _probabilities(said: Said, match: Match) -> Expected:
@@ -134,11 +200,26 @@ def words_of(said: Said) -> tuple[str, ...]:
 
 
 def _method(said: Said, match: Match) -> Expected:
-    """Attention is found again here, occlusion in `check_explained`; oracles test the others."""
-    if match[1] != "attention":
-        return [None] * match[0].count("#")
-    weights = np.sort(said.plain.attention(words_of(said)).weights)[::-1]
-    return [float(one) for one in weights[: match[0].count("#")]]
+    """The words that a method names, largest first, found again by plain passes."""
+    found = importance(said.plain, words_of(said), match[1])
+    (line,) = (one for one in said.text.splitlines() if re.match(rf" *{match[1]}  ", one))
+    words = [one.strip("[]").lower() for one in re.findall(r"(\S+) -?[\d.]", line.split("  ")[-1])]
+    count = min(8, len(found))
+    assert len(words) == count
+    order = np.argsort(-abs(found), kind="stable")[:count]
+    off = said.missing if match[1] == "integrated" else 1e-6 * max(1, abs(found).max())
+    for place, unit in enumerate(order):  # words that are as good may change places
+        alike = np.flatnonzero(abs(abs(found) - abs(found[unit])) <= 2 * off + 1e-7)
+        assert words[place] in {words_of(said)[one].lower() for one in alike}
+    return [Near(float(found[unit]), off) for unit in order]
+
+
+def _adds_up(said: Said, match: Match) -> Expected:
+    """What is missing is at most what was promised, unless the path has a bend without a slope."""
+    risen = rise(said.plain, words_of(said))
+    exact = importance(said.plain, words_of(said), "integrated").sum()
+    assert said.missing <= 0.01 or abs(exact - risen) > 0.01
+    return [said.missing]
 
 
 def _special(said: Said, match: Match) -> Expected:
@@ -161,12 +242,40 @@ EXPLAIN: Known = [
     (r"Decision: (\w+) \((?:\w+ #(?:, )?)+\)", _probabilities),
     (r"([\w-]+) \S+ #(?:, \S+ #)*", _method),
     (r"above #: speaks for .* · below #: against it .*", lambda s, m: [0, 0]),
-    (r"integrated adds up to the rise in probability but for #", lambda s, m: [None]),
+    (r"integrated adds up to the rise in probability but for #", _adds_up),
+    (r"in log-odds, since the probability is next to #: .*",
+     lambda s, m: [round(max(s.plain.probabilities(words_of(s))))]),
     (r"# % of the audited attention lies on special tokens, .*", _special),
-    (rf"(\S+) is the best of # explanations in the audit: {E} above a random order, # documents\.",
+    (rf"(\S+) is the first of # explanations in the audit: {E} above a random order, # documents\.",
      _best),
     (r"# more explanations of this model: .*", _more),
 ]  # fmt: skip
+
+
+STAGES = "auditing|one unit alone, concentration|weights drawn anew"
+
+
+def _so_far(said: Said, match: Match) -> Expected:
+    """So many of all; speed and time left are the clock's."""
+    counts = re.findall(rf"(?:{STAGES}): ([\d,]+)/([\d,]+)", said.text)
+    if "audited" not in said.record:  # only trained, on a slow machine
+        assert not counts
+        return [None] * match[0].count("#")
+    effort, count = said.record["audited"]["effort"], said.audited
+    asked = (count, looks(effort, count)[-1], looks(effort, min(count, 50), 16)[-1])
+    assert all(int(done) <= int(total) for done, total in counts)
+    assert {int(total) for _, total in counts} <= set(asked)
+    firsts = {looks(effort, count)[0], looks(effort, min(count, 50), 16)[0]}
+    told = re.findall(r"\(sooner if (\d+) documents settle it\)", said.text)
+    assert {int(first) for first in told} <= firsts
+    return [None] * match[0].count("#")
+
+
+def _took(said: Said, match: Match) -> Expected:
+    """The time that the record keeps."""
+    seconds = said.record["steps"]["audit"]["seconds"]
+    return [seconds / {"s": 1, "min": 60}[match[1]]]
+
 
 READ: Known = [
     (r"splits: # / # / # \(train and dev and test drawn by seed #\)", _splits),
@@ -174,141 +283,121 @@ READ: Known = [
     (r"score is cut at #: .*|classes: below #, from # on|.*--threshold # \(.*",
      lambda s, m: [0] * m[0].count("#")),
     (r"labels #, # are taken for the numbers of the classes neg, pos", lambda s, m: [0, 1]),
-    (r"(?:auditing|showing|exchanged words|single heads): #/# \w+, .*|# texts/s, .*|# s a text, .*",
-     lambda s, m: [None] * m[0].count("#")),  # the clock's
-    (r"(?:The page|The run|What was kept lies in):? \S+", lambda s, m: [None] * m[0].count("#")),
+    (rf"(?:{STAGES}|training|showing|exchanged words|single heads): #/# \w+, .*", _so_far),
+    (r"All tests took # (s|min)\.", _took),
+    (r"(?:The page|The run|What was kept lies in):? \S+", lambda s, m: numbers_of(str(s.folder))),
 ]  # fmt: skip
 
 TRAIN: Known = [
     *READ,
-    (rf"Trained (.*): dev accuracy #, test accuracy {E} of # documents", _trained),
+    (r"Trained (.*)\.", _trained),
+    (rf"Accuracy: test {P} of # documents, dev # % \(best while training\)\.", _scored),
     (r"strength dev F1 flat shuffled cost \[# %\] buys \[# %\]", lambda s, m: [95, 95]),
-    (r"# # # #(?: # \[.*\] # \[.*\])?(?: kept)?", _row),  # see check_strengths
+    (r"# # # #(?: # \[.*\] # \[.*\])?(?: kept)?",
+     lambda s, m: [None] * m[0].count("#")),  # see `check_strengths`
     (r"All in points of dev F1 .* F1 at # minus F1 here; .* at #\.", lambda s, m: [0, 0]),
-    (r"No strength that costs at most # points .*; # was kept, .*|.*# was kept.*", _kept),
-    (r"With # dev documents its cost has no interval.*", _no_interval),
+    (r"No strength that costs at most # points .*; # was kept, .*|No strength is cheap enough: "
+     r".*|tying at # (?:costs|gains) # .* points of reliance .*\.", _kept),
+    (r"No other one that costs at most # points buys more\.", _no_other),
+    (r"With # dev documents .*; more dev documents would tell strengths apart\.", _doubt),
     (r"\S+ own tying:# is left out: .*", lambda s, m: [1]),
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Compared:
-    """The runs that were compared, by name."""
-
-    runs: dict[str, Run]
-    text: str
-
-    @cached_property
-    def blocks(self) -> dict[str, list[str]]:
-        """What is printed under each heading."""
-        found: dict[str, list[str]] = {}
-        heading = ""
-        for line in self.text.splitlines():
-            if line.endswith(":") and not line.startswith(" "):
-                heading = line
-            elif line.startswith("  "):
-                found.setdefault(heading, []).append(line)
-        return found
-
-
-TESTS = ("The decision goes with the words shown:",
-         "Most of the attention lies on words that matter:",
-         "Their effect passes through attention:")  # fmt: skip
-
-
-def check_tests(compared: Compared) -> None:
-    """Each test's share, run by run, from the rows of its exchange."""
-    for place, heading in enumerate(TESTS):
-        for line in compared.blocks[heading]:
-            name, told = line.split()[:2]
-            rows = compared.runs[name].rows("exchange")
-            value = shares(rows)[1 + place].value if len(rows) else np.nan
-            if np.isnan(value):
-                assert told == "–:"
-                continue
-            digits = len(told.partition(".")[2])
-            assert float(told) == pytest.approx(value, abs=0.51 * 10.0**-digits)
-
-
-def _numbers(compared: Compared, match: Match) -> Expected:
-    return [None] * match[0].count("#")
-
-
-def _right(compared: Compared, match: Match) -> Expected:
-    run = compared.runs[match[1]]
-    return [run.right(), run.right().n]
-
-
-def _gain(compared: Compared, match: Match) -> Expected:
-    tables = [run.rows("substitution").set_index("instance") for run in compared.runs.values()]
-    right = pd.concat([t["label"] == t["decision"] for t in tables], axis=1, join="inner")
-    right = right.sort_index().astype(float)
-    gain = paired(right.iloc[:, 1], right.iloc[:, 0], [str(n) for n in right.index], most=1)
-    sign = 1 if gain.value >= 0 else -1
-    ends = sorted((sign * gain.low, sign * gain.high))
-    told = Estimate(abs(gain.value), ends[0], ends[1], gain.n, gain.method)
-    if gain.value == 0:
-        assert "as often as" in match[0]
-        has_ends = gain.low == gain.low
-        return [len(right), *([100 * ends[0], 100 * ends[1]] if has_ends else [])]
-    assert (" more " in match[0]) == (sign > 0)
-    return [len(right), times(told)]
-
-
-COMPARE: Known = [
-    (rf"(\S+) {E}, # documents", _right),
-    (rf"\S+ {E}, n #: \w+", _numbers),  # see check_tests
-    (r"\S+ (?:yes|partly|no|cannot tell) \S+ on \S+", _numbers),
-    (r"\S+ –: unknown", _numbers),
-    (r"The runs were audited on different numbers of documents: #, #\.",
-     lambda c, m: [run.documents for run in c.runs.values()]),
-    (r"On the # documents that all runs were audited on, \S+ is right .*", _gain),
-]  # fmt: skip
+def _lexicon(said: Said) -> Lexicon:
+    documents = [one for split in said.data.splits.values() for one in split]
+    return Lexicon(said.plain, documents, said.option("--lexicon") or "")
 
 
 def _thirds(said: Said, match: Match) -> Expected:
-    words = pd.read_parquet(said.folder / "findings" / "lexicon.parquet").sort_values("rating")
-    cut = words["rating"].quantile([1 / 3, 2 / 3]).to_numpy()
-    is_low, is_high = words["rating"] <= cut[0], words["rating"] >= cut[1]
-    found: list[float | Estimate | None] = []
-    for rows in (is_low, ~is_low & ~is_high, is_high):
-        found += [float(words["ratio"][rows].mean()), None, None]
-    return [*found, len(words)]
+    thirds = _lexicon(said).thirds
+    found: list[float | Told] = []
+    for words in thirds:
+        values = words["mean"].to_numpy()
+        found.append(percentile(weighted_mean(values), list(words.index)))
+    return [*found, sum(map(len, thirds))]
+
+
+def _heads(said: Said, match: Match) -> Expected:
+    """How many heads are above chance, and how far the largest leads: beyond luck or not."""
+    found: list[float | Told] = []
+    for kind, leads in re.findall(
+        r"ords rated ([a-z ]+): # of # heads give .*? does, (?:yet|and) (one|none) ", match.string
+    ):
+        held, chance, names = _lexicon(said).held(kind)
+        drawn_weights = drawn(names).astype(float)
+        above = [
+            weighted_mean(h)(drawn_weights) - weighted_mean(chance)(drawn_weights) for h in held.T
+        ]
+        lead = percentile(leading(held), names)
+        found += [sum(np.nanquantile(one, 0.025) > 0 for one in above), held.shape[1], lead]
+        kept = ~np.isnan(held[:, 0])
+        kind_of = {"high": "v.pos", "low": "v.neg", "high or low": "both"}[kind]
+        known = [name for name, is_kept in zip(names, kept, strict=True) if is_kept]
+        luck = np.quantile(leads_by_luck(held[kept], known, kind_of), 0.95)
+        assert (leads == "one") == (lead.low > luck)
+    return found
 
 
 LEXICON: Known = [
     *READ,
     (rf".*words rated low get {E} times an even share of \w+, those between {E}, those rated high "
      rf"{E} \(# words, a third each\)\.", _thirds),
-    (r"Words rated high or low: # of # heads above chance, .*", _row),
+    (r"Words rated [a-z ]+: # of # heads give them more attention than chance does, .*", _heads),
 ]  # fmt: skip
 
 
-def check_said(command: Sequence[str], text: str) -> None:
+def check_said(command: Sequence[str], text: str, counted: Counted) -> None:
     """Recomputes every sentence with a number that a command printed, and of the page it wrote."""
     verb = command[1]
     if verb == "compare":
         compared = Compared({Path(one).name: Run(Path(one)) for one in command[2:]}, text)
-        check(sentences(text), COMPARE, compared)
-        check_tests(compared)
+        check_all(sentences(text), COMPARE, compared)
+        rows = [line for lines in map(compared.blocks.get, TESTS) for line in lines or ()]
+        check_rows_told(text, rows, lambda other: check_tests(replace(compared, text=other)))
         return
     page = re.search(r"The page: (\S+)/report.html", text)
-    kept = re.search(r"(?:The run: |What was kept lies in )(\S+?)\.?$", text, re.MULTILINE)
+    kept = re.search(
+        r"(?:The run: |What was kept lies in |Next: heedful audit )(\S+?)\.?$", text, re.MULTILINE
+    )
     named = page or kept
     words = tuple(command)
     folder = Path(named[1] if named else words[words.index("--model") + 1])
-    said = Said(folder, words, text)
-    check(sentences(text), known_of(verb), said)
+    said = Said(folder, words=words, text=text)
     if verb == "audit":
-        check(page_sentences((folder / "report.html").read_text()), known_of(verb), said)
+        keep(said, counted, said.size)
+    check_all(sentences(text), known_of(verb), said)
+    if verb == "audit":
+        shown = (folder / "report.html").read_text()
+        check_all(page_sentences(shown), known_of(verb), said)
+        check_stops(said, page_sentences(shown))
+        check_counts(shown)
     if (folder / "remedy.json").is_file() and verb == "train":
-        check_strengths(said)
+        rows = [one for one in text.splitlines() if re.match(r" +[\d.]+ +[\d.]+ ", one)]
+        check_rows_told(text, rows, lambda other: check_strengths(other, said.sweep))
+
+
+def check_all(said: Sequence[str], known: Known, about: object) -> None:
+    """Recomputes every sentence; each number, were it another, would be noticed."""
+    check(said, known, about)
+    assert unnoticed(said, known, about) == []
+
+
+def check_rows_told(text: str, rows: Sequence[str], check: Callable[[str], None]) -> None:
+    """Checks rows of numbers, as they are and with each number altered."""
+    check(text)
+    assert rows
+    for row in rows:
+        for told in NUMBER.finditer(row):
+            other = row[: told.start()] + altered(told[0]) + row[told.end() :]
+            with pytest.raises(AssertionError):
+                check(text.replace(row, other))
 
 
 def known_of(verb: str) -> Known:
     """The sentences of a command."""
     if verb == "audit":
-        return [*AUDIT, *READ, (rf"accuracy, prior (\w+).*: {P} of #", _prior), (
+        return [*AUDIT, *EFFORT, *READ, (rf"accuracy, prior (\w+).*: {P} of #", _prior), (
             r"Audit more documents, .*: all # that there are were audited, .*",
             lambda r, m: [r.documents])]  # fmt: skip
     return {"explain": EXPLAIN, "train": TRAIN, "compare": COMPARE, "lexicon": LEXICON}[verb]

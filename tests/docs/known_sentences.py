@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import heedful
 from heedful.audits.verdict import calibration
-from heedful.statistics import Estimate, paired, proportion
-from heedful.statistics.association import spearman
 from tests.docs.exchange_again import shares
-from tests.docs.sentences import Expected, Known, Run, average, times
+from tests.docs.intervals_again import Told, average, gap, rank_correlation, resampled, share
+from tests.docs.passes_counted import cost
+from tests.docs.sentences import Expected, Known, Run, numbers_of
 
 E = r"#(?: \[#, #\])?"
 """An estimate."""
@@ -20,10 +22,24 @@ P = r"# %(?: \[#, #\])?"
 """An estimate in per cent."""
 ABOVE = rf"\({E} above a random order\)"
 Match = re.Match[str]
+Rule = Callable[[Run, Match], Expected]
+
+
+def _of(audit: str) -> Callable[[Rule], Rule]:
+    """A rule whose intervals are as sure as those of an audit."""
+
+    def found(rule: Rule) -> Rule:
+        def leveled(run: Run, match: Match) -> Expected:
+            with run.level(audit):
+                return rule(run, match)
+
+        return leveled
+
+    return found
 
 
 def _accuracy(run: Run, match: Match) -> Expected:
-    found: list[float | Estimate | None] = [times(run.right()), run.right().n]
+    found: list[float | Told | None] = [run.right().times(), run.right().n]
     for name in re.findall(r"prior (\w+)", match[0]):
         told = run.record["audited"]["priors"][name]
         found += [*(100 * told[end] for end in ("value", "low", "high")), told["n"]]
@@ -35,36 +51,31 @@ def _accuracy(run: Run, match: Match) -> Expected:
 def _outside(run: Run, match: Match) -> Expected:
     rows = run.rows("concentration").set_index("instance")
     names = ["outside"] + (["first"] if "the first token" in match[0] else [])
-    return [times(average(rows[name])) for name in names]
+    return [average(rows[name]).times() for name in names]
 
 
 def _concentration(run: Run, match: Match) -> Expected:
     rows = run.rows("concentration").set_index("instance")
-    share = rows["effective_units"] / rows["units"]
-    rest = [times(average(values)) for values in (share, rows["largest_weight"])]
+    of_all = rows["effective_units"] / rows["units"]
+    rest = [average(values).times() for values in (of_all, rows["largest_weight"])]
     return [float(rows["effective_units"].mean()), *rest]
 
 
 def _ranking(run: Run, match: Match) -> Expected:
-    return [len(run.better), len(run.ranked)]
+    return [len(run.better), len(run.ranked), len(run.deleted["faithfulness"])]
 
 
 def _standing(run: Run, match: Match) -> Expected:
     worth = run.deleted["faithfulness"].mean()
     assert worth[match[1]] == pytest.approx(worth[run.ranked[0]])
-    is_tied = (abs(worth - worth["attention"]) < 1e-12).sum() > 1
-    place = None if is_tied else run.ranked.index("attention") + 1
-    return [place, run.beyond("attention"), run.beyond(match[1])]
+    return [run.places("attention"), run.beyond("attention"), run.beyond(match[1])]
 
 
 def _place(run: Run, match: Match) -> Expected:
     method = match[1]
     if method == "random":
         return [run.worth(method)]
-    worth = run.deleted["faithfulness"].mean()
-    is_tied = (abs(worth - worth[method]) < 1e-12).sum() > 1
-    place = None if is_tied else run.ranked.index(method) + 1
-    return [place, run.beyond(method), run.worth(method)]
+    return [run.places(method), run.beyond(method), run.worth(method)]
 
 
 def _costs(run: Run, match: Match) -> Expected:
@@ -73,12 +84,13 @@ def _costs(run: Run, match: Match) -> Expected:
     return [100 * lost[match[1]], *([100 * lost["attention"]] if "those of" in match[0] else [])]
 
 
+@_of("input-erasure")
 def _deleting(run: Run, match: Match) -> Expected:
     lost = run.deleted["comprehensiveness"]
     if match[1]:
         assert lost[match[1]].mean() == pytest.approx(lost.mean().max())
     named = ["attention", "random", *([match[1]] if match[1] else [])]
-    return [times(average(lost[name], -1)) for name in named]
+    return [average(lost[name], -1).times() for name in named]
 
 
 def _adding_up(run: Run, match: Match) -> Expected:
@@ -86,21 +98,22 @@ def _adding_up(run: Run, match: Match) -> Expected:
     return [0.01, int((off <= 0.01).sum()), len(off), float(f"{off.max():.2g}")]
 
 
+@_of("substitution")
 def _shuffling(run: Run, match: Match) -> Expected:
     rows = run.rows("substitution").set_index("instance")
-    decided = rows["decision"].value_counts(normalize=True)
-    flat = rows["uniform"] != rows["decision"]
-    anew: list[float | Estimate | None] = [100 * float(1 - (decided**2).sum())]
-    if "about # %." not in match[0]:
-        anew += [None, None]  # its ends are resampled
-    return [times(average(rows["permuted_changes"])), *anew,
-            times(proportion(int(flat.sum()), len(rows)))][: 1 + len(anew)]  # fmt: skip
+    decided = pd.get_dummies(rows["decision"]).to_numpy(dtype=float)
+
+    def anew(weights: np.ndarray) -> np.ndarray:
+        return np.asarray(1 - ((weights @ decided / weights.sum(1)[:, None]) ** 2).sum(1))
+
+    return [average(rows["permuted_changes"]).times(), resampled(anew, list(rows.index)).times()]
 
 
+@_of("substitution")
 def _uniform(run: Run, match: Match) -> Expected:
     rows = run.rows("substitution")
     flat = int((rows["uniform"] != rows["decision"]).sum())
-    return [times(proportion(n, len(rows))) for n in (flat, int(rows["flippable"].sum()))]
+    return [share(n, len(rows)).times() for n in (flat, int(rows["flippable"].sum()))]
 
 
 def _accuracies(run: Run, match: Match) -> Expected:
@@ -112,12 +125,13 @@ def _accuracies(run: Run, match: Match) -> Expected:
     return [100 * float(v) for v in (run.right().value, flat.mean(), shuffled.mean())]
 
 
+@_of("erasure")
 def _removed(run: Run, match: Match) -> Expected:
     rows = run.rows("erasure")
     rows = rows.assign(part=rows["fraction"].where(rows["removed"] >= 0, 1.0))
     table = rows.pivot(index="instance", columns="ranking", values="part").astype(float)
     named = ["attention", "random", *(["greedy"] if "best order" in match[0] else [])]
-    return [times(average(table[name])) for name in named]
+    return [average(table[name]).times() for name in named]
 
 
 def _counts(column: str) -> object:
@@ -133,29 +147,33 @@ def _counts(column: str) -> object:
     return counts
 
 
+@_of("single-erasure")
 def _one_removed(run: Run, match: Match) -> Expected:
     rows = run.rows("single-erasure")
     rows = rows[rows["ranking"] == "attention"]
     flips = (int(rows[name].sum()) for name in ("top_flips", "other_flips"))
-    return [times(proportion(hits, len(rows))) for hits in flips]
+    return [share(hits, len(rows)).times() for hits in flips]
 
 
+@_of("violation")
 def _belied(run: Run, match: Match) -> Expected:
     table = run.table("violation", "violated")
     named = ["attention", "random", *([match[2]] if match[2] else [])]
     if match[2]:
         assert table[match[2]].mean() == pytest.approx(table.mean().min())
-    beside = paired(table["attention"], table["random"], list(table.index), most=1).side(0)
-    assert match[1] == {"above": "more", "below": "less", "straddles": "as"}[beside]
-    return [times(average(table[name])) for name in named]
+    beside = gap(table["attention"], table["random"], 1).side(0)
+    words = {"above": "more often than", "below": "less often than"}
+    assert match[1] == words.get(beside, "not clearly more or less often than")
+    return [average(table[name]).times() for name in named]
 
 
+@_of("randomisation")
 def _anew(run: Run, match: Match) -> Expected:
     rows = run.rows("randomisation")
     rows = rows[rows["step"] == rows["step"].max()]
     table = rows.pivot(index="instance", columns="ranking", values="tau")
     kept = {name: average(table[name], -1) for name in table if name != "random"}
-    found: list[float | Estimate | None] = [kept["attention"], 1, 0]
+    found: list[float | Told | None] = [kept["attention"], 1, 0]
     blind = {name for name, one in kept.items() if one.low > 0.5}
     if "much the same" in match[0]:
         assert set(match[1].split(", ")) == blind
@@ -167,12 +185,13 @@ def _anew(run: Run, match: Match) -> Expected:
     return found
 
 
+@_of("adversary")
 def _moved(run: Run, match: Match) -> Expected:
     rows = run.rows("adversary")
     rows = rows[(rows["units"] > 1) & rows["exact_jsd"].notna()]
     far = int((rows["exact_jsd"] >= 0.9 * rows["largest_jsd"]).sum())
     distance = float(rows["exact_jsd"].mean())
-    return [times(proportion(far, len(rows))), 0.01, distance, float(np.log(2))]
+    return [share(far, len(rows)).times(), 0.01, distance, float(np.log(2))]
 
 
 def _searched(run: Run, match: Match) -> Expected:
@@ -182,9 +201,10 @@ def _searched(run: Run, match: Match) -> Expected:
 
 def _alone(run: Run, match: Match) -> Expected:
     rows = run.rows("confidence").set_index("instance")
-    return [times(average(rows["confidence"])), times(average(rows["agreeing"])), 100]
+    return [average(rows["confidence"]).times(), average(rows["agreeing"]).times(), 100]
 
 
+@_of("agreement")
 def _agreeing(run: Run, match: Match) -> Expected:
     rows = run.rows("agreement")
     is_ours = (rows["first"] == "attention") | (rows["second"] == "attention")
@@ -200,7 +220,7 @@ def _words(run: Run, match: Match) -> Expected:
     words = run.rows("words")
     words = words[words["times"] >= 3].sort_values("times", ascending=False, kind="stable")
     size = words["polarity"].abs()
-    return [spearman(size, words["score"], [str(word) for word in words["word"]])]
+    return [rank_correlation(size.to_numpy(), words["score"].to_numpy(), list(words["word"]))]
 
 
 def _frequent(run: Run, match: Match) -> Expected:
@@ -216,31 +236,48 @@ def _level(run: Run, match: Match) -> Expected:
 
 def _heads(run: Run, match: Match) -> Expected:
     rows = run.rows("single-heads")
-    found = {head: shares(some).every for head, some in rows.groupby("head")}
-    best = max(found, key=lambda head: found[head].value)
-    return [len(found), int(best), times(found[best])]
+    found = {int(head): shares(some).every for head, some in rows.groupby("head")}
+    most = max(one.value for one in found.values())
+    best = [head for head, one in found.items() if one.value == most]
+    named = [] if len(best) == len(found) > 1 else best
+    return [len(found), *named, found[best[0]].times(), rows["instance"].nunique()]
 
 
 def _test(place: int) -> object:
     def test(run: Run, match: Match) -> Expected:
-        found = times(shares(run.rows("exchange"))[1 + place])
-        borders = _borders()
+        found = shares(run.rows("exchange"))[1 + place].times()
+        at = borders()
         if "supports above" in match[0]:
-            return [found.value, 100 * borders["yes"], 100 * borders["no"], found]
+            return [found.value, 100 * at["yes"], 100 * at["no"], found]
         return [found]
 
     return test
 
 
-def _borders() -> Mapping[str, float]:
+def borders() -> Mapping[str, float]:
+    """Of the verdict."""
     kept = calibration()
     assert kept is not None
     return {side: float(kept["borders"][side]["value"]) for side in ("yes", "no")}
 
 
+def _calibrated(run: Run, match: Match) -> Expected:
+    """Each third: how often the word was right (steps of a dial are one), and wrongly yes."""
+    kept, found = calibration(), list[float | Told | None]()
+    assert kept is not None
+    table = pd.DataFrame(kept["table"]["rows"], columns=kept["table"]["columns"])
+    for part in re.findall(r"(\w+): right on", match[0]):
+        one = kept["scores"][part.lower()]["right"]
+        ends = share(round(one["value"] * one["n"]), one["n"])
+        rows = table[table["kind of mechanism"].str.endswith(f"({part.lower()})")]
+        wrongly = rows[rows["right word"].isin(["no", "cannot tell"])]["yes"].sum()
+        found += [100 * one["value"], 100 * ends.low, 100 * ends.high, one["n"], int(wrongly)]
+    return found
+
+
 def _exchanged(run: Run, match: Match) -> Expected:
     _, *each = shares(run.rows("exchange"))
-    return [times(share) for share in each if not np.isnan(share.value)]
+    return [one.times() for one in each if not np.isnan(one.value)]
 
 
 def _texts(run: Run, match: Match) -> Expected:
@@ -259,25 +296,28 @@ def _at_chance(run: Run, match: Match) -> Expected:
     rows = rows[rows["label"] != ""]
     common = rows["label"].value_counts()
     assert common[match[1]] == common.max()
-    right = proportion(int((rows["decided"] == rows["label"]).sum()), len(rows))
-    return [times(right), 100 * common.max() / len(rows)]
+    right = share(int((rows["decided"] == rows["label"]).sum()), len(rows))
+    return [right.times(), 100 * common.max() / len(rows)]
 
 
 def _shown(run: Run, match: Match) -> Expected:
-    return [min(200, run.documents), run.documents]
+    assert run.documents > 200
+    return [200, run.documents]
 
 
 def _of_all(run: Run, match: Match) -> Expected:
-    return [run.documents, run.record["audited"]["of"], *([0] if "--documents" in match[0] else [])]
+    return [run.audited, run.record["audited"]["of"], *([0] if "--documents" in match[0] else [])]
 
 
-def _published(run: Run, match: Match) -> Expected:
-    """Data of the package, tested where it is made: calibration, numbers of papers, versions."""
-    return [None] * match[0].count("#")
+def _made_by(run: Run, match: Match) -> Expected:
+    day = str(run.record["created"])[:10]
+    return numbers_of(f"Made by heedful {heedful.__version__} on {day}.")
 
 
 AUDIT: Known = [
-    (r"All of it holds in # % of the texts\.",
+    (r"This audit cost as much as reading its # documents # times forward and # times backward "
+     r"\(most of it: [a-z-]+.*\)\.?", cost),
+    (r"All three tests hold at once in # % of the texts\.",
      lambda r, m: [100 * shares(r.rows("exchange")).every.value]),
     (r"(?:\w+ The decision goes with the words shown )?Put into texts that were decided otherwise, "
      r".* in # % of the texts.*", _test(0)),
@@ -290,22 +330,25 @@ AUDIT: Known = [
      rf"attention in (?:{P}|an undefined share)\.",
      _exchanged),
     (r"unknown .* could not be measured here\. supports above # %, contradicts below # % not "
-     r"measured", lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
-    (r"Yes if all of this holds in at least #% of the texts.*, no if in at most #%, partly .*",
-     lambda r, m: [100 * _borders()["yes"], 100 * _borders()["no"]]),
+     r"measured", lambda r, m: [100 * borders()["yes"], 100 * borders()["no"]]),
+    (r"Yes if all of this holds in at least # % of the texts.*, no if in at most # %, partly .*",
+     lambda r, m: [100 * borders()["yes"], 100 * borders()["no"]]),
     (r"# texts; each was read # times, .*", _texts),
     (rf"The model decides {P} of these texts rightly, where always saying (\w+) would be right in "
      r"# %: .*", _at_chance),
     (r"Only # texts? (?:were|was) decided as (\w+): .*", _rare),
-    (rf"Of # heads, head # does best: all three tests hold in {P} of the texts\.", _heads),
-    (rf"(?:Accuracy: )?test {P} of # documents(?:, accuracy, prior \w+ {P} of # documents)*"
+    (r"Open: right on .*; blind: right on .*; opponent: right on .* called yes\.", _calibrated),
+    (rf"(?:Of # heads, head # does best|Of # heads, head #(?:, head #)+ do best|All # heads do "
+     rf"alike): all three tests hold in {P} of # texts\.", _heads),
+    (rf"(?:Accuracy: )?test {P} of # documents(?:, prior \w+ {P} of # documents)*"
      r"(?:, dev # % \(best while training\))?\.?", _accuracy),
     (rf"Of the audited attention {P} lies on what is no word of the text: .*", _outside),
     (rf"On average attention is spread as if over # units, {P} of a text; the largest weight is "
      rf"{P} of all attention\.", _concentration),
     (r"Tests on (?:# of )?# documents:", lambda r, m: [
-        *([len(r.rows("exchange"))] if " of " in m[0] else []), r.documents]),
-    (r"# of # explanations of this model (?:are|is) better than a random order: .*", _ranking),
+        *([len(r.rows("exchange"))] if " of " in m[0] else []), r.audited]),
+    (r"# of # explanations of this model (?:are|is) better than a random order on # documents: .*",
+     _ranking),
     (rf"Attention is number #, .* {ABOVE}, and (?:not clearly )?behind (\S+) {ABOVE}\.", _standing),
     (rf"Attention is the best of them {ABOVE}\.", lambda r, m: [r.beyond(r.ranked[0])]),
     (rf"(?:# )?(?:[▲△·▼?] )?([\w-]+) {E}(?: {E})?", _place),
@@ -330,7 +373,7 @@ AUDIT: Known = [
     (rf"Removing attention to the unit ranked first by attention changed {P} of the decisions, to "
      rf"a random other one {P}: .*", _one_removed),
     (rf"The unit that attention puts first speaks against its claim in {P} of the documents, "
-     rf"(\w+) often (?:as|than) a random unit does \({P}\)(?:; least often by (\S+), {P})?\.",
+     rf"(.*often than) a random unit does \({P}\)(?:; least often by (\S+), {P})?\.",
      _belied),
     (rf"With all weights drawn anew, attention keeps its order with a Kendall τ of {E} \(#: it "
      rf"never looked at the weights, #: nothing is left\)(?:; (.*) would say much the same of any "
@@ -338,7 +381,7 @@ AUDIT: Known = [
     (rf"In (?:at least )?{P} of the documents attention could be moved almost completely and the "
      r"output would change by at most #; the farthest such attention is (?:at least )?# nats away "
      r"on average, of at most #\.", _moved),
-    (r"Almost completely: at least #% of the divergence .*", lambda r, m: [90]),
+    (r"Almost completely: at least # % of the divergence .*", lambda r, m: [90]),
     (r"# of # documents, chosen by key, were also searched by gradient\.", _searched),
     (r"None of the # documents was among the few that the gradient search is given, .*",
      lambda r, m: [int((r.rows("adversary")["units"] > 1).sum())]),
@@ -353,15 +396,17 @@ AUDIT: Known = [
     (r"# of # documents have units that a method puts all level; no τ there\.", _level),
     (r"# of # rankings are undefined because .*", lambda r, m: [
         int(r.rows("agreement")["tau"].isna().sum()), len(r.rows("agreement"))]),
-    (r"# of # documents, chosen to show decisions that flip, .*", _shown),
+    (r"# of (?:# documents|the # documents that were explained), chosen to show decisions that "
+     r"flip, .*", _shown),
+    (r"All # documents\.", lambda r, m: [r.documents]),
     (r"# of # test documents were audited, drawn by the seed; .*", _of_all),
     (r".*takes all #\.", lambda r, m: [r.record["audited"]["of"]]),
     (r"(?:Each line shows|Faithfulness: what the decision loses) .*# % interval.*",
      lambda r, m: [95]),
     (r"What .* attention costs, F1 \(below #: a gain\)", lambda r, m: [0]),
-    (r"Exclusions and policies #|What was done to documents #", lambda r, m: [None]),
-    (r"Open: .*|blind: .*", _published),
-    (r"Made by heedful \S+ on .*", _published),
-    (r"[\w ]+ and \w+ #, Table #.*", _published),
+    (r"Serrano and Smith #, Table #: .*", lambda r, m: [2019, 2]),
+    (r"Tutek and Šnajder #, Table #, .*; theirs is .*", lambda r, m: [2020, 1]),
+    (r"Tutek and Šnajder #, Table #, .*; the lower, .*", lambda r, m: [2020, 3]),
+    (r"Made by heedful \S+ on .*", _made_by),
 ]  # fmt: skip
 """Of the terminal and the page of an audit."""

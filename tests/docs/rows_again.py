@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 
 from heedful.runs import read_json
-from tests.docs.plain_passes import Plain, forbidden, given_anew, shuffled
-
-DRAWS = 60
+from tests.docs.intervals_again import orders
+from tests.docs.plain_passes import Plain, forbidden, given_anew, odds_of, shuffled
 
 
 def check_rows(folder: Path, texts: dict[str, str]) -> None:
-    """Recomputes decisions, attention, deletions and, where it can be done by hand, edits."""
+    """Recomputes decisions, attention, deletions and edits of attention."""
     plain = Plain(folder)
     tables = {path.stem: pd.read_parquet(path) for path in (folder / "findings").glob("*.parquet")}
     by_id = {name: tuple(text.split()) for name, text in texts.items()}
@@ -25,12 +24,11 @@ def check_rows(folder: Path, texts: dict[str, str]) -> None:
     for name, row in substitution.iterrows():
         assert row["decision"] == plain.logits(words[str(name)]).argmax()
         assert row["units"] == len(words[str(name)])
-    check_attention(plain, tables["concentration"], words)
+    check_attention(plain, tables["concentration"], by_id)
     shown = read_json(folder / "findings" / "instances.json")["instances"]
     importance = {entry["id"]: entry["importance"] for entry in shown}
     check_deletions(plain, tables["input-erasure"], tables["violation"], words, importance)
-    if plain.is_own or type(plain.model).__name__.startswith("Bert"):
-        check_edits(plain, tables, words)
+    check_edits(plain, tables, words)
 
 
 def check_attention(plain: Plain, rows: pd.DataFrame, words: dict[str, tuple[str, ...]]) -> None:
@@ -96,13 +94,11 @@ def check_edits(
     plain: Plain, tables: dict[str, pd.DataFrame], words: dict[str, tuple[str, ...]]
 ) -> None:
     """Uniform, shuffled, one word alone, words forbidden."""
-    rng = np.random.default_rng(1)
     kept = {name: tables[name].set_index("instance") for name in ("substitution", "confidence")}
     by_attention = {
         name: tables[name][tables[name]["ranking"] == "attention"].set_index("instance")
         for name in ("erasure", "single-erasure")
     }
-    told, found = [], []
     for name, text in words.items():
         row, n = kept["substitution"].loc[name], len(text)
         decision = int(row["decision"])
@@ -110,18 +106,15 @@ def check_edits(
         assert row["uniform"] == flat.argmax()
         alone = plain.under(text, [given_anew(np.eye(n)[unit]) for unit in range(n)])
         assert row["flippable"] == (alone.argmax(-1) != decision).any()
-        odds = np.exp(alone - alone.max(-1, keepdims=True))
-        sure = (odds / odds.sum(-1, keepdims=True))[:, decision]
+        sure = odds_of(alone)[:, decision]
         assert kept["confidence"].loc[name, "confidence"] == pytest.approx(sure.mean(), abs=1e-5)
         agreeing = (alone.argmax(-1) == decision).mean()
         assert kept["confidence"].loc[name, "agreeing"] == pytest.approx(agreeing)
-        drawn = plain.under(text, [shuffled(rng.permutation(n)) for _ in range(DRAWS)])
-        told.append(row["permuted_changes"])
-        found.append((drawn.argmax(-1) != decision).mean())
+        drawn = plain.under(text, [shuffled(order) for order in orders(str(name), n)])
+        assert list(row["permuted"]) == drawn.argmax(-1).tolist()
+        changed = (drawn.argmax(-1) != decision).mean()
+        assert row["permuted_changes"] == pytest.approx(changed)
         check_forbidden(plain, text, decision, {k: v.loc[name] for k, v in by_attention.items()})
-    spread = np.mean(np.array(found) * (1 - np.array(found))) + 0.01
-    near = 4 * np.sqrt(spread * (1 / 100 + 1 / DRAWS) / len(found))
-    assert np.mean(told) == pytest.approx(np.mean(found), abs=near)  # other draws of the same
 
 
 def check_forbidden(

@@ -32,6 +32,7 @@ from heedful.jobs import audit as audit_job
 from heedful.models.huggingface import FastTokeniser, Pieces, classifier_of
 from heedful.runs import read_json
 from tests.docs.known_of_commands import check_said, known_of
+from tests.docs.passes_counted import counting, keep
 from tests.docs.rows_again import check_rows
 from tests.docs.sentences import Run, check, page_sentences
 from tests.models.huggingface.test_classifier import MeanPooled
@@ -48,23 +49,32 @@ TINY = """
 embedding_dim = 8
 width = 8
 [train]
-epochs = 2
+epochs = 25
+learning_rate = 0.02
+patience = 25
 """
+
+
+PLAIN = [word for word in WORDS if word.isalpha()]
+
+
+def texts(count: int, seed: int) -> pd.DataFrame:
+    """So many texts, of which one word says the class."""
+    rng, rows = np.random.default_rng(seed), []
+    for row in range(count):
+        words = [*rng.choice(PLAIN, 6), ("bad", "good")[row % 2]]
+        rows.append({"text": " ".join(rng.permutation(words)), "label": CLASSES[row % 2]})
+    return pd.DataFrame(rows)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a user has: texts with labels, ratings of words, three models."""
     folder = tmp_path_factory.mktemp("walk")
-    rng = np.random.default_rng(0)
-    plain = [word for word in WORDS if word.isalpha()]
-    rows = []
-    for row in range(ROWS):
-        words = [*rng.choice(plain, 6), ("bad", "good")[row % 2]]
-        rows.append({"text": " ".join(rng.permutation(words)), "label": CLASSES[row % 2]})
-    pd.DataFrame(rows).to_csv(folder / "reviews.csv", index=False)
-    pd.DataFrame(rows[:30]).to_csv(folder / "new-reviews.csv", index=False)
-    ratings = pd.DataFrame({"word": plain, "rating": np.linspace(1, 9, len(plain))})
+    reviews = texts(ROWS, seed=0)
+    reviews.to_csv(folder / "reviews.csv", index=False)
+    reviews[:30].to_csv(folder / "new-reviews.csv", index=False)
+    ratings = pd.DataFrame({"word": PLAIN, "rating": np.linspace(1, 9, len(PLAIN))})
     ratings.to_csv(folder / "ratings.csv", index=False, header=False)
     (folder / "tiny.toml").write_text(TINY)
     save(folder / "bert", "bert", CLASSES)
@@ -86,14 +96,16 @@ def pasted(command: str) -> str:
     """What a command prints, which must work; every number in its sentences is recomputed."""
     first, *words = shlex.split(command, comments=True)
     assert first == "heedful"
-    done = CliRunner().invoke(app, words)
+    with counting() as counted:
+        done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, f"{command}\n{done.output}\n{done.exception!r}"
-    check_said([first, *words], done.output)
+    check_said([first, *words], done.output, counted)
     return done.output
 
 
 def advised(said: str) -> list[str]:
     """The commands that a text for the terminal, or a page, tells its reader to run."""
+    said = re.sub(r'<span class="option">([^<]*)</span>', r"\1", said)
     said = re.sub(r"</?code>", "`", html.unescape(said))
     found = re.findall(r"`(heedful [^`]+)`", said)
     found += re.findall(r"^(?:Next|Then): (heedful .+?)(?: \([^()]*\))?$", said, re.MULTILINE)
@@ -150,6 +162,8 @@ SUBJECTS = {
 def test_every_advice_works_when_pasted(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path("runs") / kind
     pasted(SUBJECTS[kind])
+    code = " --trust-remote-code" if kind == "mean" else ""
+    pasted(f"heedful explain 'the staff was not good' --model {folder} --all{code}")
     documents = read_file("reviews.csv").corpus.splits.values()
     check_rows(folder, {one.id: one.text for split in documents for one in split})
     judged("no", monkeypatch)
@@ -175,6 +189,26 @@ def test_every_advice_works_when_pasted(kind: str, monkeypatch: pytest.MonkeyPat
         (_, more) = unsure
         assert "--documents 0" in more
         assert read_json(folder / "run.json")["audited"]["documents"] == ROWS
+
+
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_an_audit_of_some_documents_says_of_how_many_and_why(effort: str, place: Path) -> None:
+    table = pd.concat([texts(60, seed=1), texts(60, seed=2)])
+    table.to_csv("many.csv", index=False)
+    if not (place / "runs" / "efforts").is_dir():
+        pasted("heedful train bilstm+additive --data reviews.csv --config tiny.toml "
+               "--out runs/efforts")  # fmt: skip
+    folder = Path("runs") / effort
+    said = pasted(f"heedful audit runs/efforts --data many.csv --effort {effort} --out {folder}")
+    assert "Tests on 120 documents" in said
+    documents = read_file("many.csv").corpus.splits.values()
+    check_rows(folder, {one.id: one.text for split in documents for one in split})
+    stops = read_json(folder / "run.json")["audited"]["looked at"]
+    assert stops["erasure"]["documents"] == 50
+    assert {one["why"] for one in stops.values()} == {
+        "there are no more",
+        {"quick": "no more are asked for", "normal": "what it is for is settled"}[effort],
+    }
 
 
 def check_price(said: str) -> None:
@@ -230,7 +264,7 @@ def test_what_a_refusal_or_a_guess_suggests_works(place: Path) -> None:
     trained = "heedful train bilstm+additive --data rated.csv --config tiny.toml"
     assert "make two classes of them by --threshold 0" in refused(trained)
     said = pasted(f"{trained} --threshold 0")
-    (n,) = re.findall(r"test accuracy .* of (\d+) documents", said)
+    (n,) = re.findall(r"Accuracy: test .* of (\d+) documents", said)
     assert int(n) == len(read_file("rated.csv", threshold=0).corpus.splits["test"])
     for verb in ("audit mean", "lexicon mean --lexicon ratings.csv", "train mean"):
         command = f"heedful {verb} --data reviews.csv --out runs/code-{verb.split()[0]}"
@@ -247,10 +281,13 @@ def test_a_module_of_the_users_own_is_advised_in_python(monkeypatch: pytest.Monk
     model = classifier_of(enlarged(MeanPooled()), cut, CLASSES)
     whole = read_file("reviews.csv").corpus
     corpus = Corpus("mine", whole.classes, {"test": whole.splits["train"][:14]})
+    texts = {one.id: one.text for one in corpus.splits["test"]}
     known = {"heedful": heedful, "model": model, "corpus": corpus}
     for word, calls in (("no", ["explain"]), ("cannot tell", ["audit"])):
         judged(word, monkeypatch)
-        found = heedful.audit(model, corpus, "runs/module", documents=10)
+        with counting() as counted:
+            found = heedful.audit(model, corpus, "runs/module", documents=10)
+        keep(Run(found.folder), counted, lambda name: 2 * len(texts[name].split()))
         check(page_sentences(found.report.read_text()), known_of("audit"), Run(found.folder))
         said = "\n".join(found.verdict.advice)
         assert advised(said) == []  # no command could open it

@@ -55,6 +55,35 @@ def test_every_epoch_of_a_training_is_published_once(tmp_path: Path) -> None:
     assert (found["seconds of the step"] == 7).all()
 
 
+def test_a_log_of_all_runs_of_a_corpus_is_published_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "steps/20ng").mkdir(parents=True)
+    log = {"kind": ["frozen"], "run": ["30"], "step": [10], "dev": [0.123456], "entropy": [0.5]}
+    pd.DataFrame(log).to_parquet(tmp_path / "steps/20ng/log.parquet")
+    (tmp_path / "steps/journal.jsonl").write_text("")
+    assert publish_logs(tmp_path, tmp_path) == 1
+    found = pd.read_csv(tmp_path / "runs.csv.gz")
+    assert found.loc[0].tolist() == ["20ng", "frozen", 30, 10, 0.1235, 0.5]
+
+
+def test_a_log_of_many_seeds_keeps_what_it_has(tmp_path: Path) -> None:
+    step = tmp_path / "steps" / "amazon" / "bigru+additive" / "erased"
+    step.mkdir(parents=True)
+    log = {"seed": [0, 1], "step": [96, 96], "epoch": [1.0, 1.0], "loss": [1.23456, 1.0]}
+    log |= {
+        "dev_accuracy": [0.5, 0.6],
+        "dev_entropy": [0.98765, 1.0],
+        "learning_rate": [1e-4, 1e-4],
+    }
+    pd.DataFrame(log).to_parquet(step / "log.parquet")
+    line = '{"step": "amazon/bigru+additive/erased", "seconds": 9.0}\n'
+    (tmp_path / "steps" / "journal.jsonl").write_text(line)
+    assert publish_logs(tmp_path, tmp_path) == 2
+    found = pd.read_csv(tmp_path / "runs.csv.gz")
+    assert found["entropy of attention"].tolist() == [0.9876, 1.0]
+    assert found["seed"].tolist() == [0, 1]
+    assert "λ or setting" not in found
+
+
 def test_a_study_without_logs_has_no_table_of_them(tmp_path: Path) -> None:
     assert publish_logs(tmp_path, tmp_path) == 0
     assert not (tmp_path / "runs.csv.gz").exists()

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from heedful.statistics import Estimate
-from tests.docs.sentences import Known, faults, is_told, page_sentences, sentences
+from tests.docs.intervals_again import Near, Told
+from tests.docs.sentences import (
+    Known,
+    altered,
+    faults,
+    is_told,
+    page_sentences,
+    sentences,
+    unnoticed,
+)
 
 KNOWN: Known = [
-    (r"Of # texts # %(?: \[#, #\])? flip\.", lambda n, m: [n, Estimate(25.04, 10, 40.2, n, "none")])
+    (r"Of # texts # %(?: \[#, #\])? flip\.", lambda n, m: [n, Told(25.04, 10, 40.2, n)])
 ]
 
 
@@ -17,6 +25,15 @@ def test_a_sentence_is_right_unknown_or_wrong() -> None:
     ]
     assert faults("Of 8 texts 26 % [10, 40] flip.", KNOWN, 8) == ["26 for 25.04"]
     assert faults("Of 8 texts 25 % flip.", KNOWN, 8) == ["4 numbers expected, 2 told"]
+
+
+def test_a_number_that_could_be_any_other_is_noticed() -> None:
+    assert unnoticed(["Of 8 texts 25 % [10, 40] flip."], KNOWN, 8) == []
+    lenient: Known = [(r"Of # texts # flip\.", lambda n, m: [n, Near(25.0, 5.0)])]
+    assert unnoticed(["Of 8 texts 25 flip."], lenient, 8) == []  # altered by more than is left open
+    assert [altered(one) for one in ("25", "−0.06", "1,204", "2.9e-05")] == [
+        "20", "−0.01", "1,209", "6.9e-05",
+    ]  # fmt: skip
 
 
 def test_a_number_is_told_to_the_digits_that_it_has() -> None:

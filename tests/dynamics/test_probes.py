@@ -2,7 +2,6 @@
 
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -96,7 +95,7 @@ def _some_labels(dev):
 @pytest.mark.parametrize("recipe", ["bilstm+additive-relu", "han:bilstm+additive"])
 def test_documents_are_probed_as_each_would_be_alone(corpus, recipe, monkeypatch):
     """In batches of a few, some without a label, words or sentences as units."""
-    monkeypatch.setattr(probes, "groups", partial(probes.groups, most=100))
+    monkeypatch.setattr(probes, "TOKENS_AT_ONCE", 100)
     model, dev = _model(corpus, recipe).double(), _some_labels(corpus.splits["dev"])
     found, delta = probed(model, dev), saliency(model, dev)
     labelled = np.flatnonzero(dev.labels >= 0)

@@ -129,7 +129,7 @@ def test_what_words_say_is_told_apart_however_sure_they_are(answers):
         highest = max(others)
         rest = highest + math.log(math.fsum(math.exp(value - highest) for value in others))
         expected.append(said[word][answer] - rest)
-    proxy = Proxy(vectors, weight, torch.zeros(answers), (0.0,))
+    proxy = Proxy(vectors, weight, torch.zeros(answers), (0.0,), (0.0,))
     np.testing.assert_allclose(proxy.probe(words, asked), expected, rtol=1e-9, atol=1e-12)
     table = Regression((vectors @ weight.T).numpy(), 1.0, ())
     np.testing.assert_allclose(table.probe(words, asked), expected, rtol=1e-9, atol=1e-12)

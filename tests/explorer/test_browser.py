@@ -1,9 +1,6 @@
 """The live page in a real Chromium: what a person does, and what `decide` says of it."""
 
 import json
-import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,8 +27,6 @@ EVIL = '<script>window.ran=1</script><img src=x onerror="window.ran=2"> good {{7
 DESK, PHONE = 1280, 390
 MODELS = linear(), layered()
 """Those of the page once more, for the test itself."""
-AXE = "4.14.0"
-"""The version of axe-core, of the npm package; its rules change with it."""
 
 
 @pytest.fixture(scope="module")
@@ -331,28 +326,6 @@ def test_nothing_scrolls_sideways_and_all_can_be_done_on_a_phone(
     shows(model, told(1, without(0)))
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
     assert page.get_log("browser") == []
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    """The script of axe-core, fetched once by npm into a folder that is kept."""
-    kept = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "heedful-tests"
-    script = kept / f"axe-core-{AXE}" / "node_modules" / "axe-core" / "axe.min.js"
-    if not script.is_file():
-        missing = "npm is not here" if shutil.which("npm") is None else ""
-        if not missing:
-            place = script.parents[2]
-            place.mkdir(parents=True, exist_ok=True)
-            command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(place)]
-            done = subprocess.run(
-                [*command, f"axe-core@{AXE}"], capture_output=True, text=True, timeout=120
-            )
-            missing = "" if done.returncode == 0 else f"npm failed: {done.stderr[-200:]}"
-        if missing and os.environ.get("HEEDFUL_BROWSER") == "required":
-            pytest.fail(f"HEEDFUL_BROWSER=required, but axe-core is not to be had: {missing}")
-        if missing:
-            pytest.skip(missing)
-    return script.read_text()
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -100,13 +100,27 @@ def test_integrated_gradients_take_points_until_they_add_up(
         model, "from_inputs", lambda x, batch: asked.append(len(x)) or run(x, batch)
     )
     found = inputs.integrated_gradients(model, reading)
-    # One pass without words; then 7 points of all documents, and 8, 16, … more of some.
+    # One pass without words; then 7 points of all documents, and 8, 16, 32 more of some.
     assert asked[:2] == [3, 21]
-    rounds = [8 * 2**step for step in range(len(asked) - 2)]
-    documents = [rows / points for rows, points in zip(asked[2:], rounds, strict=True)]
+    documents = [rows / points for rows, points in zip(asked[2:5], (8, 16, 32), strict=True)]
     assert documents == sorted(documents, reverse=True)
     assert documents[0] >= int((few > inputs.STATED_ERROR).sum())
+    assert sum(asked[5:]) < 3 * (inputs.MOST_POINTS - 63)  # then where the path is steep
     assert float(inputs.missing(model, reading, found).max()) <= inputs.STATED_ERROR
+
+
+def test_they_add_up_on_a_model_that_turns_within_a_thousandth_of_the_path() -> None:
+    model, reading = sure()
+    with torch.no_grad():
+        model.head.weight *= 100
+    reading = read(model, BATCH)
+    whole = inputs.integrated_gradients(model, reading, most=63)
+    assert float(inputs.missing(model, reading, whole).max()) > 0.1
+    found = inputs.integrated_gradients(model, reading)
+    assert float(inputs.missing(model, reading, found).max()) <= inputs.STATED_ERROR
+    single = chosen(BATCH, [1])  # the same whatever is read beside it
+    alone = inputs.integrated_gradients(model, read(model, single))
+    torch.testing.assert_close(alone[0], found[1, : alone.shape[1]], rtol=0, atol=1e-9)
 
 
 def test_integrated_gradients_are_the_integral_by_brute_force() -> None:

@@ -14,7 +14,7 @@ import pytest
 from heedful.corpora import encoded, planted
 from heedful.errors import InputError
 from heedful.jobs import audit as job
-from heedful.jobs import decider
+from heedful.jobs import decider, ready
 from heedful.jobs.audit import audit
 from heedful.jobs.settings import settings_of
 from heedful.jobs.train import train
@@ -41,7 +41,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counted(encoded, "encode_documents")
     counted(decider, "load_model")
-    counted(job, "weights_digest")
+    counted(ready, "weights_digest")
     counted(job, "judge")
     counted(job, "render")
     return found

@@ -107,16 +107,18 @@ def test_the_best_of_an_audit_comes_first_and_random_last(tmp_path: Path) -> Non
     unmeasured = recommended(tmp_path, example())
     assert unmeasured.method == "occlusion"
     assert "was not measured" in unmeasured.why
+    assert unmeasured.standing == ""
 
     def place(method: str, number: int, low: float) -> dict[str, object]:
         beyond = {"value": 0.2, "low": low, "high": 0.3, "n": 311, "interval": "", "undefined": 0}
         return {"method": method, "place": number, "beyond_random": beyond}
 
     places = [place("gradient", 1, 0.1), place("attention", 2, 0.1), place("random", 0, 0)]
-    ranking = {"places": places, "recommendation": "Show `gradient` instead."}
+    ranking: dict[str, object] = {"places": places, "recommendation": "Show `gradient` instead."}
+    ranking["recommended"] = "gradient"
     write_json(tmp_path / "findings" / "verdict.json", {"ranking": ranking})
     best = recommended(tmp_path, example())
-    assert best.method == "gradient"
+    assert (best.method, best.standing) == ("gradient", "recommended")
     assert "0.20 [0.10, 0.30] above a random order, 311 documents" in best.why
     told = list(explain(tmp_path, TEXT).importance)
     assert (told[0], told[-1]) == ("gradient", "random")
@@ -127,9 +129,11 @@ def test_the_best_of_an_audit_comes_first_and_random_last(tmp_path: Path) -> Non
     assert best.why in shown
     every = CliRunner().invoke(app, [*asked, "--all"]).output
     assert every.index("gradient") < every.index("leave-one-out") < every.index("random  ")
-    ranking["recommendation"] = "Show none of them."
+    ranking |= {"recommendation": "Show none of them (see `Deleting words`).", "recommended": ""}
     write_json(tmp_path / "findings" / "verdict.json", {"ranking": ranking})
-    assert recommended(tmp_path, example()).why == f"{best.why} Show none of them."
+    only_first = recommended(tmp_path, example())  # it fared best, and yet is not to be shown
+    assert only_first.why == f"{best.why} Show none of them."
+    assert only_first.standing == "first in the audit"
     # What only an audit that was asked to judges is shown where it came first, and nowhere else.
     assert "lime" not in told
     places[0] = place("lime", 1, 0.1)

@@ -253,11 +253,10 @@ def test_an_encoder_whose_weights_are_missing_is_refused(encoder: Path, tmp_path
 
 
 def test_later_settings_do_not_change_what_older_results_are_known_by() -> None:
-    assert not {"warm_up", "linear_decay", "precision"} & set(TrainConfig().described())
+    later = {"warm_up", "linear_decay", "precision", "halve_after", "length_seed"}
+    assert not later & set(TrainConfig().described())
     assert FINE_TUNING.described()["warm_up"] == 0.1
-    assert set(TrainConfig().described()) | {"warm_up", "linear_decay", "precision"} == set(
-        TrainConfig.__dataclass_fields__
-    )
+    assert set(TrainConfig().described()) | later == set(TrainConfig.__dataclass_fields__)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from heedful.jobs.decider import deciding, load, read_by
 from heedful.jobs.lexicon import kept_by_specials, rate, token_table
 from heedful.jobs.settings import settings_of
 from heedful.jobs.train import train
+from heedful.statistics.estimates import per_cent
 from tests.schemas import conforms
 
 SIZES = {"train": 120, "dev": 30, "test": 120}
@@ -133,7 +134,7 @@ def test_a_pretrained_model_is_traced_over_words_not_pieces(tmp_path: Path) -> N
     assert share == pytest.approx(1 - held.mean())
     assert found.findings["lexicon"].get("b2", "special tokens counted") is not None
     assert any(
-        f"hold {share:.0%} of the traced" in note for note in found.findings["lexicon"].notes
+        f"hold {per_cent(share)} of the traced" in note for note in found.findings["lexicon"].notes
     )
     with pytest.raises(InputError, match="needs a folder for its page"):
         rate(model, corpus, lexicon, device="cpu")

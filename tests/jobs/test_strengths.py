@@ -245,7 +245,8 @@ def test_a_model_that_is_no_remedy_is_followed_by_a_strength_not_yet_tried(
     found = Remedy("tying", base, TRIED, chosen, Path("my kept"), limit=limit)
     command = f"heedful train --from 'my kept' --objective {advised}"
     assert not found.is_remedy
-    assert found.lines()[-2:] == ["What was kept lies in my kept.", f"Next: {command}"]
+    following = f"Next: {command} (not tried yet)"
+    assert found.lines()[-2:] == ["What was kept lies in my kept.", following]
     stored = found.to_json()
     assert (stored["is_remedy"], stored["next"]) == (False, command)
     assert stored["said"] == found.lines()[-3:-2]
@@ -262,3 +263,9 @@ def test_a_model_that_calls_all_by_one_class_is_seen_to_lose_its_attention() -> 
     assert (found.f1, found.uniform) == (1.0, pytest.approx(1 / 3 - 1))  # F1 0 and 2/3
     of_one = Decisions(names, gold, right, one, one, 2, of_class=1).at(3.0)
     assert of_one.uniform == pytest.approx(2 / 3 - 1)
+
+
+def test_a_change_of_nothing_is_no_loss() -> None:
+    base = Strength(0.0, 0.458, -1e-6, -4e-4)
+    (line,) = (one for one in replace(searched(), base=base).lines() if one.split()[0] == "0")
+    assert line.split() == ["0", "45.8", "+0.0", "+0.0"]

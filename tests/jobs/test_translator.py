@@ -154,7 +154,7 @@ def test_the_page_holds_the_numbers(learnt: TranslatedFiles) -> None:
     assert "dev pairs also chose the weights" in page
     assert page.count('<table class="matrix">') == 6
     assert page.count('class="linked') > 15
-    assert "its share, with its interval, lies above 50\u202f%" in page  # the bounds are told
+    assert "its share, with its interval, lies above 50\xa0%" in page  # the bounds are told
     assert "Strong lines set words apart" in page
     assert 'class="starts"' in page
     assert "guesses" not in page  # these links are the user's own

@@ -11,10 +11,11 @@ from picture import chromium, show
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
-from heedful.audits.finding import Finding
+from heedful.audits.finding import Finding, Measure
 from heedful.importance import METHODS
 from heedful.report import render
 from heedful.runs import RunFolder, write_json
+from heedful.statistics import Estimate
 from tests.demo_run import VERDICT
 
 pytestmark = pytest.mark.browser
@@ -46,7 +47,8 @@ def page(has_browser: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "places": [place(number, method) for number, method in enumerate(NAMES, 1)],
     }
     tests = [*VERDICT["tests"], VERDICT["tests"][0] | {"value": -0.13, "low": -0.17, "high": -0.1}]
-    verdict = VERDICT | {"word": "no", "tests": tests, "ranking": ranking}
+    known = {"caption": "A long sentence. " * 12, "columns": NAMES[:7], "rows": [[*range(7)]]}
+    verdict = VERDICT | {"calibration": known, "word": "no", "tests": tests, "ranking": ranking}
     write_json(run.findings / "verdict.json", verdict)
     noise = np.random.default_rng(0).uniform(-1, 1, (len(NAMES), len(NAMES)))
     curves = {name: [BAR | {"value": 0.1 * n}] * 2 for n, name in enumerate(NAMES)}
@@ -65,8 +67,11 @@ def page(has_browser: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
             "effect as claimed": [BAR] * len(NAMES),
         },
     }
+    measures = (
+        Measure("violations, against what chance would give", Estimate.from_json(BAR), "x"),
+    )
     for name, data in drawn.items():
-        write_json(run.findings / f"{name}.json", Finding(name, "?", "!", (), name, data))
+        write_json(run.findings / f"{name}.json", Finding(name, "?", "!", measures, name, data))
     return render(run.path)
 
 
@@ -97,6 +102,23 @@ def test_the_ranking_is_whole_on_a_desk_and_marks_what_is_recommended(
     assert browser.execute_script("return arguments[0].scrollWidth", frame) <= frame.size["width"]
     (marked,) = table.find_elements(By.CSS_SELECTOR, ".recommended")
     assert marked.find_element(By.XPATH, "..").text.startswith(NAMES[-1])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_sentence_has_to_be_scrolled_and_names_of_measures_are_not_a_word_a_line(
+    browser: Chrome, page: Path, width: int
+) -> None:
+    show(browser, page, width)
+    browser.execute_script(
+        "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
+    )
+    right = "return arguments[0].map((p) => p.getBoundingClientRect().right)"
+    sentences = browser.execute_script(TEXTS, "p, li, caption")
+    assert any("A long sentence." in one.text for one in sentences)
+    assert max(browser.execute_script(right, sentences)) <= width
+    names = browser.execute_script(TEXTS, ".finding tbody th")
+    assert names[0].text == "claims belied, against what chance would give"
+    assert max(name.size["height"] for name in names) < 100  # seven words in four lines
 
 
 @pytest.mark.parametrize(("width", "least"), [(1280, 9.0), (390, 10.0)])

@@ -30,6 +30,18 @@ def test_without_colours_each_method_names_its_words_with_values(
     assert legend == "above 0: speaks for the decision · below 0: against it (gradient)"
 
 
+def test_words_stand_as_in_the_text_and_another_class_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "The soup was DREADFUL."
+    spans = [(0, 3), (4, 8), (9, 12), (13, 21), (21, 22)]
+    told = EXPLANATION | {"text": text, "spans": spans, "unknown": ["dreadful"]}
+    head, asked, attention, *_ = printed(capsys, told | {"target": "positive"})
+    assert head.startswith("Decision: negative")
+    assert asked == "Reasons asked for: positive"
+    assert attention.strip().startswith("attention  [DREADFUL] 0.6, soup 0.2, was 0.1, The 0.05")
+
+
 def test_no_color_is_obeyed_in_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,3 +105,15 @@ def test_tests_on_some_of_the_documents_say_on_how_many(
     for asked, said in ((200, "Tests on 200 of 836 documents:"), (836, "Tests on 836 documents:")):
         print_verdict(VERDICT | {"tests": [test | {"n": asked}]}, 836, "page.html")
         assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", range(50, 100, 7))
+def test_no_line_ends_inside_an_interval_or_before_a_sign(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    sentence = "It costs 7\u00a0% [3, 12] here, and 0.04 [-0.02, 0.11] there, no more. " * 5
+    print_verdict(VERDICT | {"sentence": sentence}, 80, "runs/a/report.html")
+    said = capsys.readouterr().out
+    assert all(line.count("[") == line.count("]") for line in said.splitlines())
+    assert " ".join(said.split()).count("7 % [3, 12] here") == 5

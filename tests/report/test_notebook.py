@@ -89,10 +89,10 @@ def test_the_short_forms_are_short_and_the_rest_is_data() -> None:
 def test_the_card_has_the_tests_with_their_intervals() -> None:
     from heedful.report.notebook import verdict_card
 
-    card = verdict_card(VERDICT, 60, "test 90.0 %", "report.html")
-    assert "31 % [27, 35]" in card
+    card = verdict_card(VERDICT, 60, "test 90.0\xa0%", "report.html")
+    assert "31\xa0% [27, 35]" in card
     assert "not measured" in card
-    assert "accuracy test 90.0 %" in card
+    assert "accuracy test 90.0\xa0%" in card
 
 
 def test_colours_are_the_page_s_own() -> None:

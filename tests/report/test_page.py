@@ -260,11 +260,11 @@ def test_a_cost_is_what_is_lost() -> None:
     (scale,) = scales_of(finding("substitution", measures=(worse,)))
     ours, *theirs = scale["rows"]
     assert "costs" in scale["caption"]
-    assert ours["shown"] == "3.0 % [1.0, 5.0]"
-    assert theirs[0]["shown"] == "2.8 %"
+    assert ours["shown"] == "3.0\xa0% [1.0, 5.0]"
+    assert theirs[0]["shown"] == "2.8\xa0%"
     better = Measure("macro F1", Estimate(0.008, 0.0, 0.01, 9, "t"), "uniform - trained")
     (scale,) = scales_of(finding("substitution", measures=(better,)))
-    assert scale["rows"][0]["shown"] == "−0.8 % [−1.0, 0.0]"
+    assert scale["rows"][0]["shown"] == "−0.8\xa0% [−1.0, 0.0]"
 
 
 def test_no_folder_of_the_users_machine_stands_on_the_page(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_no_folder_of_the_users_machine_stands_on_the_page(tmp_path: Path) -> No
 
 
 def test_advice_on_the_page_names_no_folder_above_the_run(run: RunFolder) -> None:
-    said = f"Or train: `heedful train --from {run.path.resolve()} --objective tying`."
+    said = f"Train: `heedful train --from {run.path.resolve()} --objective tying`."
     write_json(run.findings / "verdict.json", VERDICT | {"advice": [said]})
     text = " ".join(" ".join(page_of(run).text).split())
     assert f"heedful train --from {run.path.name} --objective tying" in text
@@ -312,7 +312,7 @@ def test_the_rule_and_the_borders_of_the_verdict_are_on_the_page(run: RunFolder)
     write_json(run.findings / "verdict.json", VERDICT | {"rule": ["All or none."], "tests": tests})
     text = " ".join(page_of(run).text)
     assert "All or none." in text
-    assert "supports above 20 %, contradicts below 5 %" in text
+    assert "supports above 20\xa0%, contradicts below 5\xa0%" in text
 
 
 def test_the_page_says_where_attention_is_read_and_removed(run: RunFolder) -> None:
@@ -327,3 +327,29 @@ def test_the_page_says_where_attention_is_read_and_removed(run: RunFolder) -> No
 
 
 # ------------------------------------------------------------------------- which instances
+
+
+def test_options_and_intervals_are_whole_and_negative_numbers_have_a_minus(run: RunFolder) -> None:
+    advice = "Lost -0.3 [-0.4, -0.1] of mean-pooled: `heedful train a-b --from runs/a-1 --limit 2`."
+    write_json(run.findings / "verdict.json", VERDICT | {"advice": [advice]})
+    page = render(run.path).read_text()
+    told = "Lost \u22120.3 [\u22120.4,\u00a0\u22120.1] of mean-pooled: <code>heedful train a-b "
+    whole = '<span class="option">--from</span> runs/a-1 <span class="option">--limit</span> 2'
+    assert f"{told}{whole}</code>." in page
+
+
+@pytest.mark.parametrize(
+    ("documents", "explained", "said"),
+    [
+        (1, 1, "All 1 documents."),
+        (7, 7, "1 of 7 documents, chosen"),
+        (7, 5, "1 of the 5 documents that were explained, chosen"),
+        (7, 1, "All 1 that were explained, of 7 documents."),
+    ],
+)
+def test_documents_are_chosen_only_where_some_are_left_out(
+    run: RunFolder, documents: int, explained: int, said: str
+) -> None:
+    counts = {"documents": documents, "explained": explained}
+    write_json(run.findings / "instances.json", instances() | counts)
+    assert said in render(run.path).read_text()

@@ -24,19 +24,19 @@ def test_the_audited_documents_have_an_interval_and_dev_is_what_training_noted()
     found = quality_of(RECORD, FINDINGS)
     assert list(found) == ["test accuracy", "dev accuracy"]
     assert in_words(found) == (
-        "test 90.4 % [88.2, 92.4] of 2,000 documents, dev 91.2 % (best while training)"
+        "test 90.4\xa0% [88.2, 92.4] of 2,000 documents, dev 91.2\xa0% (best while training)"
     )
     assert found["test accuracy"]["n"] == 2_000
 
 
 def test_without_substitution_it_is_the_accuracy_that_training_noted() -> None:
-    assert in_words(quality_of(RECORD, {})) == "test 90.0 %, dev 91.2 % (best while training)"
+    assert in_words(quality_of(RECORD, {})) == "test 90.0\xa0%, dev 91.2\xa0% (best while training)"
 
 
 def test_another_split_and_another_metric_keep_their_names() -> None:
     record = RECORD | {"configuration": {"train": {"select": "f1"}}, "audited": {"split": "dev"}}
     assert in_words(quality_of(record, FINDINGS)) == (
-        "dev 90.4 % [88.2, 92.4] of 2,000 documents, dev f1 91.2 % (best while training)"
+        "dev 90.4\xa0% [88.2, 92.4] of 2,000 documents, dev f1 91.2\xa0% (best while training)"
     )
     lost = RECORD | {"configuration": {"train": {"select": "loss"}}, "best_dev": -0.25}
     assert in_words(quality_of(lost, {})).endswith("dev loss 0.250")
@@ -48,4 +48,4 @@ def test_a_model_from_elsewhere_without_labels_has_nothing_to_say() -> None:
 
 def test_an_interval_that_could_not_be_made_is_left_out() -> None:
     nan = math.nan
-    assert in_words({"test accuracy": {"value": 0.5, "low": nan, "high": nan}}) == "test 50.0 %"
+    assert in_words({"test accuracy": {"value": 0.5, "low": nan, "high": nan}}) == "test 50.0\xa0%"

@@ -51,7 +51,7 @@ def test_it_says_all_that_is_to_be_filed_and_no_path_of_a_machine(run: Path) -> 
     made = render_sheet(run)
     for text in (made.html.read_text(), made.markdown.read_text()):
         for said in (
-            "my-model", "reviews.csv", "a1b2c3", "f1f2f3", "31 % [27, 35]", "not measured", "60",
+            "my-model", "reviews.csv", "a1b2c3", "f1f2f3", "31\xa0% [27, 35]", "not measured", "60",
             "heedful audit my-model --data", "it could have been no", "provisional", "test: cut: 3",
             "60 of 100 test documents were audited", *LIMITS,
             RunFolder.open(run).record["steps"]["audit"]["at"][:10],

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heedful.report.shown_documents import MOST_BYTES, embedded, fitting, read_documents
+from heedful.report.html import embedded
+from heedful.report.shown_documents import MOST_BYTES, fitting, read_documents
 from heedful.runs import write_json
 
 

@@ -95,7 +95,7 @@ def test_a_claim_of_many_parts_says_how_many_hold():
 
 def test_what_is_undecided_says_which_n_would_decide_it():
     unsure = Estimate(1.0, -1.0, 3.0, 25, "percentile")
-    assert "n = 205 would decide it with a chance of 80%" in judge(unsure, above(0)).reason
+    assert "n = 205 would decide it with a chance of 80\xa0%" in judge(unsure, above(0)).reason
     assert "would decide" not in judge(estimate(1, 2), above(0)).reason
     # Of two borders that the interval holds, the nearer asks for more.
     both = judge(Estimate(0.5, -2.5, 3.5, 25, "percentile"), within(1.5)).reason

@@ -15,6 +15,7 @@ from heedful.reproduction.judgements import judged
 from heedful.reproduction.ledger import Parts, above, below
 from heedful.reproduction.measures import average, contrast, difference, exact
 from heedful.reproduction.reproduce import StudyResult, reproduce_study
+from heedful.reproduction.request import StudyRequest
 from heedful.reproduction.results import Results, Skipped, Step, named
 from heedful.reproduction.study import Artifact, Claim, Made, Plan, Source, Study
 from heedful.reproduction.tables import beside, numbers, row
@@ -135,7 +136,10 @@ class Lab:
 
     def run(self, out: Path, **options: Any) -> StudyResult:
         self.computed.clear()
-        return reproduce_study(self.study(), out=out, **options)
+        shown = {
+            name: options.pop(name) for name in ("show", "figures", "compute") if name in options
+        }
+        return reproduce_study(self.study(), StudyRequest(out=out, **options), **shown)
 
 
 @pytest.fixture
@@ -370,20 +374,6 @@ def test_progress_says_how_far_and_how_long(lab: Lab, tmp_path: Path, capsys: An
     told = capsys.readouterr().err
     assert "step 1/6, time left unknown: sst/text" in told
     assert "step 6/6, ~0 s left: ag/1/rows" in told
-
-
-def test_names_are_safe_on_every_file_system():
-    assert named("imdb:stars", "bilstm*2+additive@10", 0) == "imdb-stars/bilstm-2+additive-10/0"
-    assert named("..", "a/b") == "-/a-b"
-
-
-def test_instances_that_one_seed_lacks_are_undefined():
-    first = pd.DataFrame({"instance": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]})
-    second = pd.DataFrame({"instance": ["b", "a"], "x": [4.0, 3.0]})
-    found = average([first, second], "x")
-    assert (found.value, found.n, found.undefined) == (2.5, 2, 1)
-    with pytest.raises(ValueError, match="several rows per instance"):
-        average([pd.concat([first, first])], "x")
 
 
 def test_smoke_steps_run_on_one_thread_and_give_the_others_back(lab: Lab, tmp_path: Path):

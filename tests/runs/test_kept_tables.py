@@ -45,7 +45,7 @@ def test_other_inputs_and_damaged_files_do_not_count(tmp_path: Path) -> None:
     for number in range(3):
         keep(str(number), lambda number=number: answer(number))
     assert KeptTables(tmp_path, "answers", {"seed": 1}).rows == 0
-    (tmp_path / "answers-001.parquet").write_bytes(b"")
+    (tmp_path / "answers-001" / "rows.parquet").write_bytes(b"")
     damaged = KeptTables(tmp_path, "answers", {"seed": 0}, 0.0)
     assert damaged.rows == 2
     assert damaged("1", lambda: answer(5))["logits"][0][0] == np.float32(5 / 3)

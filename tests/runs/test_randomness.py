@@ -3,6 +3,7 @@ import pytest
 import scipy.stats
 import torch
 
+from heedful.errors import InputError
 from heedful.runs.randomness import (
     key,
     keys,
@@ -102,6 +103,14 @@ def test_seeded_gives_the_same_numbers_and_gives_the_state_back():
     with pytest.raises(ZeroDivisionError), seeded(3):
         raise ZeroDivisionError
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**63) - 1])
+def test_a_seed_that_torch_does_not_take_is_refused(seed):
+    with pytest.raises(InputError, match=f"at most 63 bits, got {seed}"), seeded(seed):
+        pass
+    with seeded(seed - 1 if seed > 0 else seed + 1):  # the next one is
+        torch.rand(1)
 
 
 def test_numpy_generators_are_keyed():

@@ -72,13 +72,6 @@ def test_largest_and_smallest_are_taken_in_each_replicate() -> None:
     assert np.isnan(draws.largest([one, draws.undefined()]).value)
 
 
-def test_the_share_of_models_leaves_out_undefined_ones() -> None:
-    one = draws.average(VALUES, NAMES)
-    shares = [one, draws.negative(one), draws.undefined()]
-    found = draws.holding(shares, lambda value: value > 0)
-    assert (found.value, found.n) == (0.5, 2)
-
-
 def test_spearman_over_models_is_scipys() -> None:
     random = np.random.default_rng(3)
     first = [draws.average(random.normal(k, 1, 300), NAMES) for k in range(6)]
@@ -120,3 +113,36 @@ def test_pairs_that_share_a_training_allow_for_another_in_its_place(shared: floa
         covered += found.low <= 0 <= found.high
     assert covered >= 0.93 * 300  # over_seeds: 49, 60 and 83 % at most
     assert draws.over_pairs(pairs[:1], "") is pairs[0]
+
+
+def test_a_few_trainings_have_students_interval_and_their_documents() -> None:
+    names = [f"document {k}" for k in range(400)]
+    noise = np.random.default_rng(0).normal(size=400)
+    levels = [0.1, 0.3, 0.2, 0.4, 0.25]
+    flat = draws.over_trainings([draws.average(np.full(400, x), names) for x in levels], "a")
+    values = np.array(levels)
+    half = 2.776 * values.std(ddof=1) / np.sqrt(5)
+    found = flat.estimate()
+    assert found.value == pytest.approx(values.mean())
+    assert found.high - found.low == pytest.approx(2 * half, rel=0.15)
+    noisy = draws.over_trainings([draws.average(x + 3 * noise, names) for x in levels], "a")
+    wider = noisy.estimate()
+    assert wider.high - wider.low > found.high - found.low
+    one = draws.average(noise, names)
+    assert draws.over_trainings([one], "a") is one
+    inside = draws.over_trainings([draws.average(np.full(400, x), names) for x in levels], "a", 0.2)
+    assert inside.estimate().low == 0.2
+    assert np.isnan(draws.over_trainings([draws.undefined()], "a").value)
+
+
+def test_averages_are_each_their_own() -> None:
+    names = [f"document {k}" for k in range(50)]
+    first, second = np.arange(50.0), np.where(np.arange(50) % 3, np.nan, 1.0)
+    for together, alone in zip(
+        draws.averages([first, second], names),
+        (draws.average(first, names), draws.average(second, names)),
+        strict=True,
+    ):
+        assert together.value == alone.value
+        assert together.n == alone.n
+        np.testing.assert_allclose(together.drawn, alone.drawn)

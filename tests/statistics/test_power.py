@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from scipy.stats import binom, norm, t
 
 from heedful.statistics import Estimate, over_seeds
 from heedful.statistics.power import needed
+from heedful.statistics.shares import exact_share
 
 
 def test_a_normal_interval_needs_the_square_of_its_reach() -> None:
@@ -56,3 +57,19 @@ def test_a_larger_sample_of_that_size_decides_about_as_often_as_promised() -> No
     assert n is not None
     decided = [over_seeds(draw.normal(0.5, 1.0, n)).low > 0 for _ in range(2_000)]
     assert np.mean(decided) == pytest.approx(0.8, abs=0.04)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(3, 3), (8, 10), (1, 10), (6, 8)])
+def test_a_share_of_few_trainings_is_decided_by_counting(hits: int, n: int) -> None:
+    found = exact_share(hits, n)
+
+    def chance(size: int) -> float:
+        """That the exact interval of so many more leaves out a half, at this share."""
+        seen = [exact_share(k, size) for k in range(size + 1)]
+        odds = binom.pmf(range(size + 1), size, hits / n)
+        sides = [one.low > 0.5 if hits / n > 0.5 else one.high < 0.5 for one in seen]
+        return float(odds @ np.array(sides))
+
+    expected = next(size for size in range(1, 200) if chance(size) >= 0.8)
+    assert needed(found, 0.5) == expected
+    assert hits != n or expected == 6  # six of six leave out a half, five of five do not

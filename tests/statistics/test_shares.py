@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from heedful.statistics.shares import apart, exact_share, to_the_power
+from heedful.statistics.power import needed
+from heedful.statistics.shares import apart, decided_share, exact_share, to_the_power
 
 
 @pytest.mark.slow
@@ -44,3 +45,9 @@ def test_a_power_keeps_its_interval() -> None:
     found = to_the_power(exact_share(10, 20), 3)
     assert found.value == pytest.approx(1 / 8)
     assert found.low == pytest.approx(exact_share(10, 20).low ** 3)
+
+
+def test_a_share_of_all_cases_runs_from_the_certain_to_the_possible() -> None:
+    found = decided_share(certain=2, likely=3, possible=5, n=8)
+    assert (found.value, found.low, found.high, found.n) == (3 / 8, 2 / 8, 5 / 8, 8)
+    assert needed(found, 0.5) is None  # there are no more cases to be had

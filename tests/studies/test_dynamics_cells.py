@@ -18,7 +18,7 @@ from heedful.studies.dynamics import corpora, figures, measures, steps, tables
 from heedful.studies.dynamics import printed as numbers
 from heedful.studies.dynamics.cells import briefly, half_up, span, written
 from heedful.studies.dynamics.claims import CLAIMS
-from heedful.studies.dynamics.comparisons import MAIN, RANKED, CorpusAgreements
+from heedful.studies.dynamics.comparisons import CorpusAgreements
 from heedful.studies.dynamics.study import STUDY
 
 PLAN = STUDY.plan("paper")
@@ -75,20 +75,12 @@ def test_table_2_has_the_papers_rows_and_the_planted_ones() -> None:
     assert set(table.corpora or ()) == set(numbers.MAIN["corpus"]) | {"planted", "planted-pairs"}
 
 
-@pytest.mark.parametrize("id", ["T4", "T6", "T8"])
-def test_tables_with_bleu_say_that_ours_is_greedy(id: str) -> None:
-    table = next(one for one in tables.TABLES if one.id == id)
-    documents = np.arange(40)
-    agreed = np.ones((2, 40), bool)
-    keys = [f"{kind}:{pair}" for kind in ("top", "tau") for pair in (*MAIN, *RANKED)]
-    found = CorpusAgreements(
-        dict.fromkeys((*keys, "chance:uniform", "chance:probe"), agreed), documents,
-        np.array([0, 10]), 1, {"reference": np.array([1.0, 36.2])}, {"performance": "bleu"},
-    )  # fmt: skip
-    split = "train" if id == "T8" else "dev"
-    wanted = steps.compared(PLAN, "multi30k", split, "bleu").name
-    made = table.make(Views(_Given({wanted: found}), PLAN.only(("multi30k",))))  # type: ignore[arg-type]
-    assert any("greedy" in one and "beam of 5" in one for one in made.deviations)
+def test_runs_whose_bleu_is_shown_are_translated_by_a_beam_of_five() -> None:
+    """T4, T6 and T8: the runs with attention; nothing shows the BLEU of the uniform ones."""
+    runs = steps.runs(PLAN, "multi30k")
+    attending = [runs.reference, *runs.comparisons.values()]
+    assert {run.step.inputs["beam"] for run in attending} == {5}
+    assert {run.step.inputs["beam"] for run in runs.uniforms.values()} == {1}
 
 
 def test_every_symbol_of_the_columns_is_explained() -> None:

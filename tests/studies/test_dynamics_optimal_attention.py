@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from heedful.studies.dynamics.optimal_attention import optimal_attention
+from heedful.studies.dynamics.optimal_attention import descended, optimal_attention
 
 
 def _problem(rows=6, units=5, classes=7, scale=2.0, seed=0):
@@ -81,3 +81,29 @@ def test_too_few_steps_are_told_by_the_gap():
     hasty = optimal_attention(said, mask, offset, target, most=1)
     assert hasty.steps == 1
     assert float(hasty.gap.max()) > 1e-4
+
+
+def test_a_search_from_even_attention_ends_where_one_from_the_best_unit_does():
+    said, mask, offset, target = _problem()
+    one = optimal_attention(said, mask, offset, target, tolerance=1e-9)
+    two = optimal_attention(said, mask, offset, target, tolerance=1e-9, is_even=True)
+    torch.testing.assert_close(one.loss, two.loss, atol=1e-8, rtol=0)
+    assert not two.stayed.any()
+    # Who never left the best unit has all weight there.
+    assert (one.attention[one.stayed].max(-1).values == 1).all()
+    assert one.stayed.any()
+
+
+def test_plain_gradient_steps_are_those_of_automatic_differentiation():
+    said, mask, offset, target = _problem(rows=3)
+    source = torch.tensor([0, 0, 2])
+    found = descended(said, mask, offset, target, source, after=(2, 5), rate=0.5)
+    scores = torch.zeros(3, mask.shape[1], dtype=torch.float64)
+    for step in range(1, 6):
+        scores.requires_grad_()
+        attention = scores.masked_fill(~mask[source], -torch.inf).softmax(-1)
+        (slope,) = torch.autograd.grad(_loss(said[source], offset, target, attention).sum(), scores)
+        scores = (scores - 0.5 * slope).detach()
+        if step in (2, 5):
+            wanted = scores.masked_fill(~mask[source], -torch.inf).softmax(-1)
+            torch.testing.assert_close(found[(2, 5).index(step)], wanted)

@@ -14,12 +14,12 @@ from heedful.corpora.prepared import load_prepared, prepare
 from heedful.corpora.recipes import with_marks
 from heedful.dynamics.probes import ProbeLog, kept_saliency
 from heedful.dynamics.proxy import ProxyConfig
-from heedful.dynamics.trajectory import FOLLOWED, kept_checkpoints
+from heedful.dynamics.trajectory import kept_checkpoints, load_followed, save_followed
 from heedful.errors import InputError
 from heedful.models import build, parse
 from heedful.reproduction.results import Results, Skipped, Step
 from heedful.runs import Form
-from heedful.studies.dynamics import run_steps
+from heedful.studies.dynamics import run_steps, word_predictors
 from heedful.studies.dynamics.run_steps import CrewRun, Runs
 from heedful.training import TrainConfig, fit, loop
 from heedful.training.config import Schedule
@@ -61,7 +61,7 @@ def test_every_run_of_a_crew_is_what_it_would_be_alone(results: Results, tmp_pat
     found, corpus = results[step], results[TEXT]
     assert list(found) == ["13", "20"]
     assert len(found) == 2
-    documents = run_steps.followed_documents(corpus)
+    documents = word_predictors.followed_documents(corpus)
     for seed in SEEDS:
         folder = tmp_path / str(seed)
         folder.mkdir()
@@ -127,9 +127,10 @@ def test_agreements_are_the_same_of_a_crew_and_of_runs_by_themselves(results: Re
         def compute(results: Results) -> Any:
             return results[step][str(seed)]
 
-        return Step(f"planted/alone/{seed}/run", compute, {}, FOLLOWED, (step,))
+        form: Form[Any] = Form("", save_followed, load_followed)
+        return Step(f"planted/alone/{seed}/run", compute, {}, form, (step,))
 
-    predictors = run_steps.predictors(TEXT, ProxyConfig(4, 1, 8, 1e-2), (1.0,))
+    predictors = word_predictors.predictors(TEXT, ProxyConfig(4, 1, 8, 1e-2), (1.0,))
     together = Runs(
         CrewRun(attending, 20),
         {"13": CrewRun(attending, 13)},

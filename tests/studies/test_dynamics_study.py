@@ -10,6 +10,7 @@ import pytest
 from heedful.dynamics.agreement import agrees, chance
 from heedful.dynamics.cooccurrence import translation_table
 from heedful.dynamics.trajectory import FollowedRun, Trajectory
+from heedful.statistics.draws import average
 from heedful.studies import reproduce
 from heedful.studies.dynamics import (
     corpora,
@@ -112,7 +113,8 @@ def compared() -> tuple[CorpusAgreements, dict[str, Trajectory]]:
     proxy = generator.standard_normal(int(lengths.sum())).astype(np.float32)
     found = compare(
         followed["A"], {"B": followed["B"], "C": followed["C"]},
-        {"U": followed["U"], "V": followed["V"]}, {"proxy": proxy}, "dev", frozen=followed["C"],
+        {"U": followed["U"], "V": followed["V"]}, {"proxy": proxy}, "dev",
+        frozen={"C": followed["C"]},
     )  # fmt: skip
     return found, runs | {"delta": delta, "proxy": proxy}
 
@@ -141,7 +143,46 @@ def test_beyond_chance_is_taken_where_agreement_is_highest(
     curve = found.curve("top:attention~uniform").means
     at = int(curve.argmax())
     expected = curve[at] - chance(runs["U"].probe[at], runs["U"].lengths).mean()
-    assert measures.beyond(found, "attention~uniform").value == pytest.approx(expected)
+    assert measures.beyond(found, "attention~uniform")[0].value == pytest.approx(expected)
+
+
+def test_a_column_has_a_curve_of_every_pair_of_runs(
+    compared: tuple[CorpusAgreements, dict[str, Trajectory]],
+) -> None:
+    """No run is in two pairs, but of A(α,β), where the next run of three has the probe."""
+    found, runs = compared
+    lengths = runs["A"].lengths
+    best = {name: runs[name].attention[runs[name].best()] for name in "ABC"}
+    for number, (one, two) in enumerate(("AU", "BV")):
+        wanted = agrees(best[one], runs[two].probe, lengths)
+        key = f"paired top:attention~uniform/{number}"
+        np.testing.assert_array_equal(found.arrays[key], wanted)
+        assert found.has(f"paired split:proxy~uniform/{number}")
+    for number, (one, two) in enumerate(("AB", "BC", "CA")):
+        wanted = agrees(best[one], runs[two].probe, lengths)
+        np.testing.assert_array_equal(found.arrays[f"paired top:attention~probe/{number}"], wanted)
+    frozen = agrees(best["A"], runs["C"].attention, lengths)
+    np.testing.assert_array_equal(found.arrays["paired top:attention~frozen/0"], frozen)
+    assert list(measures.paired(found, "attention~uniform")) == ["0", "1"]
+
+
+def test_an_interval_over_runs_holds_how_far_they_differ() -> None:
+    names = [str(number) for number in range(200)]
+    wide, narrow = (
+        [average(np.full(200, mean) + np.arange(200) % 2 / 100, names) for mean in means]
+        for means in ((0.3, 0.4, 0.5), (0.4, 0.4, 0.4001))
+    )
+    one = measures.over_runs(narrow[:1])
+    assert one == narrow[0].estimate()  # a single run has the interval of its documents
+    assert measures.over_runs(narrow).high - measures.over_runs(narrow).low < 0.01
+    found = measures.over_runs(wide)
+    assert found.value == pytest.approx(0.405)
+    student = 4.3027 * 0.1 / np.sqrt(3)
+    assert found.high - found.value == pytest.approx(student, rel=0.01)
+    # Where every run is in two of the pairs, their mean may vary twice as much.
+    twice = measures.over_runs(wide, "attention~probe")
+    assert twice.high - twice.value == pytest.approx(np.sqrt(2) * student, rel=0.01)
+    assert measures.over_runs(wide, "attention~probe", least=0.2).low == 0.2
 
 
 def test_xi_is_read_from_the_comparison_runs(
@@ -195,8 +236,10 @@ def test_a_brief_comparison_still_has_all_that_the_training_tables_need(
     )  # fmt: skip
     columns = measures.all_columns(found)
     assert len(columns) == 5
-    assert columns == measures.all_columns(whole)
-    assert not any(key.startswith(("tau:", "split:", "inner")) for key in found.arrays)
+    first = whole.arrays["paired top:attention~uniform/0"]
+    np.testing.assert_array_equal(found.arrays["paired top:attention~uniform/0"], first)
+    left_out = "tau:", "split:", "inner", "paired tau", "paired split", "paired inner", "context:"
+    assert not any(key.startswith(left_out) for key in found.arrays)
 
 
 def test_only_small_results_are_needed_to_draw() -> None:
@@ -209,7 +252,7 @@ def test_only_small_results_are_needed_to_draw() -> None:
     ]
     kinds = {step.name.split("/")[-1] for step in wanted}
     # Followed runs, predictors and corpora stay where they were made.
-    assert kinds == {"agreements", "sizes", "tables", "words"}
+    assert kinds == {"agreements", "log", "sizes", "tables", "words"}
 
 
 def test_agreements_come_back_from_their_file(

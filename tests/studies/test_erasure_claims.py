@@ -1,6 +1,5 @@
 """The erasure study's claims on rows made by hand: what is counted, which way, and what hides."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -42,8 +41,8 @@ def rows(**columns: Any) -> Erased:
 def use(monkeypatch: pytest.MonkeyPatch, *, other: Erased | None = None, **models: Erased) -> None:
     usual = rows() if other is None else other
 
-    def of(view: View, step: object, model: str, seed: int) -> pd.DataFrame:
-        return models.get(model, usual).table
+    def of(view: View, step: object, model: str) -> dict[str, pd.DataFrame]:
+        return {"rows": models.get(model, usual).table.assign(seed=0)}
 
     monkeypatch.setattr(View, "of", of)
 
@@ -60,14 +59,28 @@ def value(part: object) -> float:
 
 def test_all_models_of_many_documents_are_a_share_with_an_interval() -> None:
     names = [f"document {k}" for k in range(DOCUMENTS)]
-    always = [draws.average(np.full(DOCUMENTS, 0.9), names)] * 4
-    found = single_claims.share_of_models(always, lambda d: d > 0.5)
+    half = np.arange(DOCUMENTS) % 2 * 0.9
+
+    def of(values: np.ndarray) -> draws.Draws:
+        return draws.average(values, names)
+
+    models = [of(half + 0.4), of(half + 0.3), of(half + 0.05), of(half - 0.2)]
+    found = single_claims.share_of_models(models, above(0.5))
     assert isinstance(found, Estimate)
-    assert (found.value, found.low, found.high, found.n) == (1.0, 1.0, 1.0, 4)
-    few = single_claims.share_of_models([draws.average([0.9] * 5, names[:5])], lambda d: d > 0.5)
-    assert isinstance(few, Estimate)
-    assert math.isnan(few.low)
-    assert isinstance(single_claims.share_of_models([], lambda d: d > 0.5), NotMeasurable)
+    # Two are certain, the third may be above (it lies at 0.5), the fourth is not.
+    assert (found.low, found.value, found.high, found.n) == (0.5, 0.5, 0.75, 4)
+    assert above(0.4).judge(found) == "confirmed"
+    assert above(0.6).judge(found) == "undecided"
+    assert above(0.8).judge(found) == "refuted"
+    assert isinstance(single_claims.share_of_models([], above(0.5)), NotMeasurable)
+
+
+def test_no_number_of_models_would_decide_what_their_seeds_leave_open() -> None:
+    names = [f"document {k}" for k in range(DOCUMENTS)]
+    open_one = draws.average(np.arange(DOCUMENTS) % 2 * 1.0, names)
+    found = judge(single_claims.share_of_models([open_one] * 3, above(0.45)), above(0.5))
+    assert found.word == "undecided"
+    assert "no n would decide it" in found.reason
 
 
 def test_what_has_no_value_is_not_measurable_rather_than_undecided() -> None:
@@ -143,10 +156,45 @@ def test_both_denominators_differ_by_what_never_flips(
     attention = np.choose(kind, [NEVER, 5, 5, 5])
     use(monkeypatch, other=rows(**{"removed gradient": gradient, "removed attention": attention}))
     view = View(Results(tmp_path), plan, CORPUS)
-    assert several_claims.gradient_share(view, "HANrnn").value == pytest.approx(2 / 3)
+    assert several_claims.gradient_share(view, "HANrnn").value == pytest.approx(1 / 2)
     found = checks.both_denominators(View(Results(tmp_path), plan, CORPUS))["models"]
     assert isinstance(found, Unchanged)
     assert (value(found.before), value(found.after)) == (0.0, 1.0)
+
+
+def test_what_never_flips_needs_everything_and_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch, plan: Plan, tmp_path: Any
+) -> None:
+    # As FLANnoenc on Amazon: by attention half never flips; where both flip attention is earlier.
+    never = one_in(2)
+    attention, gradient = np.where(never, NEVER, 2), np.where(never, 9, 4)
+    use(monkeypatch, other=rows(**{"removed gradient": gradient, "removed attention": attention}))
+    view = View(Results(tmp_path), plan, CORPUS)
+    found = checks.never_flipping(view)
+    part = found["FLANrnn: ratio, both flip"]
+    assert isinstance(part, Unchanged)
+    assert value(part.before) == 1.0  # 20 documents each way
+    assert value(part.after) == 0.0
+    gap = found["FLANrnn: gradient - attention, left out"]
+    assert isinstance(gap, Unchanged)
+    assert value(gap.before) == pytest.approx((-0.1 + 0.2) / 2)
+    assert value(gap.after) == pytest.approx(0.2)
+    one = several_claims.mean(view, "FLANrnn", Erased.fraction, "attention")
+    assert one.value == pytest.approx((1 + 0.2) / 2)
+
+
+def test_what_is_left_decides_what_happens_at_the_end() -> None:
+    table = rows(**{"removed attention": np.resize([3, 10, NEVER, 10], DOCUMENTS)}).table
+    table = table.assign(decision=np.resize([0, 0, 0, 2], DOCUMENTS), mean_decision=2)
+    for ranking in RANKINGS:
+        table[f"unbiased removed {ranking}"] = NEVER
+    table["unbiased_decision"] = 1
+    one = Erased(table)
+    assert one.under("zero vector").removed("attention")[:4].tolist() == [3, 10, np.inf, 10]
+    assert one.under("training mean").removed("attention")[:4].tolist() == [3, 10, 10, np.inf]
+    assert one.under("b = 0").removed("attention")[:4].tolist() == [np.inf] * 4
+    same = [one.under(left).fraction("attention") for left in ("zero vector", "training mean")]
+    np.testing.assert_array_equal(*same)
 
 
 def test_the_gain_is_split_by_whether_one_item_is_enough(

@@ -33,9 +33,9 @@ def test_the_rows_are_those_of_the_audits() -> None:
     for ranking in (*RANKINGS, *OURS):
         part = long[long["ranking"] == ranking]
         expected = np.where(several, part["fraction"], np.nan)
-        np.testing.assert_allclose(found.fraction(ranking), expected)
+        np.testing.assert_allclose(found.fraction(ranking, never=np.nan), expected)
         np.testing.assert_allclose(
-            found.mass(ranking), np.where(several, part["mass"], np.nan), atol=1e-6
+            found.mass(ranking, never=np.nan), np.where(several, part["mass"], np.nan), atol=1e-6
         )
     for ranking in RANKINGS:
         for legacy in (False, True):
@@ -64,15 +64,16 @@ def test_a_corpus_of_single_items_measures_nothing_and_says_so() -> None:
     assert not found.thinned(10).any()
 
 
-def test_a_model_that_never_flips_is_left_out_of_boxes_and_counted() -> None:
+def test_a_model_that_never_flips_needs_everything_and_is_counted() -> None:
     said = [np.tile([2.0, 0.0], (4, 1))] * 2
     found = erased_of(reading_of([[0.25] * 4] * 2, said, offset=[1.0, 0.0]), 2)
     for ranking in RANKINGS:
-        assert np.isnan(found.fraction(ranking)).all()
-        assert (found.fraction(ranking, never=1.0) == 1).all()
+        assert np.isnan(found.fraction(ranking, never=np.nan)).all()
+        assert (found.fraction(ranking) == 1).all()
+        assert (found.mass(ranking) == 1).all()
         assert (found.never(ranking) == 1).all()
         assert (found.at_end(ranking) == 0).all()
-    assert np.isnan(found.earlier("gradient", "attention")).all()
+    assert (found.earlier("gradient", "attention") == 0).all()
     assert (found.as_empty == 1).all()
 
 
@@ -80,7 +81,7 @@ def test_one_ranking_that_flips_is_earlier_than_one_that_never_does() -> None:
     table = erased_of(random_reading([4, 4, 4], 2)).table
     table = table.assign(**{"removed gradient": [2, -1, 3], "removed attention": [-1, -1, 2]})
     sign = Erased(table).earlier("gradient", "attention")
-    np.testing.assert_array_equal(sign, [1, np.nan, -1])
+    np.testing.assert_array_equal(sign, [1, 0, -1])
 
 
 def test_a_flip_with_nothing_left_is_the_bias_speaking() -> None:

@@ -22,7 +22,7 @@ from heedful.studies.erasure.tables import CELLS, beside_published
 from heedful.training import TrainConfig
 
 CHECKLIST = ["T1", "T2", "T3", *(f"F{k}" for k in range(3, 14)), *(f"N{k}" for k in range(1, 7))]
-CLAIMS = [*(f"ERA-{k}" for k in range(1, 22)), *(f"ERA-A{k}" for k in range(1, 7))]
+CLAIMS = [*(f"ERA-{k}" for k in range(1, 22)), *(f"ERA-A{k}" for k in range(1, 8))]
 STUDY = study.STUDY
 
 
@@ -30,8 +30,9 @@ STUDY = study.STUDY
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     for split, size in {"train": 60, "dev": 20, "test": 40}.items():
         monkeypatch.setitem(corpora.SMOKE_SIZES, split, size)
-    train = TrainConfig(epochs=1, batch_size=16, learning_rate=1e-2)
+    train = TrainConfig(batch_size=16, learning_rate=1e-2)
     monkeypatch.setattr(models, "SMOKE_TRAIN", train)
+    monkeypatch.setattr(models, "SMOKE", models.UpdateSchedule(4, 0, 4))
 
 
 def test_every_item_of_the_checklist_is_declared_once() -> None:
@@ -96,7 +97,9 @@ def test_a_tiny_run_of_two_families_has_all_columns(tmp_path: Path) -> None:
     only = ["T1", "T2", "F3", "F4", "F6", "N3", "ERA-6", "ERA-14"]
     found = reproduce("erasure", only=only, corpora=["planted-2"], out=tmp_path, figures=False)
     folder = tmp_path / "erasure"
-    rows = [Erased(pd.read_parquet(path)) for path in folder.rglob("erased.parquet")]
+    rows = [Erased(pd.read_parquet(path)) for path in folder.rglob("erased/rows.parquet")]
+    logs = [pd.read_parquet(path) for path in folder.rglob("erased/log.parquet")]
+    assert all(len(log) == 1 and 0 < log["dev_entropy"][0] <= 1 for log in logs)
     assert len(rows) == 3  # HANrnn, HANnoenc, FLANnoenc
     assert all(len(one) == 40 for one in rows)
     tables = {id: pd.read_csv(folder / f"{id}.csv") for id in only if not id.startswith("E")}
@@ -135,13 +138,13 @@ def test_two_machines_share_the_work_through_steps(tmp_path: Path) -> None:
     kept = source.load
     object.__setattr__(source, "load", forbidden)
     try:
-        study.cell(tmp_path / "gpu", "planted-2", "HANrnn", scale="smoke", device="cpu")
-        with pytest.raises(InputError, match="no texts on this machine"):
-            study.cell(tmp_path / "bare", "planted-2", "HANrnn", scale="smoke", device="cpu")
+        bare = reproduce("erasure", only=["T2"], out=tmp_path / "bare", **settings)
+        assert all("no texts on this machine" in w for w in bare.studies[0].skipped.values())
+        assert bare.studies[0].skipped
         there = reproduce("erasure", only=["T2", "ERA-6"], out=tmp_path / "gpu", **settings)
     finally:
         object.__setattr__(source, "load", kept)
-    for pattern in ("erased.parquet", "erased.step.json"):
+    for pattern in ("erased/*.parquet", "erased.step.json"):
         for path in (tmp_path / "gpu" / "erasure" / "steps").rglob(pattern):
             place = steps / path.relative_to(tmp_path / "gpu" / "erasure" / "steps")
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +227,7 @@ def test_a_class_that_is_never_decided_for_is_counted(
 
     plan = STUDY.plan("smoke", ["planted-5"])
     table = pd.DataFrame({"instance": ["a", "b"], "label": [0, 4], "decision": [0, 1], "units": 3})
-    known = {"counts": {"classes": list("abcde")}, "erased": table}
+    known = {"counts": {"classes": list("abcde")}, "erased": {"rows": table.assign(seed=0)}}
     monkeypatch.setattr(
         Results, "__getitem__", lambda self, step: known[step.name.rpartition("/")[2]]
     )

@@ -110,3 +110,16 @@ def test_clusters_find_well_separated_groups() -> None:
     assert information.mutual_information(labels, found) == pytest.approx(
         information.label_entropy(labels), rel=1e-9
     )
+
+
+def test_clusters_fitted_on_some_vectors_hold_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(1)
+    centres = 20 * generator.normal(size=(5, 3))
+    group = generator.integers(0, 5, 900)
+    vectors = (centres[group] + generator.normal(size=(900, 3))).astype(np.float32)
+    monkeypatch.setattr(information, "FITTED", 150)
+    found = information.clusters(vectors, 5)
+    assert len(found) == 900
+    entropy = information.label_entropy(group)
+    assert information.mutual_information(group, found) == pytest.approx(entropy)
+    assert np.array_equal(found, information.clusters(vectors, 5))

@@ -8,6 +8,7 @@ import pytest
 
 from heedful.reproduction.ledger import holding
 from heedful.reproduction.reproduce import reproduce_study
+from heedful.reproduction.request import StudyRequest
 from heedful.statistics import Estimate
 from heedful.studies.polarity import corpora, steps
 from heedful.studies.polarity import printed as paper
@@ -50,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     patch.setitem(corpora.PLANTED, "test", 60)
     out = tmp_path_factory.mktemp("polarity")
     try:
-        result = reproduce_study(STUDY, seeds=2, out=out)
+        result = reproduce_study(STUDY, StudyRequest(seeds=2, out=out))
     finally:
         patch.undo()
     assert not result.skipped

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from heedful.audits.head_shares import tags
+from heedful.audits.traces import LOWEST
 from heedful.audits.word_means import normalised
 from heedful.corpora import Corpus, encode
 from heedful.corpora.texts import document_of
@@ -39,6 +40,7 @@ def made(texts: int = 30) -> dict[str, pd.DataFrame]:
             lat=held.sum(0), gradient=rng.uniform(0, 1e-3, n),
             gradient_predicted=rng.uniform(0, 1e-3, n), pooling=held[0], averaged=held[1],
             rollout=held[0], top_layer=held[1], even_start=held[0],
+            **dict.fromkeys(LOWEST, held[1]),
         )  # fmt: skip
         tokens.append(part)
         for layer in range(1, LAYERS + 1):
@@ -50,8 +52,9 @@ def made(texts: int = 30) -> dict[str, pd.DataFrame]:
                 )  # fmt: skip
     documents = pd.DataFrame({"instance": [f"t{n}" for n in range(texts)], "label": 1})
     training = pd.DataFrame({"accuracy": [0.5]})
+    log = pd.DataFrame({"epoch": [1], "dev_accuracy": [0.5]})
     return {"tokens": pd.concat(tokens, ignore_index=True), "cells": pd.DataFrame(cells),
-            "documents": documents, "training": training}  # fmt: skip
+            "documents": documents, "training": training, "log": log}  # fmt: skip
 
 
 def step(tables: dict[str, pd.DataFrame]) -> Step:
@@ -114,6 +117,7 @@ def test_the_steps_give_every_score_and_travel_without_the_tokens(
     assert set(results[models.decisions(PLAN, "planted", "published", 0)]) == {
         "documents",
         "training",
+        "log",
     }
     (tmp_path / "toy/model/0/traces.step.json").unlink()  # the traces stayed where they were
     drawing = Results(tmp_path, may_compute=False)

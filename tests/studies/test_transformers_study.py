@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heedful.corpora import load_prepared
+from heedful.corpora import Encoded, load_prepared
 from heedful.corpora.prepared import write_prepared
 from heedful.jobs.strengths import Strength
 from heedful.models.huggingface.starting import start_from
@@ -17,7 +17,8 @@ from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
 from heedful.studies import reproduce, study_of
 from heedful.studies.transformers import steps
-from heedful.studies.transformers.measures import _ranking, _worth, beyond_attention
+from heedful.studies.transformers.evidence import kept_only
+from heedful.studies.transformers.measures import _ranking, _worth, half_as_good
 from heedful.studies.transformers.steps import audited, chosen, swept
 from heedful.studies.transformers.study import STUDY
 
@@ -30,16 +31,22 @@ def done(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.slow
 def test_the_smoke_run_makes_every_artifact_and_decides_every_claim(done) -> None:
-    assert {record["id"] for record in done.artifacts} == {"T1", "T2", "T3", "F1", "F2"}
+    made = {"T1", "T2", "T3", "T4", "T5", "F1", "F2", "F3"}
+    assert {record["id"] for record in done.artifacts} == made
     assert all(record["rows"] for record in done.artifacts)
     assert all((done.folder / f"{name}.svg").is_file() for name in ("F1", "F2"))
-    assert {claim["id"] for claim in done.claims} == {"HF-1", "HF-2", "HF-3", "HF-4"}
+    assert {claim["id"] for claim in done.claims} == {f"HF-{k}" for k in range(5, 16)}
     assert not done.skipped
     table = pd.read_csv(done.folder / "T2.csv")
     assert list(table["model"]) == ["plain", "tied"]
     assert (table["accuracy"] > 0.6).all()
     ranked = pd.read_csv(done.folder / "T3.csv")
     assert "random" in set(ranked["method"])
+    layers = pd.read_csv(done.folder / "F3.csv")
+    assert list(layers["site"].unique()) == ["pooled", "layer:0", "layer:1", "all"]
+    assert layers["changed by shuffled"].between(0, 1).all()
+    again = pd.read_csv(done.folder / "T5.csv").set_index("method")["accuracy"]
+    assert again["whole texts"] > again["random"] - 0.05
 
 
 @pytest.mark.slow
@@ -106,15 +113,17 @@ def test_faithfulness_over_seeds_is_the_mean_of_the_seeds(done) -> None:
 
 @pytest.mark.slow
 def test_the_best_of_many_chance_orders_is_not_called_better_and_attention_may_win() -> None:
+    """Half of what the best leads by, on documents that did not choose it."""
     plan = study_of("transformers").plan("smoke", seeds=2)
     noise = np.random.default_rng(0)
 
-    def measured(lead: float):
+    def measured(attention: float, best: float):
+        lead = {"attention": attention, "0": best}
+
         def table(seed: int) -> pd.DataFrame:
             rows = [
                 {"instance": f"d{i}", "method": method, "share": 0.1, "mode": "removed", "units": 9,
-                 "comprehensiveness": noise.normal() + lead * (method == "attention"),
-                 "sufficiency": 0.0}
+                 "comprehensiveness": noise.normal() + lead.get(method, 0.0), "sufficiency": 0.0}
                 for i in range(300) for method in ("attention", "random", *map(str, range(40)))
             ]  # fmt: skip
             return pd.DataFrame(rows)
@@ -122,11 +131,25 @@ def test_the_best_of_many_chance_orders_is_not_called_better_and_attention_may_w
         tables = {seed: {"input-erasure": table(seed)} for seed in plan.seeds}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(View, "of", lambda view, step, model, seed: tables[seed])
-            return beyond_attention(View(Results(Path()), plan, "planted"))
+            return half_as_good(View(Results(Path()), plan, "planted"), "plain")
 
-    assert measured(0.0).side(0) == "straddles"
-    assert measured(1.0).side(0) == "below"
-    assert measured(0.0).n == 150
+    chance = measured(0.0, 0.0)
+    assert chance.low < 0 < chance.high
+    assert chance.n == 150
+    assert measured(1.0, 4.0).value == pytest.approx(-1.0, abs=0.2)
+    assert measured(3.0, 4.0).value == pytest.approx(1.0, abs=0.2)
+
+
+def test_words_taken_out_leave_the_others_in_order_and_numbered_anew() -> None:
+    ids = np.arange(7)
+    encoded = Encoded(
+        ids, np.array([0, 4, 7]), np.array([0, 1]), np.array([0, 1, 1, 2, 0, 1, 2]), ("a", "b")
+    )
+    kept = np.array([True, False, False, True, False, True, True])
+    fewer = kept_only(encoded, kept)
+    assert fewer.ids.tolist() == [0, 3, 5, 6]
+    assert fewer.starts.tolist() == [0, 2, 4]
+    assert fewer.sentence.tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.slow
@@ -149,6 +172,6 @@ def test_pieces_of_a_tokenizer_are_kept_with_its_own_unknown(done, tmp_path: Pat
 def test_without_the_encoder_the_way_to_get_it_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("HEEDFUL_ENCODER", raising=False)
+    monkeypatch.delenv("HEEDFUL_ENCODERS", raising=False)
     found = reproduce("transformers", scale="paper", only=["T1"], out=tmp_path, figures=False)
     assert "benchmarks.minilm" in next(iter(found.studies[0].skipped.values()))

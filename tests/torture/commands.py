@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
 import time
 import traceback
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +29,8 @@ learning_rate = 0.02
 checkpoint_seconds = 0
 """
 DOCUMENTS = 90
+IDLE = 120
+"""Seconds without a moment of the processor after which a process counts as hung."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,27 @@ class Killable:
     """Commands that made what it starts from."""
     updates: int = 1
     """Most updates of a training between two checkpoints."""
+    steps: int = 1
+    """Most steps that one kill strikes: one inside the other."""
+    then: str = ""
+    """What is run after the kills, where it is another command on the same folder."""
+    keeps: str = ""
+    """How that begins which the killed command may leave for itself where another is run."""
 
 
+GRID = """
+models = ["none+additive", "none+dot"]
+corpora = ["../texts.csv"]
+documents = 5
+audits = ["exchange", "concentration"]
+methods = ["attention", "random"]
+[settings.tiny.model]
+embedding_dim = 6
+width = 6
+[settings.tiny.train]
+epochs = 1
+checkpoint_seconds = 0
+"""
 TRAIN = "train {} --data ../texts.csv --config ../tiny.toml --out {}"
 AUDIT = (
     "audit run --audits exchange,erasure,concentration --methods attention,random --documents {}"
@@ -56,6 +80,12 @@ KILLABLE = {
     "audit other documents": Killable(
         AUDIT.format(6), before=(TRAIN.format("none+additive", "run"), AUDIT.format(9))
     ),
+    "audit other documents, then the first again": Killable(
+        AUDIT.format(9),
+        before=(TRAIN.format("none+additive", "run"), AUDIT.format(6)),
+        then=AUDIT.format(6),
+        keeps="run/work-",
+    ),
     "audit a recipe": Killable(
         TRAIN.format("none+dot", "run").replace("train", "audit", 1) + " --documents 5"
     ),
@@ -65,8 +95,13 @@ KILLABLE = {
     ),
     "reproduce": Killable("reproduce quicklook --seeds 1 --out run", updates=25),
     "calibrate": Killable("calibrate --out run"),
+    "sweep": Killable("sweep ../grid.toml --out run", steps=2),
+    "explore": Killable(
+        "explore run --no-browser --port 0 --data ../texts.csv",
+        before=(TRAIN.format("none+additive", "run"),),
+    ),
 }
-"""`heedful explore` and `heedful sweep` are a line each, once they exist."""
+"""The live page ends by itself here, a moment after it serves: see `_make_cheap`."""
 
 
 def furnish(place: Path, words: str = "") -> None:
@@ -83,10 +118,13 @@ def furnish(place: Path, words: str = "") -> None:
     pd.DataFrame(rows, columns=["text", "label"]).to_csv(place / "texts.csv", index=False)
     (place / "tiny.toml").write_text(SIZES + TRAINING)
     (place / "tuning.toml").write_text(TRAINING)
+    (place / "grid.toml").write_text(GRID)
     if "bert" in words:
         from tests import tiny_transformers
 
         tiny_transformers.save(place / "bert", "bert", ("neg", "pos"))
+        for path in (place / "bert").iterdir():
+            path.chmod(0o644)  # weights are for their owner alone, as safetensors writes them
 
 
 @dataclass(frozen=True)
@@ -132,14 +170,31 @@ class Running:
 
     def ended(self, after: float | None = None) -> Ended:
         """How it ends, by itself or killed after some seconds."""
-        self.process.join(after)
-        if after is not None and self.process.is_alive():
-            self.process.kill()
-        self.process.join(600)
-        assert self.process.exitcode is not None, f"{self.words} hangs"
+        if after is not None:
+            self.process.join(after)
+            if self.process.is_alive():
+                self.process.kill()
+        hung = "" if self._ends() else f"hung: {IDLE} s without the processor"
         seconds = time.monotonic() - self.begun
         told = [path.read_text(errors="replace") if path.exists() else "" for path in self.notes]
-        return Ended(self.process.exitcode, seconds, int(told[1] or 0), told[2])
+        said = told[2].partition("\nExtension modules")[0]  # by which `faulthandler` ends
+        return Ended(self.process.exitcode or 0, seconds, int(told[1] or 0), said + hung)
+
+    def _ends(self) -> bool:
+        """Waits for its end; one that computes nothing for a while hangs, and is killed."""
+        stat, used, since = Path(f"/proc/{self.process.pid}/stat"), "", time.monotonic()
+        while True:
+            self.process.join(2)
+            if self.process.exitcode is not None:
+                return True
+            with suppress(OSError):  # it has ended
+                now = stat.read_text().rpartition(")")[2].split()[11:13]
+                if str(now) != used:
+                    used, since = str(now), time.monotonic()
+            if time.monotonic() - since > IDLE:
+                os.kill(self.process.pid or 0, signal.SIGABRT)  # tells where it hangs
+                self.process.join()
+                return False
 
 
 def run(
@@ -163,6 +218,7 @@ def _command(given: Any, environment: dict[str, str]) -> None:
     watched = Watched(kill_at, beside.work, beside.moments)
     for handle, name in ((1, os.devnull), (2, str(beside.said))):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), handle)
+    faulthandler.enable()  # where a library crashes
     _make_cheap()
     note_work(watched)
     sys.argv = ["heedful", *words]
@@ -180,11 +236,22 @@ def _command(given: Any, environment: dict[str, str]) -> None:
 
 def _make_cheap() -> None:
     """Less of everything that takes long and writes no file."""
+    import threading
+
+    import uvicorn
+
     from heedful.calibration import calibrate
     from heedful.calibration.calibrate import SCALES
     from heedful.report import page
     from heedful.studies import quicklook
 
+    serve = uvicorn.Server.run
+
+    def briefly(server: uvicorn.Server, *given: Any, **options: Any) -> None:
+        threading.Timer(0.5, setattr, [server, "should_exit", True]).start()
+        serve(server, *given, **options)
+
+    uvicorn.Server.run = briefly  # type: ignore[method-assign]
     page.draw = lambda *given: '<svg role="img"></svg>'
     quick = replace(SCALES["quick"], documents=24, texts=6, simulations=4, every=60)
     SCALES["quick"] = quick

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from tests.torture.commands import KILLABLE, TRAIN, Ended, furnish, run
 from tests.torture.kills import Outcome, Trial, contents, spread
+from tests.torture.records import Records
 
 NOBODY = 65534
 MEGABYTES = (1, 4, 16, 64)
@@ -66,6 +67,7 @@ def why_no_mount() -> str:
 
 def full_disk(trial: Trial, count: int) -> list[Outcome]:
     """The command on disks of so many sizes, all too small; then there is room."""
+    trial.finish()
     start, end = _pages(trial.start), _pages(trial.scratch)
     found = []
     for pages in (start + room for room in spread(max(end - start, 1), count)):
@@ -113,9 +115,7 @@ def read_only(trial: Trial, is_finished: bool) -> list[Outcome]:
     """
     found = []
     for how in ("disk", "user"):
-        trial.restore()
-        if is_finished:
-            run(trial.one.words, trial.scratch)
+        trial.finish() if is_finished else trial.restore()
         kept = trial.start.with_name("kept")
         shutil.copytree(trial.scratch, kept)
         before = contents(kept)
@@ -184,44 +184,63 @@ def _become_nobody() -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Every command under every fault, a row for each kind of fault."""
+    """Every command under every fault, a row for each kind of fault and commit in the log."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture faults")
-    parser.add_argument("--only", nargs="*", default=[*KILLABLE], choices=[*KILLABLE])
+    parser.add_argument("--only", nargs="*", default=[*KILLABLE, PATHS], choices=[*KILLABLE, PATHS])
     parser.add_argument("--count", type=int, default=6, help="sizes of each limit")
+    parser.add_argument("--log", type=Path, help="a line for each try; what is in it is not rerun")
     given = parser.parse_args(words)
-    found: dict[str, list[Outcome]] = {}
     no_mount = why_no_mount()
-    for command in given.only:
-        with tempfile.TemporaryDirectory() as folder:
-            os.chmod(folder, 0o755)
-            trial = Trial(KILLABLE[command], Path(folder))
-            sizes = [2048 << place for place in range(given.count)]  # stderr is a file, too
-            tried: dict[str, list[Outcome]] = {
-                "file-size limit": limited_files(trial, sizes),
-                "memory limit": limited_memory(trial, [1_000_000 * size for size in MEGABYTES]),
-            }
-            if not no_mount:
-                trial.restore()
-                run(trial.one.words, trial.scratch)
-                tried["disk full"] = full_disk(trial, given.count)
-                tried["finished run, read-only"] = read_only(trial, is_finished=True)
-                tried["unfinished run, read-only"] = read_only(trial, is_finished=False)
-            for kind, some in tried.items():
-                found.setdefault(kind, []).extend(some)
-                _complain(command, some)
-    with tempfile.TemporaryDirectory() as folder:
-        furnish(Path(folder))
-        found["path too long"] = long_paths(Path(folder))
-        _complain("paths", found["path too long"])
-    print("| fault | tried | clean |\n|---|---|---|")
-    for kind, some in found.items():
-        print(f"| {kind} | {len(some)} | {sum(not one.wrong for one in some)} |")
-    if no_mount:
-        print(f"Without full and read-only disks: {no_mount}.")
-    return sum(bool(one.wrong) for some in found.values() for one in some)
+    with Records(given.log) as records:
+        for command in given.only:
+            todo = [kind for kind in KINDS if command != PATHS and not (no_mount and kind in DISKS)]
+            todo = [kind for kind in todo or [PATHS] if not _done(records, kind, command)]
+            if not todo:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                os.chmod(folder, 0o755)
+                if command == PATHS:
+                    furnish(Path(folder))
+                    _keep(records, PATHS, PATHS, long_paths(Path(folder)))
+                    continue
+                trial = Trial(KILLABLE[command], Path(folder))
+                for kind in todo:
+                    _keep(records, kind, command, KINDS[kind](trial, given.count))
+        print("| fault | commit | tried | clean |\n|---|---|---|---|")
+        for kind, commit in sorted({(row["of"], row["commit"]) for row in records.rows}):
+            some = [row for row in records.rows if (row["of"], row["commit"]) == (kind, commit)]
+            clean = sum(not row["wrong"] for row in some)
+            print(f"| {kind} | {commit} | {len(some)} | {clean} |")
+        if no_mount:
+            print(f"Without full and read-only disks: {no_mount}.")
+        bad = [row for row in records.rows if row["wrong"]]
+    for row in bad:
+        said = f"{row['command']}, {row['when']}: {'; '.join(row['wrong'])}"
+        print(said, file=sys.stderr, flush=True)
+    return len(bad)
 
 
-def _complain(command: str, some: Sequence[Outcome]) -> None:
-    for one in some:
-        for wrong in one.wrong:
-            print(f"{command}, {one.when}: {wrong}", file=sys.stderr, flush=True)
+PATHS = "paths too long"
+DISKS = ("disk full", "finished run, read-only", "unfinished run, read-only")
+KINDS: dict[str, Callable[[Trial, int], list[Outcome]]] = {
+    # stderr is a file, too: below 2 kB there would be no room for the sentence
+    "file-size limit": lambda trial, count: limited_files(trial, [2048 << n for n in range(count)]),
+    "memory limit": lambda trial, count: limited_memory(
+        trial, [1_000_000 * size for size in MEGABYTES]
+    ),
+    "disk full": full_disk,
+    "finished run, read-only": lambda trial, count: read_only(trial, is_finished=True),
+    "unfinished run, read-only": lambda trial, count: (
+        read_only(trial, is_finished=False) if trial.ended.moments else []
+    ),
+}
+"""A command that writes nothing is never unfinished."""
+
+
+def _done(records: Records, kind: str, command: str) -> bool:
+    return any(row["command"] == command for row in records.of(kind))
+
+
+def _keep(records: Records, kind: str, command: str, found: Sequence[Outcome]) -> None:
+    for one in found:
+        records.add(kind, command=command, when=one.when, struck=one.kills, wrong=one.wrong)

@@ -29,7 +29,8 @@ import pyarrow as pa
 
 from heedful.errors import InputError
 from tests.torture.opened import OPENED
-from tests.torture.readers import FAMILIES, Family, Reader, sentence
+from tests.torture.reader import Family, Reader, sentence
+from tests.torture.readers import FAMILIES
 
 ALL: dict[str, Family] = FAMILIES | OPENED
 SHARED = Path("/dev/shm")

@@ -30,7 +30,8 @@ from heedful.training.checkpoints import CHECKPOINT
 from tests.demo_run import demo
 from tests.tiny_transformers import save, tokenizer
 from tests.torture.mutation import damaged, tampered
-from tests.torture.readers import CLASSES, Damage, Family, Reader, sentence
+from tests.torture.reader import Damage, Family, Reader, sentence
+from tests.torture.table_files import CLASSES
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads do not survive a fork
 SMALL = {"train": 16, "dev": 6, "test": 4}

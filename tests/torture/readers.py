@@ -5,25 +5,18 @@ A reader takes the bytes of one file, puts them where they belong and reads them
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
 import tarfile
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from heedful.cluster.sweep import read_grid
 from heedful.corpora import eraser, load_corpus, sst
 from heedful.corpora.catalogue import parse_name
 from heedful.corpora.documents import Corpus
@@ -39,183 +32,22 @@ from heedful.corpora.texts import document_of
 from heedful.corpora.tokens import TOKENISERS
 from heedful.corpora.vectors import load_vectors
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
-from heedful.errors import LONGEST, InputError
 from heedful.jobs.settings import read_settings
 from heedful.models.recipe import looks_like_recipe, parse
 from tests.corpus_files import TREES
 from tests.torture.mutation import damaged, tampered
-
-_DIRECTIONS = frozenset(["LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"])
-
-
-def sentence(error: InputError) -> str:
-    """What an error says, if it is one line of bounded length that a terminal shows, not obeys."""
-    said = str(error)
-    if not 10 < len(said) < LONGEST + 10 or any(
-        unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
-        or unicodedata.bidirectional(letter) in _DIRECTIONS
-        or letter in "\u061c\u200e\u200f"
-        for letter in said
-    ):
-        raise AssertionError(f"no sentence: {said[:300]!r}")
-    return said
-
-
-Damage = Callable[[Sequence[bytes], Random], bytes]
-
-
-class Reader(NamedTuple):
-    """How one kind of file is read, and valid ones to start from."""
-
-    seeds: Sequence[bytes]
-    read: Callable[[bytes], object]
-    damage: Damage = damaged
-
-
-class Family(NamedTuple):
-    """A reader that is made in an empty folder of its own, and how many inputs a long run tries."""
-
-    make: Callable[[Path], Reader]
-    inputs: int
-
-
-ROWS = [
-    {"id": f"r{n}", "text": f"The food was {'good' if n % 2 else 'bad'}, {n} of us said so.",
-     "label": ("neg", "pos")[n % 2], "split": ("train", "train", "dev", "test")[n % 4]}
-    for n in range(16)
-]  # fmt: skip
-RATED = [{"review": f"So {n} so.", "stars": 0.5 * (n % 7)} for n in range(12)]
-CLASSES = ("neg", "pos")
-
-
-def _each(*attempts: Callable[[], object]) -> None:
-    """Makes every attempt, whether those before it were refused or not; counts is the first."""
-    refused = []
-    for number, attempt in enumerate(attempts):
-        try:
-            attempt()
-        except InputError as error:
-            sentence(error)
-            refused += [] if number else [error]
-    if refused:
-        raise refused[0]
-
-
-def _read_documents(path: Path) -> None:
-    def labelled(**options: Any) -> None:
-        found = read_file(path, **options).corpus
-        assert len(found.fingerprint) == 16
-        encode(found)
-
-    _each(
-        labelled,
-        lambda: labelled(threshold=1.5),
-        lambda: labelled(labels="neg=a,pos=b"),
-        lambda: read_texts(path, CLASSES),
-    )
-
-
-def table_file(
-    suffix: str, seeds: Sequence[bytes], damage: Damage = damaged
-) -> Callable[[Path], Reader]:
-    """A file of documents with that suffix."""
-
-    def make(folder: Path) -> Reader:
-        path = folder / f"documents{suffix}"
-
-        def read(data: bytes) -> None:
-            path.write_bytes(data)
-            _read_documents(path)
-
-        return Reader(seeds, read, damage)
-
-    return make
-
-
-def _separated(rows: Sequence[dict[str, Any]], separator: str) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), delimiter=separator)
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
-def _separated_seeds(separator: str) -> list[bytes]:
-    quoted = [dict(row, text=f'He said "{row["id"]}",\nthen left.\tFine.') for row in ROWS]
-    return [_separated(rows, separator) for rows in (ROWS, RATED, quoted)]
-
-
-JSON_LINES = [b"".join(json.dumps(row).encode() + b"\n" for row in rows) for rows in (ROWS, RATED)]
-
-
-def _odd_rows(is_lines: bool) -> Damage:
-    """Half of the inputs: damaged bytes; half: well-formed JSON whose values are others."""
-
-    def damage(seeds: Sequence[bytes], random: Random) -> bytes:
-        if random.random() < 0.5:
-            return damaged(seeds, random)
-        rows = json.loads(tampered([json.dumps(ROWS).encode()], random, is_whole=True))
-        if not is_lines or not isinstance(rows, list):
-            return json.dumps(rows).encode()
-        return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
-    return damage
-
-
-def _parquet_bytes(table: pa.Table) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(table, file)
-    return file.getvalue()
-
-
-KINDS: Sequence[Callable[[Random, int], pa.Array]] = (
-    lambda r, n: pa.array([r.choice(("a b", "", "é", None)) for _ in range(n)], pa.string()),
-    lambda r, n: pa.array([r.randint(-(2**63), 2**63 - 1) for _ in range(n)], pa.timestamp("us")),
-    lambda r, n: pa.array([r.randint(-(2**63), 2**63 - 1) for _ in range(n)]).cast(
-        pa.timestamp(r.choice(["ns", "us", "ms"]), tz=r.choice((None, "UTC", "+23:59")))
-    ),
-    lambda r, n: pa.array([r.randint(-(2**31), 2**31 - 1) for _ in range(n)], pa.int32()).cast(
-        pa.date32()
-    ),
-    lambda r, n: pa.array([r.randint(0, 10**14) for _ in range(n)], pa.duration("s")),
-    lambda r, n: pa.array([Decimal(r.randint(-99, 99)) for _ in range(n)], pa.decimal128(38, 30)),
-    lambda r, n: pa.array([r.randbytes(4) for _ in range(n)], pa.binary()),
-    lambda r, n: pa.Array.from_buffers(pa.string(), n, [None, *map(
-        pa.py_buffer, (np.arange(0, 3 * n + 1, 3, np.int32), r.randbytes(3 * n))
-    )]),
-    lambda r, n: pa.array([r.choice((None, [], [1, None], [2])) for _ in range(n)]),
-    lambda r, n: pa.array([{"a": r.random(), "b": None} for _ in range(n)]),
-    lambda r, n: pa.array([[("k", 1)], None] * (n // 2) + [None] * (n % 2),
-                          pa.map_(pa.string(), pa.int32())),
-    lambda r, n: pa.array([r.choice((0.0, 1.0, float("nan"), 1e300)) for _ in range(n)]),
-    lambda r, n: pa.array([r.choice((True, False, None)) for _ in range(n)]),
-    lambda r, n: pa.array(["x", "y"] * (n // 2) + ["x"] * (n % 2)).dictionary_encode(),
-    lambda r, n: pa.nulls(n),
-    lambda r, n: pa.array([timedelta(days=r.randint(0, 9)) for _ in range(n)]),
-    lambda r, n: pa.array([datetime(2026, 1, 1) for _ in range(n)]),
-    lambda r, n: pa.array([date(1, 1, 1) for _ in range(n)]),
-    lambda r, n: pa.array([("a", "b")[place % 2] for place in range(n)]),
-)  # fmt: skip
-"""Columns of every type that Parquet has, with values at the borders of what Python has."""
-
-
-def _odd_parquet(seeds: Sequence[bytes], random: Random) -> bytes:
-    """Half of the inputs: damaged bytes; half: whole files of odd columns."""
-    if random.random() < 0.5:
-        return damaged(seeds, random)
-    names = ("text", "label", *random.sample(("id", "split", "x", "", "\x1b[2J", "set"), 2))
-    size = random.choice((0, 1, 2, 12))
-    columns = {name: random.choice(KINDS)(random, size) for name in names}
-    sound = dict(zip(names, (KINDS[0], KINDS[-1]), strict=False))
-    for name in random.sample(list(sound), random.randint(0, 2)):
-        columns[name] = sound[name](random, size)
-    return _parquet_bytes(pa.table(columns))
-
-
-def parquet(folder: Path) -> Reader:
-    """Parquet files."""
-    seeds = [_parquet_bytes(pa.Table.from_pylist(rows)) for rows in (ROWS, RATED)]
-    return table_file(".parquet", seeds, _odd_parquet)(folder)
+from tests.torture.reader import Family, Reader, each
+from tests.torture.table_files import (
+    CLASSES,
+    JSON_LINES,
+    RATED,
+    ROWS,
+    odd_rows,
+    parquet,
+    separated,
+    separated_seeds,
+    table_file,
+)
 
 
 def trees(folder: Path) -> Reader:
@@ -227,7 +59,7 @@ def trees(folder: Path) -> Reader:
     def read(data: bytes) -> None:
         (folder / "sst" / "train.txt").write_bytes(data)
         with mock.patch.object(sst, "expect"):
-            _each(
+            each(
                 lambda: load_corpus("sst:2", folder),
                 lambda: load_corpus("sst:5", folder),
                 lambda: load_corpus("sst:2/polarity", folder),
@@ -331,7 +163,7 @@ def settings(folder: Path) -> Reader:
     def read(data: bytes) -> None:
         path.write_bytes(data)
         found = read_settings(path)
-        _each(*(
+        each(*(
             lambda name=name: parse(name, **found.model)  # type: ignore[misc]
             for name in ("bilstm+additive", "none+dot")
         ))  # fmt: skip
@@ -343,6 +175,29 @@ RECIPES = (
     b"bilstm+additive", b"han:bigru*2+dot@0.5+concat", b"none+scaled-dot+vw:1e-3",
     b"gru*1000+additive+tying:10+mlm:0.5", b"conv+uniform", b"affine+additive-relu+residual",
 )  # fmt: skip
+
+
+GRID = b"""models = ["none+additive", "runs/mine"]
+corpora = ["planted:2:short", "mine.csv"]
+seeds = [0, 1]
+audits = ["exchange"]
+methods = ["attention", "random"]
+documents = 20
+[settings.usual]
+[settings.small.model]
+embedding_dim = 6
+"""
+
+
+def grids(folder: Path) -> Reader:
+    """Grids of a sweep."""
+    path = folder / "grid.toml"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        read_grid(path)
+
+    return Reader([GRID, GRID.partition(b"audits")[0]], read)
 
 
 def recipes(folder: Path) -> Reader:
@@ -381,13 +236,13 @@ def label_options(folder: Path) -> Reader:
     from heedful.cli.options import Options
 
     path = folder / "documents.csv"
-    path.write_bytes(_separated(ROWS, ","))
+    path.write_bytes(separated(ROWS, ","))
     seeds = (b"neg=LABEL_0,pos=LABEL_1", b"positive,negative", b"1=positive, 0=negative")
 
     def read(data: bytes) -> None:
         text = data.decode("utf-8", "surrogateescape")
-        _each(
-            lambda: Options(prompt="{text}", labels=text).asking(),
+        each(
+            lambda: Options(prompt="{text}", labels=text).asking("lm:model"),
             lambda: Labelling.of(text),
             lambda: read_texts(path, CLASSES, labels=text),
             lambda: read_file(path, labels=text),
@@ -449,7 +304,7 @@ def pairs(folder: Path) -> Reader:
         source.write_bytes(lines if is_links else data)
         links.write_bytes(data if is_links else linked)
         found = usable_pairs(source, target)
-        _each(lambda: dev_rows(found.pairs), lambda: read_links(links, found))
+        each(lambda: dev_rows(found.pairs), lambda: read_links(links, found))
 
     return Reader([lines, linked], read)
 
@@ -492,15 +347,15 @@ def prepared(folder: Path) -> Reader:
 
 
 FAMILIES: dict[str, Family] = {
-    "CSV": Family(table_file(".csv", _separated_seeds(",")), 20_000),
-    "TSV": Family(table_file(".tsv", _separated_seeds("\t")), 10_000),
-    "JSON Lines": Family(table_file(".jsonl", JSON_LINES, _odd_rows(True)), 20_000),
+    "CSV": Family(table_file(".csv", separated_seeds(",")), 20_000),
+    "TSV": Family(table_file(".tsv", separated_seeds("\t")), 10_000),
+    "JSON Lines": Family(table_file(".jsonl", JSON_LINES, odd_rows(True)), 20_000),
     "JSON": Family(
-        table_file(".json", [json.dumps(r).encode() for r in (ROWS, RATED)], _odd_rows(False)),
+        table_file(".json", [json.dumps(r).encode() for r in (ROWS, RATED)], odd_rows(False)),
         10_000,
     ),
     "gzipped CSV": Family(
-        table_file(".csv.gz", [gzip.compress(one, mtime=0) for one in _separated_seeds(",")]),
+        table_file(".csv.gz", [gzip.compress(one, mtime=0) for one in separated_seeds(",")]),
         10_000,
     ),
     "Parquet": Family(parquet, 20_000),
@@ -509,6 +364,7 @@ FAMILIES: dict[str, Family] = {
     "word vectors": Family(vectors, 150_000),
     "lexicon": Family(lexicon, 250_000),
     "TOML settings": Family(settings, 60_000),
+    "grid of a sweep": Family(grids, 30_000),
     "recipe": Family(recipes, 400_000),
     "corpus name": Family(corpus_names, 60_000),
     "label option": Family(label_options, 20_000),

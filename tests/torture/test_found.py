@@ -25,10 +25,13 @@ from heedful.corpora.pair_files import read_links, usable_pairs
 from heedful.corpora.root import text_of
 from heedful.corpora.vocabulary import SPECIALS, Vocabulary
 from heedful.errors import InputError, intact
+from heedful.models.huggingface import open_classifier
 from heedful.models.huggingface.prompts import template_of
-from heedful.runs import read_json, write_csv
+from heedful.runs import read_csv, read_json, write_csv
+from tests.tiny_transformers import save
 from tests.torture.opened import checkpoint
-from tests.torture.readers import rationales, sentence
+from tests.torture.reader import sentence
+from tests.torture.readers import rationales
 
 ROWS = "text,label\n" + "good food,a\nbad food,b\n" * 6
 Made = Callable[[Path], object]
@@ -215,10 +218,24 @@ def test_what_templates_and_tables_stumble_over_is_a_changed_run() -> None:
         raise OSError("disk")
 
 
+def test_a_tokenizer_over_which_its_library_panics_is_refused(tmp_path: Path) -> None:
+    folder = save(tmp_path / "model", "bert", ("neg", "pos"))
+    file = folder / "tokenizer.json"
+    said = json.loads(file.read_text())
+    said["post_processor"]["special_tokens"].pop("[SEP]")
+    file.write_text(json.dumps(said))
+    with pytest.raises(InputError, match="tokenizers library broke down") as refused:
+        open_classifier(folder)
+    sentence(refused.value)
+
+
 def test_words_in_a_csv_are_no_formulas(tmp_path: Path) -> None:
     words = ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "＝1", "fine", "a=1", None]
     table = pd.DataFrame({"word": words, "=value": np.arange(-5.0, 5.0)})
     write_csv(tmp_path / "words.csv", table)
+    given = read_csv(tmp_path / "words.csv")
+    assert list(given) == list(table)
+    assert given["word"][:9].tolist() == words[:9]
     again = pd.read_csv(tmp_path / "words.csv")
     assert list(again) == ["word", "'=value"]
     assert again["word"][:7].str.startswith("'").all()

@@ -10,7 +10,8 @@ from heedful.errors import InputError
 from tests.torture import inputs
 from tests.torture.inputs import attempt, input_of, tried
 from tests.torture.opened import OPENED
-from tests.torture.readers import FAMILIES, Family, Reader
+from tests.torture.reader import Family, Reader
+from tests.torture.readers import FAMILIES
 
 SEED = 7
 """Other inputs than those of the long run."""

@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from heedful.corpora import EncodedCorpus, encode, planted
+from heedful.corpora.batches import collate
 from heedful.errors import InputError
-from heedful.models import AttentionClassifier, Penalties, build, parse
+from heedful.models import AttentionClassifier, Penalties, build, parse, read
 from heedful.models.classifier_stack import ClassifierStack
+from heedful.statistics.divergence import entropy
 from heedful.training import TrainConfig, evaluate, fit
 from heedful.training.loop import Moment
 from heedful.training.stacked import evaluate_stack, fit_stacked
@@ -140,6 +143,11 @@ def test_a_stack_reads_as_its_models_do(corpus: EncodedCorpus) -> None:
             expected = evaluate(model, corpus.splits["test"])
             assert metrics.accuracy == expected.accuracy
             assert metrics.loss == pytest.approx(expected.loss, rel=1e-9)
+            evenness = []
+            for document in range(len(corpus.splits["test"])):
+                read_alone = read(model, collate(corpus.splits["test"], [document]))
+                evenness.append(entropy(read_alone.attention, read_alone.mask))
+            assert metrics.entropy == pytest.approx(float(torch.cat(evenness).mean()), rel=1e-9)
 
 
 def test_what_cannot_be_stacked_is_said(corpus: EncodedCorpus) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from heedful.corpora import EncodedCorpus, encode, planted
+from heedful.corpora.batches import collate
 from heedful.errors import InputError
 from heedful.models import Penalties, build, parse
 from heedful.models.classifier_stack import ClassifierStack
@@ -57,6 +58,64 @@ def test_stacked_training_is_training_alone(
             torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-8, msg=name)
         assert drift[-1]["embedding"] == pytest.approx(observer.entries[0][-1]["embedding"])
         assert drift[-1]["apart"] == pytest.approx(observer.entries[0][-1]["apart"], nan_ok=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("recipe", "settings"), SHAPES)
+def test_every_seed_reads_in_its_own_order_as_it_would_alone(
+    corpus: EncodedCorpus, recipe: str, settings: dict[str, object]
+) -> None:
+    config = replace(CONFIG, order_seed=None, length_seed=4)
+    strengths = (0.0, 3.0, 3.0) if "concat" not in recipe else (0.0, 0.0, 0.0)
+    seeds = (0, 1, 0)
+    together = [fresh(corpus, recipe, seed, **settings) for seed in seeds]
+    penalties = [Penalties(tying=strength) for strength in strengths]
+    found = fit_stacked(together, corpus, config, penalties, seeds=seeds)
+    for model, seed, penalty, history in zip(together, seeds, penalties, found, strict=True):
+        alone = fresh(corpus, recipe, seed, **settings)
+        expected = fit(alone, corpus, config, penalty, seed=seed)
+        for (name, ours), theirs in zip(model.named_parameters(), alone.parameters(), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-8, msg=name)
+        assert history.entries[-1]["loss"] == pytest.approx(expected.entries[-1]["loss"])
+    shared = fresh(corpus, recipe, 1, **settings)
+    fit(shared, corpus, replace(config, order_seed=0), penalties[1], seed=1)
+    ours, theirs = together[1].head.weight, shared.head.weight
+    assert float((ours - theirs).detach().abs().max()) > 1e-4  # another order, another training
+
+
+@pytest.mark.parametrize("over", ["documents", "words"])
+def test_words_hidden_from_each_seed_cost_its_models_what_they_cost_alone(
+    corpus: EncodedCorpus, over: str
+) -> None:
+    config = parse("bilstm+additive+mlm:1", embedding_dim=6, width=6, marks=True).model
+    seeds, words = (0, 1, 1), corpus.vocabulary
+    models = [build(config, words, corpus.classes, 5 + row).double() for row in range(3)]
+    penalties = [Penalties(masked_words=e, masked_over=over) for e in (0.5, 2.0, 1.0)]
+    own = replace(CONFIG, order_seed=None, length_seed=4, batch_size=10)
+    task = StackedTask(ClassifierStack(models, "cpu"), corpus, own, penalties, seeds, "cpu")
+    _, (rows, longest) = next(iter(task.batches(0)))
+    batch = task.documents.batch(torch.from_numpy(rows), longest)
+    assert batch.ids.shape[:2] == (2, 10)
+    assert not torch.equal(batch.ids[0], batch.ids[1])
+    with seeded(3):
+        seen = task.seen(batch)
+    seen.added.sum().backward()
+    with seeded(3):
+        corrupted, chosen = objectives.corrupt(batch.ids, batch.mask, len(words))
+    assert chosen[0].sum() != chosen[1].sum()  # some places are left over in one of them
+    for row, seed in enumerate(seeds):
+        alone = build(config, words, corpus.classes, 5 + row).double()
+        given = collate(corpus.splits["train"], rows[seed])
+        width = given.ids.shape[1]
+        hidden = replace(given, ids=corrupted[seed][:, :width])
+        states = alone(hidden).word_states
+        missed = objectives.guesses(alone, states, given.ids, chosen[seed][:, :width], over)
+        expected = penalties[row].masked_words * missed
+        assert float(seen.added[row].detach()) == pytest.approx(float(expected.detach()), rel=1e-9)
+        expected.backward()
+        for name, weight in alone.named_parameters():
+            if weight.grad is not None:
+                torch.testing.assert_close(task.model.weights[name].grad[row], weight.grad)
 
 
 @pytest.mark.parametrize("over", ["documents", "words"])

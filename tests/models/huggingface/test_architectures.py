@@ -23,6 +23,7 @@ from heedful.models.huggingface.calls import softmax
 from heedful.models.huggingface.checking import SUPPORTED
 from heedful.models.huggingface.layout import logits_of
 from heedful.models.huggingface.pieces import framed
+from heedful.models.huggingface.units_of_keys import unit_of_key
 from heedful.models.tracing import lat, layers_of, rollout
 from tests.tiny_transformers import (
     CAUSAL,
@@ -170,7 +171,7 @@ def brute_force(model: Any, kind: str, site: str, text: str, how: str, edit: np.
     """Logits of one text, alone, by a whole forward pass with every row edited by hand."""
     batch = model.batch([text])
     frame = framed(batch, model.subwords)
-    units = model._unit_of_key(batch, frame, read(model, batch).unit_of_token)[0].numpy()
+    units = unit_of_key(batch, frame, read(model, batch).unit_of_token)[0].numpy()
     calls = {"pooled": calls_of(kind)[-1:], "layer:0": calls_of(kind)[:1], "all": calls_of(kind)}
     keys = len(units)
     position = keys - 1 if kind in (*CAUSAL, *TWO_STACKS, "xlnet") else 0

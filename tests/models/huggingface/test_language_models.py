@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,25 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.errors import InputError, UnsupportedModel
+from heedful.errors import InputError
 from heedful.jobs.priors import fitted, said_to_nothing, settle
 from heedful.models import decide, erase, read
+from heedful.models.huggingface.attending import attending
+from heedful.models.huggingface.calls import softmax
 from heedful.models.huggingface.label_choice import LabelChoice
-from heedful.models.huggingface.language_models import Asking, asked, open_language_model
+from heedful.models.huggingface.language_models import (
+    Asking,
+    asked,
+)
 from heedful.models.huggingface.pieces import framed
 from heedful.models.huggingface.prompts import FREE, prompt_of
 from heedful.models.tracing import layers_of, rollout
-from tests.tiny_transformers import TEXTS, VOCABULARY, enlarged, tokenizer
+from tests.tiny_transformers import (
+    TEXTS,
+    VOCABULARY,
+    enlarged,
+    tokenizer,
+)
 
 PROMPT = "the service was {text} and the staff was"
 WHOLE = {"good": "good", "odd": "unbelievable", "bad": "unbelievable slow food"}
@@ -109,6 +118,60 @@ def test_erasing_a_word_hides_its_pieces_from_the_site(
     hidden = [_hidden(kind, model, reading, unit, site) for unit in range(units)]
     np.testing.assert_allclose(found[0], torch.stack(hidden), rtol=close(kind))
     assert (found[0] - reading.logits).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_erasing_a_word_from_some_heads_is_what_removing_their_weights_does(kind: str) -> None:
+    """Against attention edited here, head by head, in a plain pass."""
+    model = chooser(kind, SHORT, "heads:0.1,1.0")
+    reading = read(model, model.batch(TEXTS[2:3]))
+    units = reading.mask.shape[1]
+    assert reading.heads is not None
+    assert reading.heads.shape[1] == 2
+    found = decide(model, reading, erase(torch.eye(units, dtype=torch.bool)[None]))
+    frame = framed(reading.batch, model.subwords)
+    for unit in range(units):
+        keys = frame.place[0][(reading.unit_of_token[0] == unit) & reading.batch.mask[0]]
+
+        def change(number: int, scores: Tensor, keys: Tensor = keys) -> Tensor:
+            scores, head = scores.clone(), {0: 1, 1: 0}[number]
+            hidden = scores[:, head]
+            hidden[..., keys] = -torch.inf
+            is_blind = (hidden < -1e4).all(-1, keepdim=True)
+            weights = softmax(scores)
+            weights[:, head] = weights[:, head].masked_fill(is_blind, 0)
+            return weights
+
+        with attending(model.model, change), torch.no_grad():
+            expected = model.run(model.inputs_of(frame)).logits
+        np.testing.assert_allclose(found[0, unit], expected[0].double(), rtol=close(kind))
+    assert (found[0] - reading.logits).abs().max() > 1e-4
+
+
+PAIRED = "the service was {text} but the staff was {text2} and it was"
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_two_texts_in_a_prompt_are_read_in_their_places(kind: str) -> None:
+    cut = tokenizer(is_causal=True)
+    model = asked(language_model(kind), cut, kind, Asking(PAIRED, WHOLE))
+    pairs = [("good food", "slow"), ("bad", "not very good")]
+    reading = read(model, model.batch(pairs))
+    for row, (first, second) in enumerate(pairs):
+        prompt = PAIRED.replace("{text2}", second).replace("{text}", first)
+        ids = list(cut(prompt)["input_ids"])
+        for place, label in enumerate(WHOLE.values()):
+            whole = [*ids, *cut(label)["input_ids"]]
+            with torch.no_grad():
+                logits = language_model(kind)(torch.tensor([whole])).logits[0].double()
+            said = logits.log_softmax(-1)
+            expected = sum(float(said[at - 1, whole[at]]) for at in range(len(ids), len(whole)))
+            assert reading.logits[row, place] == pytest.approx(expected, rel=close(kind))
+    assert list(reading.texts[0]) == ["good", "food", "slow"]
+    assert model.subwords.cut_across == 0
+    with pytest.raises(InputError, match="name the column of the other by --text2"):
+        model.batch(["good"])
+    assert np.isfinite(said_to_nothing(model)).all()
 
 
 def _hidden(kind: str, model: Any, reading: Any, unit: int, site: str) -> Tensor:
@@ -231,6 +294,7 @@ def test_dev_documents_are_not_audited() -> None:
         (Asking(PROMPT, {"good": "good"}), "two labels or more to choose among, got good"),
         (Asking(PROMPT, {"a": "good", "b": "Good"}), "the same to the model's tokenizer"),
         (Asking(PROMPT, {"a": "good", "b": " "}), "A label is empty"),
+        (Asking(PROMPT, {"a": "good", "b": "zebra"}), "'zebra' is no word that the model knows"),
         (Asking(PROMPT, SHORT, chat=True), "has no chat template"),
         (Asking("the " * 80 + "{text}", SHORT), "Shorten the prompt"),
     ],
@@ -240,25 +304,22 @@ def test_bad_prompts_get_one_sentence(asking: Asking, said: str) -> None:
         asked(language_model("llama"), tokenizer(is_causal=True), "tiny", asking)
 
 
-def test_an_encoder_is_no_language_model(tmp_path: Path) -> None:
-    from transformers import BertConfig, BertLMHeadModel
+def test_a_label_without_probability_is_said() -> None:
+    from heedful.corpora.planted import planted
 
-    sizes = {name: size for name, size in SIZES.items() if "head_dim" not in name}
-    config = BertConfig(**sizes, is_decoder=False)
-    enlarged(BertLMHeadModel(config)).float().save_pretrained(tmp_path)
-    tokenizer(is_causal=True).save_pretrained(tmp_path)
-    with pytest.raises(UnsupportedModel, match="reads what follows a word"):
-        open_language_model(f"lm:{tmp_path}", Asking(PROMPT, SHORT))
+    model = chooser("llama", {"negative": "bad", "positive": "good"})
+    good = VOCABULARY["good"]
 
+    def never(_module: Any, _inputs: Any, logits: Tensor) -> Tensor:
+        return logits.index_fill(-1, torch.tensor([good]), -torch.inf)
 
-def test_a_folder_is_opened_and_the_missing_first_token_is_said(tmp_path: Path) -> None:
-    language_model("llama").save_pretrained(tmp_path)
-    cut = tokenizer(is_causal=True)
-    cut.save_pretrained(tmp_path)
-    model = open_language_model(f"lm:{tmp_path}", Asking(PROMPT, SHORT))
-    logits = read(model, model.batch(TEXTS)).logits
-    np.testing.assert_allclose(logits, read(chooser("llama", SHORT), model.batch(TEXTS)).logits)
-    assert model.said == ()
+    corpus = model.encode(planted(2, "short", 0, {"train": 0, "dev": 0, "test": 30}))
+    hook = model.model.base.lm_head.register_forward_hook(never)
+    try:
+        with pytest.raises(InputError, match="'positive' has a probability of 0, or none, behind"):
+            settle(model, corpus, "test", "none", 0, 30)
+    finally:
+        hook.remove()
 
 
 def test_spaces_before_a_label_belong_to_the_label() -> None:

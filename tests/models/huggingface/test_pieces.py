@@ -22,9 +22,9 @@ def test_only_the_named_documents_are_cut_and_rows_stay_where_they_are(
     cut: list[str] = []
     pieces = model.subwords.pieces
 
-    def counted(texts: list[str]) -> object:
+    def counted(texts: list[str], is_second: bool = False) -> object:
         cut.extend(texts)
-        return pieces(texts)
+        return pieces(texts, is_second)
 
     monkeypatch.setattr(model.subwords, "pieces", counted)
     some = model.encode(corpus, {"test": [1, 3]})
