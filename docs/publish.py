@@ -1,10 +1,12 @@
 """Copies a study's page with its tables and figures to where they are committed.
 
     python docs/publish.py OUT/polarity docs/results/polarity
+    python docs/publish.py docs/results
 
 Tables above 60 kB are packed (`.csv.gz`, the same bytes every time) and the page links to them so;
 a figure above 300 kB is refused. Where steps keep a log of every training, `runs.csv.gz` has them
-all. What the README of the results says is written by hand.
+all. The second form makes the page of all claims again, `claims.html`, from what lies there; the
+first ends with it. What the README of the results says is written by hand.
 """
 
 from __future__ import annotations
@@ -17,11 +19,20 @@ from pathlib import Path
 
 import pandas as pd
 
+from heedful.reproduction.matrix_page import write_matrix
+from heedful.studies import STUDIES, study_of
+
 LARGE_TABLE, LARGE_FIGURE = 60 * 1024, 300 * 1024
 COPIED = (".csv", ".json", ".svg", ".html")
 LOGGED = {"setting": "λ or setting", "seed": "seed", "epoch": "epoch", "learning_rate": "rate"}
-LOGGED |= {"loss": "loss", "dev_accuracy": "dev accuracy"}
-"""Columns of a step's `log`, and what they are called where all are together."""
+LOGGED |= {"step": "updates", "loss": "loss", "dev_loss": "dev loss"}
+LOGGED |= {"dev_accuracy": "dev accuracy", "dev_f1": "dev F1 of class 1"}
+LOGGED |= {"dev_entropy": "entropy of attention"}
+"""Columns that a step's `log` may have, and what they are called where all are together."""
+DIGITS = {"loss": 3, "dev loss": 3, "dev accuracy": 4, "dev F1 of class 1": 4}
+DIGITS |= {"entropy of attention": 4}
+WHOLE = ("erased", "adversaries")
+"""Steps that train all seeds of a model; others have the seed in their name."""
 
 
 def publish(study: Path, target: Path) -> list[str]:
@@ -53,8 +64,8 @@ def publish(study: Path, target: Path) -> list[str]:
 def training_logs(study: Path) -> pd.DataFrame:
     """Every epoch of every training whose step kept a `log`, with the seconds of that step.
 
-    A step trains the models of a seed together, so the seconds are those of all of them; a step
-    that only puts others together is not one.
+    A step trains several models together, so the seconds are those of all of them, or what its log
+    says itself; a step that only puts others together is not one.
     """
     steps = study / "steps"
     told = [json.loads(line) for line in (steps / "journal.jsonl").read_text().splitlines()]
@@ -62,12 +73,17 @@ def training_logs(study: Path) -> pd.DataFrame:
     found = []
     for file in sorted(steps.rglob("log.parquet")):
         name = file.parent.relative_to(steps)
-        if len(name.parts) < 3 or not name.parts[2].isdigit():
+        if len(name.parts) == 1:  # a log of all runs of a corpus, as it is
+            log = pd.read_parquet(file).round(4)
+            log.insert(0, "corpus", name.name)
+            found.append(log)
+        if name.name not in WHOLE and not "".join(name.parts[2:3]).isdigit():
             continue
         corpus, model = name.parts[:2]
-        log = pd.read_parquet(file)[list(LOGGED)].rename(columns=LOGGED)
-        log["loss"], log["dev accuracy"] = log["loss"].round(3), log["dev accuracy"].round(4)
-        log = log.assign(**{"seconds of the step": round(seconds[name.as_posix()], 1)})
+        kept = pd.read_parquet(file)
+        took = kept["seconds"].iloc[:1].sum() if "seconds" in kept else seconds[name.as_posix()]
+        log = kept[[column for column in LOGGED if column in kept]].rename(columns=LOGGED)
+        log = log.round(DIGITS).assign(**{"seconds of the step": round(took, 1)})
         log.insert(0, "model", model)
         log.insert(0, "corpus", corpus)
         found.append(log)
@@ -83,6 +99,14 @@ def publish_logs(study: Path, target: Path) -> int:
     return len(logs)
 
 
+def claims_page(results: Path) -> Path | None:
+    """The page of all claims, from the published folders."""
+    return write_matrix(results, [study_of(name) for name in STUDIES])
+
+
 if __name__ == "__main__":
-    print("packed:", ", ".join(publish(*map(Path, sys.argv[1:3]))) or "none")
-    print("epochs of trainings:", publish_logs(*map(Path, sys.argv[1:3])))
+    given = [Path(one) for one in sys.argv[1:]]
+    if len(given) == 2:
+        print("packed:", ", ".join(publish(*given)) or "none")
+        print("epochs of trainings:", publish_logs(*given))
+    print("all claims:", claims_page(given[0] if len(given) == 1 else given[1].parent))
