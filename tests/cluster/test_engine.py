@@ -140,8 +140,19 @@ def test_a_study_whose_node_is_killed_says_what_one_machine_says(cluster, tmp_pa
     assert len(done) - len(set(done)) <= engine.AHEAD
 
 
+def until_lost_nodes_are_known(seconds: float = 120) -> None:
+    """Ray counts a killed node for some seconds, and a client that is placed there is cut off."""
+    import ray
+
+    end = time.monotonic() + seconds
+    while sum(one["Alive"] for one in ray.nodes()) > 1:
+        assert time.monotonic() < end, ray.nodes()
+        time.sleep(0.2)
+
+
 def by_client(port: int, *typed: object) -> str:
     """What the command prints, in a process that reaches the cluster by its client port alone."""
+    until_lost_nodes_are_known()
     command = [sys.executable, "-m", "heedful", *map(str, typed), "--json"]
     command += ["--on", f"ray://{LOOPBACK}:{port}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
@@ -164,6 +175,31 @@ def test_an_audit_by_the_client_port_says_what_one_machine_says(cluster, client_
     for name in ("findings", "documents", "quality"):
         assert far[name] == wanted[name]
     assert len(computed(tmp_path / "far" / "shards")) == 3
+
+
+class CutOff:
+    """Stands for Ray, whose first connections are to a node that is no more."""
+
+    def __init__(self, cut: int) -> None:
+        self.cut, self.tries, self.ended = cut, 0, 0
+
+    def init(self, address: str, **_: object) -> None:
+        self.tries += 1
+        if self.tries <= self.cut:
+            raise ConnectionError(f"the channel to {address} broke\nand more")
+
+    def shutdown(self) -> None:
+        self.ended += 1
+
+
+def test_a_client_that_is_cut_off_tries_once_more():
+    ray = CutOff(1)
+    connection._connect(ray, "ray://there:1")
+    assert (ray.tries, ray.ended) == (2, 1)
+    ray = CutOff(2)
+    with pytest.raises(InputError, match=r"No Ray cluster answers .*there:1 broke\)\.$"):
+        connection._connect(ray, "ray://there:1")
+    assert (ray.tries, ray.ended) == (2, 2)
 
 
 @pytest.mark.slow

@@ -60,11 +60,7 @@ def reaching(on: str, module: str) -> Iterator[Cluster]:
             _owner().submit(ray.shutdown)
     else:
         _require_answer(on)
-        try:
-            ray.init(on, **QUIET)
-        except Exception as error:  # Ray raises what its client library happens to raise
-            reason = (str(error) or type(error).__name__).splitlines()[0]
-            raise InputError(f"No Ray cluster answers at {on} ({reason}).") from error
+        _connect(ray, on)
         try:
             yield Cluster(_there(ray))
         finally:
@@ -75,6 +71,24 @@ def reaching(on: str, module: str) -> Iterator[Cluster]:
 def _owner() -> ThreadPoolExecutor:
     """The thread that starts and ends a local Ray; it outlives both, for they end with it."""
     return ThreadPoolExecutor(1, "ray")
+
+
+def _connect(ray: Any, on: str) -> None:
+    """Connects to the cluster, at the second try where the first does not come through.
+
+    For some seconds a cluster counts a node that it has lost; a client that Ray places there is
+    cut off, and the next one is placed elsewhere.
+    """
+    for tries_left in (1, 0):
+        try:
+            ray.init(on, **QUIET)
+        except Exception as error:  # Ray raises what its client library happens to raise
+            ray.shutdown()
+            if not tries_left:
+                reason = (str(error) or type(error).__name__).splitlines()[0]
+                raise InputError(f"No Ray cluster answers at {on} ({reason}).") from error
+        else:
+            return
 
 
 def _there(ray: Any) -> Future[Any]:
