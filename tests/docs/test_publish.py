@@ -1,6 +1,7 @@
 """What is committed of a study: small files, and a page without dead links."""
 
 import gzip
+import json
 import re
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
-from publish import LARGE_FIGURE, LARGE_TABLE, publish, publish_logs
+from publish import LARGE_FIGURE, LARGE_TABLE, claims_page, publish, publish_logs
 
 
 def test_large_tables_are_packed_and_the_page_links_to_what_is_there(tmp_path: Path) -> None:
@@ -97,3 +98,19 @@ def test_the_committed_pages_have_no_dead_links(study: str) -> None:
     folder = Path(__file__).parents[2] / "docs" / "results" / study
     links = re.findall(r'(?:href|src)="([^"#:]+)"', (folder / "index.html").read_text())
     assert [link for link in links if not (folder / link).is_file()] == []
+
+
+def told(page: Path) -> dict[str, object]:
+    found = re.search(r'id="told">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found
+    numbers: dict[str, object] = json.loads(found[1])
+    return numbers
+
+
+def test_the_page_of_all_claims_is_made_again_from_what_is_committed(tmp_path: Path) -> None:
+    """`python docs/publish.py docs/results` makes it; run that after a change of a study."""
+    results = Path(__file__).parents[2] / "docs" / "results"
+    for name in STUDIES:
+        (tmp_path / name).symlink_to(results / name)
+    assert claims_page(tmp_path) == tmp_path / "claims.html"
+    assert told(tmp_path / "claims.html") == told(results / "claims.html")
