@@ -5,8 +5,9 @@
 
 Tables above 60 kB are packed (`.csv.gz`, the same bytes every time) and the page links to them so;
 a figure above 300 kB is refused. Where steps keep a log of every training, `runs.csv.gz` has them
-all. The second form makes the page of all claims again, `claims.html`, from what lies there; the
-first ends with it. What the README of the results says is written by hand.
+all. The second form makes again, from what lies there, the page of all claims (`claims.html`) and
+what is undecided (`undecided.md` and the counts in the README); the first ends with it. What else
+the README of the results says is written by hand.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import undecided
 
 from heedful.reproduction.matrix_page import write_matrix
 from heedful.studies import STUDIES, study_of
@@ -109,4 +111,6 @@ if __name__ == "__main__":
     if len(given) == 2:
         print("packed:", ", ".join(publish(*given)) or "none")
         print("epochs of trainings:", publish_logs(*given))
-    print("all claims:", claims_page(given[0] if len(given) == 1 else given[1].parent))
+    results = given[0] if len(given) == 1 else given[1].parent
+    print("all claims:", claims_page(results))
+    print("undecided:", undecided.write(results))
