@@ -111,3 +111,19 @@ def test_intervals_of_claims_hold_their_value_and_end_where_it_does() -> None:
 def test_a_study_has_its_readme_page_and_claims(study: str) -> None:
     for name in ("README.md", "index.html", "claims.json"):
         assert (RESULTS / study / name).is_file()
+
+
+@pytest.mark.parametrize("study", ["erasure", "polarity", "tracing", "dynamics", "faithful", ""])
+def test_largest_differences_to_the_paper_have_a_reason_each(study: str) -> None:
+    text = (RESULTS / study / "README.md").read_text()
+    _, heading, rest = text.partition("\n## Largest remaining differences to the paper")
+    assert heading
+    rows = [line.split(" | ") for line in rest.partition("\n#")[0].splitlines() if "|" in line][2:]
+    assert len(rows) >= (12 if not study else 6)
+    for row in rows:
+        cell, ours, paper, reason = (one.strip("| ") for one in row)
+        assert all((cell, ours, paper)), cell
+        assert len(reason) >= len("seeds"), cell
+    if not study:
+        for name in ("erasure", "polarity", "tracing", "dynamics", "faithful"):
+            assert any(name in row[0] for row in rows), name
