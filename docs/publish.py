@@ -25,7 +25,7 @@ import undecided
 
 from heedful.reproduction.index_page import StudyPage, render_study
 from heedful.reproduction.matrix_page import write_matrix
-from heedful.runs import read_json
+from heedful.runs import read_json, write_json
 from heedful.studies import STUDIES, study_of
 
 LARGE_TABLE, LARGE_FIGURE = 60 * 1024, 300 * 1024
@@ -132,6 +132,25 @@ def refresh(folder: Path) -> Path:
     return page
 
 
+def place_claims(folder: Path) -> bool:
+    """Whether the places of published claims changed: the code says where a paper has a claim.
+
+    Runs of before named places in notes that are not in the repository.
+    """
+    file = folder / "claims.json"
+    claims = read_json(file)
+    known = {one.id: one for one in study_of(read_json(folder / "study.json")["study"]).claims}
+    before = json.dumps(claims)
+    for claim in claims:
+        now = known.get(claim["id"])
+        if now is not None and now.sentence == claim["claim"]:
+            claim["where"] = now.where
+    if json.dumps(claims) == before:
+        return False
+    write_json(file, claims)
+    return True
+
+
 def claims_page(results: Path) -> Path | None:
     """The page of all claims, from the published folders."""
     return write_matrix(results, [study_of(name) for name in STUDIES])
@@ -143,7 +162,9 @@ if __name__ == "__main__":
         print("packed:", ", ".join(publish(*given)) or "none")
         print("epochs of trainings:", publish_logs(*given))
     results = given[0] if len(given) == 1 else given[1].parent
+    folders = sorted(file.parent for file in results.rglob("study.json"))
+    print("places of claims:", [str(folder) for folder in folders if place_claims(folder)])
     print("all claims:", claims_page(results))
     print("undecided:", undecided.write(results))
-    for folder in sorted(file.parent for file in results.rglob("study.json")):
+    for folder in folders:
         print("page:", refresh(folder))

@@ -107,6 +107,15 @@ def test_intervals_of_claims_hold_their_value_and_end_where_it_does() -> None:
     assert count > 200
 
 
+def test_a_claim_s_place_is_in_a_paper_or_ours() -> None:
+    places = {
+        claim["where"]
+        for path in RESULTS.rglob("claims.json")
+        for claim in json.loads(path.read_text())
+    }
+    assert [place for place in places if re.search(r"\btraps? ", place)] == []
+
+
 @pytest.mark.parametrize("study", sorted(path.parent.name for path in RESULTS.glob("*/study.json")))
 def test_a_study_has_its_readme_page_and_claims(study: str) -> None:
     for name in ("README.md", "index.html", "claims.json"):
