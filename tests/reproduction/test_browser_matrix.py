@@ -200,3 +200,20 @@ def test_nothing_is_cut_off(browser: Chrome, width: int, dark: bool) -> None:
 
 def brightness(colour: str) -> float:
     return sum(map(float, re.findall(r"[\d.]+", colour)[:3]))
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 390])
+def test_axe_finds_no_violation(browser: Chrome, axe: str, width: int, dark: bool) -> None:
+    """With a verdict open and filters set, so that the page is small enough to be looked at."""
+    show(browser, PAGE, width, dark=dark)
+    browser.find_element(By.NAME, "words").send_keys("FAI-2")
+    browser.execute_script(axe)
+    script = "const done = arguments[0]; axe.run(document).then((r) => done(r.violations))"
+    for key in ("", "#faithful/FAI-2/all"):
+        browser.execute_script("location.hash = arguments[0]", key)
+        browser.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0]))")
+        assert len(browser.find_elements(By.CSS_SELECTOR, "dialog[open]")) == bool(key)
+        found = browser.execute_async_script(script)
+        short = [(one["id"], [node["target"] for node in one["nodes"]][:3]) for one in found]
+        assert not short, json.dumps(short, indent=1)
