@@ -5,21 +5,27 @@
 
 Tables above 60 kB are packed (`.csv.gz`, the same bytes every time) and the page links to them so;
 a figure above 300 kB is refused. Where steps keep a log of every training, `runs.csv.gz` has them
-all. The second form makes the page of all claims again, `claims.html`, from what lies there; the
-first ends with it. What the README of the results says is written by hand.
+all. The second form makes again, from what lies there, the page of all claims (`claims.html`) and
+what is undecided (`undecided.md` and the counts in the README), and shows the claims on the pages
+of the studies as they are shown now; the first ends with it. The rest of the README is by hand.
 """
 
 from __future__ import annotations
 
 import gzip
+import html
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
 
 import pandas as pd
+import undecided
 
+from heedful.reproduction.index_page import StudyPage, render_study
 from heedful.reproduction.matrix_page import write_matrix
+from heedful.runs import read_json, write_json
 from heedful.studies import STUDIES, study_of
 
 LARGE_TABLE, LARGE_FIGURE = 60 * 1024, 300 * 1024
@@ -31,6 +37,9 @@ LOGGED |= {"dev_entropy": "entropy of attention"}
 """Columns that a step's `log` may have, and what they are called where all are together."""
 DIGITS = {"loss": 3, "dev loss": 3, "dev accuracy": 4, "dev F1 of class 1": 4}
 DIGITS |= {"entropy of attention": 4}
+WIDE = re.compile(r"<table>\n<thead><tr>(?:<th[^>]*>[^<]*</th>){7,}</tr>")
+"""A table of more than six columns, as the page of a study has it."""
+SKIPPED = '<h2 class="small">Steps that were skipped</h2>'
 WHOLE = ("erased", "adversaries")
 """Steps that train all seeds of a model; others have the seed in their name."""
 
@@ -99,6 +108,49 @@ def publish_logs(study: Path, target: Path) -> int:
     return len(logs)
 
 
+def refresh(folder: Path) -> Path:
+    """The study's page with its style and its claims as they are shown now; the rest stays.
+
+    Tables, figures and deviations are those of the run: the code may describe another one by now.
+    """
+    page = folder / "index.html"
+    before = page.read_text()
+    told, mark, _ = before.partition(SKIPPED)
+    listed = re.findall(r"<li><b>([^<]*)</b>: (.*)</li>", before[len(told) :]) if mark else []
+    skipped = {html.unescape(step): html.unescape(reason) for step, reason in listed}
+    claims = read_json(folder / "claims.json")
+    fresh = render_study(StudyPage("", "", {}, (), {}, (), (), claims, skipped, False))
+    parts = [r"<style>.*?</style>", r'<section id="claims">.*?</section>']
+    # Steps that share a reason are one line; where they are already there is nothing to fold.
+    parts += [rf"{SKIPPED}.*?</section>"] if len(skipped) > len(set(skipped.values())) else []
+    for part in parts:
+        new = re.search(part, fresh, re.DOTALL)
+        assert new
+        before = re.sub(part, lambda _, new=new: new[0], before, count=1, flags=re.DOTALL)
+    before = WIDE.sub(lambda found: found[0].replace("<table>", '<table class="many">'), before)
+    page.write_text(before)
+    return page
+
+
+def place_claims(folder: Path) -> bool:
+    """Whether the places of published claims changed: the code says where a paper has a claim.
+
+    Runs of before named places in notes that are not in the repository.
+    """
+    file = folder / "claims.json"
+    claims = read_json(file)
+    known = {one.id: one for one in study_of(read_json(folder / "study.json")["study"]).claims}
+    before = json.dumps(claims)
+    for claim in claims:
+        now = known.get(claim["id"])
+        if now is not None and now.sentence == claim["claim"]:
+            claim["where"] = now.where
+    if json.dumps(claims) == before:
+        return False
+    write_json(file, claims)
+    return True
+
+
 def claims_page(results: Path) -> Path | None:
     """The page of all claims, from the published folders."""
     return write_matrix(results, [study_of(name) for name in STUDIES])
@@ -109,4 +161,10 @@ if __name__ == "__main__":
     if len(given) == 2:
         print("packed:", ", ".join(publish(*given)) or "none")
         print("epochs of trainings:", publish_logs(*given))
-    print("all claims:", claims_page(given[0] if len(given) == 1 else given[1].parent))
+    results = given[0] if len(given) == 1 else given[1].parent
+    folders = sorted(file.parent for file in results.rglob("study.json"))
+    print("places of claims:", [str(folder) for folder in folders if place_claims(folder)])
+    print("all claims:", claims_page(results))
+    print("undecided:", undecided.write(results))
+    for folder in folders:
+        print("page:", refresh(folder))

@@ -1,6 +1,7 @@
 """What is committed of a study: small files, and a page without dead links."""
 
 import gzip
+import json
 import re
 import sys
 from pathlib import Path
@@ -9,7 +10,17 @@ import pandas as pd
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
-from publish import LARGE_FIGURE, LARGE_TABLE, publish, publish_logs
+from publish import (
+    LARGE_FIGURE,
+    LARGE_TABLE,
+    SKIPPED,
+    claims_page,
+    publish,
+    publish_logs,
+    refresh,
+)
+
+from heedful.reproduction.index_page import StudyPage, render_study
 
 
 def test_large_tables_are_packed_and_the_page_links_to_what_is_there(tmp_path: Path) -> None:
@@ -97,3 +108,42 @@ def test_the_committed_pages_have_no_dead_links(study: str) -> None:
     folder = Path(__file__).parents[2] / "docs" / "results" / study
     links = re.findall(r'(?:href|src)="([^"#:]+)"', (folder / "index.html").read_text())
     assert [link for link in links if not (folder / link).is_file()] == []
+
+
+def told(page: Path) -> dict[str, object]:
+    found = re.search(r'id="told">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found
+    numbers: dict[str, object] = json.loads(found[1])
+    return numbers
+
+
+def test_the_page_of_all_claims_is_made_again_from_what_is_committed(tmp_path: Path) -> None:
+    """`python docs/publish.py docs/results` makes it; run that after a change of a study."""
+    results = Path(__file__).parents[2] / "docs" / "results"
+    for name in STUDIES:
+        (tmp_path / name).symlink_to(results / name)
+    assert claims_page(tmp_path) == tmp_path / "claims.html"
+    assert told(tmp_path / "claims.html") == told(results / "claims.html")
+
+
+def test_a_refreshed_page_shows_the_claims_of_now_and_keeps_the_rest(tmp_path: Path) -> None:
+    texts = ("claim", "where", "statistic", "side", "paper", "stand_in_for", "reason")
+    known = dict.fromkeys(texts, "") | dict.fromkeys(("ours", "interval", "n"))
+    claim = known | {"id": "C-1", "corpus": "sst", "verdict": "undecided", "seeds": 1, "parts": []}
+    claims = [claim | {"scale": "paper", "claim": "A < B."}]
+    page = StudyPage("Old title", "", {"made": "then"}, (), {}, ("as it was",), (), [], {}, False)
+    # As pages were: every step that was skipped on a line of its own.
+    lines = "".join(f"<li><b>ng/{n} &amp; more</b>: no notes</li>\n" for n in range(3))
+    told = f'{SKIPPED}\n<ul class="plain">\n{lines}</ul>\n</section>\n</main>'
+    before = render_study(page).replace("</section>\n</main>", told)
+    (tmp_path / "index.html").write_text(before)
+    (tmp_path / "claims.json").write_text(json.dumps(claims))
+    after = refresh(tmp_path).read_text()
+    assert "A &lt; B." in after
+    assert "No claim was measured yet." not in after
+    assert '<b>ng/0 &amp; more</b> <span class="note">and 2 more</span>: no notes' in after
+    assert "ng/1" not in after
+    start, end = (before.index(part) for part in ('<section id="artifacts">', SKIPPED))
+    assert before[start:end] in after
+    assert "<dt>made</dt><dd>then</dd>" in after
+    assert refresh(tmp_path).read_text() == after

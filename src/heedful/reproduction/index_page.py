@@ -14,6 +14,8 @@ from heedful.report.html import asset, template
 from heedful.reproduction.readable_tables import Readable, readable
 
 VERDICTS = ("confirmed", "refuted", "undecided", "not measurable")
+NAMED = 3
+"""Parts that do not hold are named up to so many; all stand below."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def render_study(page: StudyPage) -> str:
         page=page,
         counts=[(word, counts[word]) for word in VERDICTS if counts[word]],
         claims=_folded(page.claims),
+        skipped=_by_reason(page.skipped),
         artifacts=[
             {
                 "record": one.record,
@@ -77,18 +80,30 @@ def _table(one: ShownArtifact) -> Readable | None:
     return None if one.table is None or not len(one.table.columns) else readable(one.table)
 
 
+def _by_reason(skipped: Mapping[str, str]) -> dict[str, list[str]]:
+    """The steps that share a reason: many wait for the same data."""
+    found: dict[str, list[str]] = {}
+    for step, reason in skipped.items():
+        found.setdefault(reason, []).append(step)
+    return found
+
+
 def _folded(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The rows of the claims table; corpora on which a claim cannot be measured share its last one.
 
-    A claim that has nothing but such corpora shows the first of them in full.
+    A claim that has nothing but such corpora shows the first of them in full. The first row of a
+    claim `says` it, with the paper's value where that is the same on every corpus.
     """
     rows = []
     for _, group in groupby(claims, key=lambda claim: claim["id"]):
         own = [_claim(claim) for claim in group]
+        papers = {one["paper"] for one in own}
         lacking = [one for one in own if _is_lacking(one)]
-        rows += [one for one in own if not _is_lacking(one)] or [lacking.pop(0)]
+        shown = [one for one in own if not _is_lacking(one)] or [lacking.pop(0)]
         if lacking:
-            rows.append(lacking[0] | {"lacking": lacking})
+            shown.append(lacking[0] | {"lacking": lacking})
+        shown[0]["says"] = True
+        rows += [one | {"has_own_paper": len(papers) > 1} for one in shown]
     return rows
 
 
@@ -104,7 +119,18 @@ def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
     ours = "–" if claim["ours"] is None else _short(claim["ours"])
     word = claim["verdict"].replace(" ", "-")
     texts = {"ours_text": ours, "interval_text": interval, "css_class": word}
-    return {**claim, **texts, "lacking": []}
+    return {**claim, **texts, "lacking": [], "says": False, "held": _held(claim)}
+
+
+def _held(claim: Mapping[str, Any]) -> str:
+    """How many parts of a claim hold, and which do not; nothing to say where it has no parts."""
+    parts = [part for part in claim.get("parts", ()) if "reason" in part]
+    if not parts:
+        return ""
+    failing = [part["part"] for part in parts if part["verdict"] != "confirmed"]
+    counted = f"{len(parts) - len(failing)} of {len(parts)} parts hold"
+    more = [f"{len(failing) - NAMED} more"] if len(failing) > NAMED else []
+    return "; not ".join([counted, *([", ".join([*failing[:NAMED], *more])] if failing else [])])
 
 
 def _short(number: float) -> str:

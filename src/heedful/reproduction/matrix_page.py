@@ -7,16 +7,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from heedful.report.html import asset, bundled, embedded, script_hash, template
 from heedful.reproduction.ledger import EVERY, Side, sides_of
-from heedful.reproduction.study import Study
+from heedful.reproduction.results import named
+from heedful.reproduction.study import Artifact, Claim, Study
 from heedful.runs import read_json, write_text
 
 NAME = "claims.html"
 """Its file, beside the folders of the studies."""
-MARKS = {"confirmed": "✓", "refuted": "✗", "undecided": "?", "not measurable": "·"}
+LACKING = "not measurable"
+MARKS = {"confirmed": "✓", "refuted": "✗", "undecided": "?", LACKING: "·"}
 """Verdicts, and the sign of each."""
 COLUMNS: dict[str, tuple[str, ...]] = {
     "all corpora": (EVERY,),
@@ -42,6 +45,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 OTHER = "others"
 
 
+ALIKE, MOST_ALIKE = 0.3, 2
+"""From which share of common steps on a picture is of what a claim rests on, and how many such."""
+
+
 class Shown(NamedTuple):
     """The claims of one study as they were judged, and which of its pictures there are."""
 
@@ -50,6 +57,8 @@ class Shown(NamedTuple):
     """The objects of `claims.json`."""
     pictures: frozenset[str]
     """Ids of the artifacts that have one."""
+    alike: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """Where the paper has no picture for a claim, those of the steps that it rests on."""
 
 
 def write_matrix(folder: Path, studies: Iterable[Study]) -> Path | None:
@@ -62,7 +71,8 @@ def write_matrix(folder: Path, studies: Iterable[Study]) -> Path | None:
         own = folder / study.name
         if (own / "claims.json").is_file():
             pictures = frozenset(file.stem for file in own.glob("*.svg"))
-            shown.append(Shown(study, read_json(own / "claims.json"), pictures))
+            claims = read_json(own / "claims.json")
+            shown.append(Shown(study, claims, pictures, pictures_alike(study, claims, pictures)))
     if not shown:
         return None
     write_text(folder / NAME, render_matrix(shown))
@@ -76,7 +86,12 @@ def render_matrix(studies: Sequence[Shown]) -> str:
     script = bundled(["matrix.js"])
     claims = [claim for one in studies for claim in one.claims]
     counts = Counter(claim["verdict"] for claim in claims)
-    cells = {_key(one.study, claim): _cell(one, claim) for one in studies for claim in one.claims}
+    told = {
+        "claims": {
+            f"{one.study.name}/{c['id']}": _said(one, c) for one in studies for c in one.claims
+        },
+        "cells": {_key(one.study, c): _cell(one, c) for one in studies for c in one.claims},
+    }
     return template("matrix.html").render(
         css=Markup(asset("page.css")),
         script=Markup(script),
@@ -84,7 +99,7 @@ def render_matrix(studies: Sequence[Shown]) -> str:
         columns=_columns(claims),
         studies=[_rows(one) for one in studies],
         counts=[(word, MARKS[word], counts[word]) for word in MARKS],
-        cells=Markup(embedded(cells)),
+        told=Markup(embedded(told)),
         is_smoke=any(claim["scale"] == "smoke" for claim in claims),
     )
 
@@ -105,19 +120,17 @@ def _columns(claims: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _rows(shown: Shown) -> dict[str, Any]:
-    """A study's part of the table: one row a claim, its sentence once, its verdicts by column."""
+    """A study's part of the table: one row a claim, its sentence once, its verdicts by column.
+
+    Corpora of one column on which a claim cannot be measured share one mark, the last.
+    """
     rows: dict[str, dict[str, Any]] = {}
     for claim in shown.claims:
         new = {"id": claim["id"], "claim": claim["claim"], "marks": {}}
-        mark = {
-            "key": _key(shown.study, claim),
-            "corpus": claim["corpus"],
-            "verdict": claim["verdict"],
-            "css_class": claim["verdict"].replace(" ", "-"),
-            "sign": MARKS[claim["verdict"]],
-        }
         marks = rows.setdefault(claim["id"], new)["marks"]
-        marks.setdefault(column_of(claim["corpus"]), []).append(mark)
+        marks.setdefault(column_of(claim["corpus"]), []).append(claim)
+    for row in rows.values():
+        row["marks"] = {name: _marks(shown, claims) for name, claims in row["marks"].items()}
     return {
         "name": shown.study.name,
         "title": shown.study.title,
@@ -126,31 +139,67 @@ def _rows(shown: Shown) -> dict[str, Any]:
     }
 
 
+def _marks(shown: Shown, claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    known = [[claim] for claim in claims if claim["verdict"] != LACKING]
+    lacking = [claim for claim in claims if claim["verdict"] == LACKING]
+    return [
+        {
+            "opens": " ".join(_key(shown.study, claim) for claim in together),
+            "corpora": ", ".join(claim["corpus"] for claim in together),
+            "verdict": together[0]["verdict"],
+            "css_class": together[0]["verdict"].replace(" ", "-"),
+            "sign": MARKS[together[0]["verdict"]] + (f"{len(together)}" if together[1:] else ""),
+        }
+        for together in [*known, *([lacking] if lacking else [])]
+    ]
+
+
 def _key(study: Study, claim: Mapping[str, Any]) -> str:
     """What a verdict is called in an address: `claims.html#erasure/ERA-1/imdb-stars`."""
     return f"{study.name}/{claim['id']}/{claim['corpus']}"
 
 
+def _said(shown: Shown, claim: Mapping[str, Any]) -> dict[str, Any]:
+    """What an opened verdict says of its claim, the same on every corpus."""
+    pictures = pictured(claim["where"], shown.pictures)
+    return {
+        **{name: claim[name] for name in ("id", "claim", "where", "statistic", "side")},
+        "study": shown.study.name,
+        "pictures": pictures,
+        "alike": list(shown.alike.get(claim["id"], ())),
+        "command": f"heedful reproduce {shown.study.name} --scale {claim['scale']} "
+        f"--only {claim['id']}",
+    }
+
+
 def _cell(shown: Shown, claim: Mapping[str, Any]) -> dict[str, Any]:
-    """What an opened verdict shows."""
+    """What an opened verdict shows of its corpus."""
     own = ("side", "verdict", "ours", "interval", "n")
     parts = claim["parts"] or [{"part": claim["corpus"], **{name: claim[name] for name in own}}]
-    corpora = "" if claim["corpus"] == EVERY else f" --corpora {claim['corpus']}"
-    told = ("id", "corpus", "claim", "where", "statistic", "side", "paper", "verdict", "reason")
+    told = ("corpus", "paper", "verdict", "reason", "n", "seeds")
     return {
-        **{name: claim[name] for name in (*told, "ours", "interval", "n", "seeds")},
+        **{name: claim[name] for name in told},
+        "ours": _digits(claim["ours"]),
+        "interval": _ends(claim["interval"]),
+        "of": f"{shown.study.name}/{claim['id']}",
         "stand_in_for": claim["stand_in_for"] or "",
-        "study": shown.study.name,
-        "command": f"heedful reproduce {shown.study.name} --scale {claim['scale']} "
-        f"--only {claim['id']}{corpora}",
         "parts": [_part(part, claim["side"]) for part in parts],
-        "pictures": pictured(claim["where"], shown.pictures),
     }
+
+
+def _digits(number: float | None) -> float | None:
+    """As many as anybody reads."""
+    return None if number is None else float(f"{number:.6g}")
+
+
+def _ends(interval: Sequence[float] | None) -> list[float | None] | None:
+    return None if interval is None else [_digits(end) for end in interval]
 
 
 def _part(part: Mapping[str, Any], claimed: str) -> dict[str, Any]:
     """A number of a verdict, with what the claim allows it to be: from and to, null without end."""
-    told = {name: part[name] for name in ("part", "verdict", "ours", "interval", "n")}
+    told = {name: part[name] for name in ("part", "verdict", "n")}
+    told |= {"ours": _digits(part["ours"]), "interval": _ends(part["interval"])}
     allowed = _side(part.get("side", claimed))
     ends = (-math.inf, math.inf) if allowed is None else (allowed.low, allowed.high)
     return told | {"allowed": [end if math.isfinite(end) else None for end in ends]}
@@ -181,3 +230,26 @@ def pictured(where: str, names: Iterable[str]) -> list[str]:
                 wanted = re.compile(f"{prefix}{'F' if word == 'Fig' else 'T'}{number}[a-z]?")
                 found += sorted(name for name in names if wanted.fullmatch(name))
     return list(dict.fromkeys(found))
+
+
+def pictures_alike(
+    study: Study, claims: Sequence[Mapping[str, Any]], names: Iterable[str]
+) -> dict[str, list[str]]:
+    """By claim for which the paper has no picture, those of the steps that it rests on."""
+    plan, drawn = study.plan(claims[0]["scale"]), set(names)
+
+    def steps(part: Artifact | Claim) -> set[str]:
+        return {step.name for step in plan.steps([part])}
+
+    pictures = {one.id: steps(one) for one in study.artifacts if named(one.id) in drawn}
+    found = {}
+    for claim in study.claims:
+        if pictured(claim.where, drawn):
+            continue
+        own = steps(claim)
+        common = {
+            name: len(own & shown) / len(own | shown) for name, shown in pictures.items() if own
+        }
+        best = sorted(common, key=lambda name: -common[name])  # of equal ones in the study's order
+        found[claim.id] = [named(name) for name in best if common[name] >= ALIKE][:MOST_ALIKE]
+    return found

@@ -68,8 +68,13 @@ class Step(Generic[T]):
         return {
             "version": self.version,
             "inputs": dict(self.inputs),
-            "needs": {need.name: fingerprint(need.key) for need in self.needs},
+            "needs": {need.name: need.fingerprint for need in self.needs},
         }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the key, reckoned once: workers ask for it at every look at what is left."""
+        return fingerprint(self.key)
 
     @property
     def kind(self) -> str:
@@ -112,7 +117,7 @@ class Results:
         """The result of a step; raises Skipped where there is none."""
         if wanted.name in self.skipped:
             raise Skipped(self.skipped[wanted.name])
-        mark = f"{wanted.name} {fingerprint(wanted.key)}"
+        mark = f"{wanted.name} {wanted.fingerprint}"
         if mark not in self._loaded:
             self._loaded[mark] = self._result(wanted)
             if len(self._loaded) > KEPT:
@@ -239,7 +244,7 @@ class Results:
         return found
 
     def _unfinished(self, wanted: Step[Any]) -> Path:
-        return self.folder / "unfinished" / f"{named(wanted.name)}-{fingerprint(wanted.key)}"
+        return self.folder / "unfinished" / f"{named(wanted.name)}-{wanted.fingerprint}"
 
     def _note(self, wanted: Step[Any], seconds: float) -> None:
         entry: dict[str, Any] = {"step": wanted.name, "device": described(self.device)}

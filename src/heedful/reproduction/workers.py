@@ -150,7 +150,7 @@ class _Share:
 
     def mark(self, one: Step[Any], kind: str) -> Path:
         """What a worker leaves behind for the others: `large`, `done`, or why it was `skipped`."""
-        name = fingerprint({"step": one.name, "key": one.key})
+        name = fingerprint({"step": one.name, "key": one.fingerprint})
         return self.results.folder / WORKING / f"{name}.{kind}"
 
     def left(self) -> list[Step[Any]]:

@@ -1,5 +1,5 @@
 // The page of all claims: filters, and what a verdict shows when it is opened.
-const cells = JSON.parse(document.getElementById("cells").textContent);
+const { claims, cells } = JSON.parse(document.getElementById("told").textContent);
 const dialog = document.querySelector("dialog");
 const form = document.querySelector(".filters");
 
@@ -62,43 +62,63 @@ function partsOf(cell) {
       made("td", { class: part.verdict.replaceAll(" ", "-"), text: part.verdict }),
       made("td", { class: "value", text: short(part.ours) }),
       made("td", { text: ends(part.interval) }),
-      made("td", { class: "value", text: part.n === null ? "–" : part.n.toLocaleString("en") }),
+      made("td", { class: "value count", text: part.n === null ? "–" : part.n.toLocaleString("en") }),
       made("td", { class: `drawn ${part.verdict.replaceAll(" ", "-")}` }, drawn(part, places))));
   const names = [["part"], ["verdict"], ["ours", "value"], ["95\u00a0% interval"], ["n", "value"], ["claimed: shaded", "drawn"]];
   const head = names.map(([text, css]) => made("th", { scope: "col", text, ...(css ? { class: css } : {}) }));
   return made("table", { class: "parts" }, made("thead", {}, made("tr", {}, ...head)), made("tbody", {}, ...rows));
 }
 
-function picturesOf(cell) {
-  const figures = cell.pictures.map((name) =>
+function picturesOf(study, names) {
+  const figures = names.map((name) =>
     made("figure", {},
-      made("img", { src: `${cell.study}/${name}.svg`, alt: `${name} of the ${cell.study} study`, loading: "lazy" }),
-      made("figcaption", {}, made("a", { href: `${cell.study}/index.html#item-${name}`, text: `${name}, ours beside the paper's` }))));
+      made("img", { src: `${study}/${name}.svg`, alt: `${name} of the ${study} study`, loading: "lazy" }),
+      made("figcaption", {}, made("a", { href: `${study}/index.html#item-${name}`, text: `${name}, ours beside the paper's` }))));
   return made("div", { class: "pictures" }, ...figures);
 }
 
-/** Shows what is known of a verdict. */
-function open(key) {
-  const cell = cells[key];
-  if (!cell) return;
+/** What stands first in every opened verdict. */
+function headed(claim, verdict, where) {
   const close = made("button", { type: "button", class: "close", "aria-label": "Close", text: "×" });
   close.addEventListener("click", () => dialog.close());
+  return [close,
+    made("p", { class: "which", text: `${claim.study} · ${claim.id}` }),
+    made("h2", { id: "opened-verdict", class: verdict.replaceAll(" ", "-"), text: `${verdict} on ${where}` }),
+    made("p", { class: "said", text: claim.claim }),
+    made("p", { class: "soft", text: `${claim.where}. Statistic: ${claim.statistic}; claimed ${claim.side}.` })];
+}
+
+/** One verdict with its numbers. */
+function verdictOf(cell, claim) {
   const seeds = cell.seeds === 1 ? "1 training" : `${cell.seeds} trainings`;
   const shown = cell.ours === null ? "" : `Ours: ${short(cell.ours)} ${ends(cell.interval)}, n = ${cell.n.toLocaleString("en")}, ${seeds}. `;
   const where = cell.stand_in_for ? `${cell.corpus}, which stands in for ${cell.stand_in_for}` : cell.corpus === "all" ? "all corpora" : cell.corpus;
-  dialog.replaceChildren(close,
-    made("p", { class: "which", text: `${cell.study} · ${cell.id}` }),
-    made("h2", { id: "opened-verdict", class: cell.verdict.replaceAll(" ", "-"), text: `${cell.verdict} on ${where}` }),
-    made("p", { class: "said", text: cell.claim }),
-    made("p", { class: "soft", text: `${cell.where}. Statistic: ${cell.statistic}; claimed ${cell.side}.` }),
+  const command = cell.corpus === "all" ? claim.command : `${claim.command} --corpora ${cell.corpus}`;
+  const found = [...headed(claim, cell.verdict, where),
     made("p", { class: "soft", text: `${shown}Paper: ${cell.paper}.` }),
     made("p", { class: "soft", text: cell.reason }),
     made("h3", { text: "Numbers" }), partsOf(cell),
-    made("h3", { text: "The command that measures it again" }), made("pre", { tabindex: "0", text: cell.command }));
-  if (cell.pictures.length) dialog.append(made("h3", { text: "Pictures" }), picturesOf(cell));
+    made("h3", { text: "The command that measures it again" }), made("pre", { tabindex: "0", text: command })];
+  if (claim.pictures.length) found.push(made("h3", { text: "Pictures" }), picturesOf(claim.study, claim.pictures));
+  if (claim.alike.length) found.push(made("h3", { text: "Pictures of what it rests on" }), picturesOf(claim.study, claim.alike));
+  return found;
+}
+
+/** Several corpora on which a claim cannot be measured. */
+function lackingOf(found, claim) {
+  const reasons = found.flatMap((cell) => [made("dt", { text: cell.corpus }), made("dd", { text: cell.reason })]);
+  return [...headed(claim, found[0].verdict, found.map((cell) => cell.corpus).join(", ")), made("dl", { class: "lacking" }, ...reasons)];
+}
+
+/** Shows what is known of a verdict, or of several that share a sign. */
+function open(keys) {
+  const found = keys.split(" ").map((key) => cells[key]);
+  if (!found.every(Boolean)) return;
+  const claim = claims[found[0].of];
+  dialog.replaceChildren(...(found.length === 1 ? verdictOf(found[0], claim) : lackingOf(found, claim)));
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
-  history.replaceState(null, "", `#${key}`);
+  history.replaceState(null, "", `#${encodeURI(keys)}`);
 }
 
 /** Hides what was not asked for. */
@@ -118,17 +138,26 @@ function choose() {
     body.hidden = own === 0;
     count += own;
   }
+  const columns = [...document.querySelectorAll(".matrix thead th")].slice(1);
+  for (const [place, head] of columns.entries()) {
+    const own = [...document.querySelectorAll(`.claim > td:nth-of-type(${place + 1})`)];
+    const isUsed = count === 0 || own.some((cell) => !cell.parentElement.hidden && cell.querySelector(".mark:not([hidden])"));
+    for (const cell of [head, ...own]) cell.hidden = !isUsed;
+  }
+  const wide = columns.filter((head) => !head.hidden).length + 1;
+  for (const title of document.querySelectorAll(".study th")) title.colSpan = wide;
   form.querySelector("output").textContent = count === 1 ? "1 claim" : `${count} claims`;
 }
 
 document.querySelector(".matrix").addEventListener("click", (event) => {
   const mark = event.target.closest(".mark");
-  if (mark) open(mark.dataset.key);
+  if (mark) open(mark.dataset.opens);
 });
-dialog.addEventListener("close", () => history.replaceState(null, "", "#"));
+dialog.addEventListener("close", () => history.replaceState(null, "", location.pathname + location.search));
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-form.addEventListener("input", choose);
+for (const event of ["input", "change"]) form.addEventListener(event, choose);
+form.addEventListener("reset", () => setTimeout(choose));
+window.addEventListener("pageshow", choose); // a page that is gone back to has its filters again
 form.addEventListener("submit", (event) => event.preventDefault());
 window.addEventListener("hashchange", () => open(decodeURIComponent(location.hash.slice(1))));
-choose();
 open(decodeURIComponent(location.hash.slice(1)));
