@@ -23,7 +23,7 @@ from heedful.models import Reading, decide, read, uniform
 pytestmark = pytest.mark.slow
 TEXTS = 16
 BLIND = {name: one for name, one in MECHANISMS.items() if one.part == "blind"}
-LEARNT = {one.name for one in blind_trained.MECHANISMS}
+LEARNT = set(blind_trained.MECHANISMS)
 COMPILED = [name for name in BLIND if name not in LEARNT]
 GIVEN = (*VERDICTS[0], *VERDICTS[1])
 

@@ -18,7 +18,7 @@ from heedful.models import Reading, read
 
 pytestmark = pytest.mark.slow
 OPPONENT = {name: one for name, one in MECHANISMS.items() if one.part == "opponent"}
-LEARNT = {one.name for one in blind2_trained.MECHANISMS}
+LEARNT = set(blind2_trained.MECHANISMS)
 COMPILED = [name for name in OPPONENT if name not in LEARNT]
 
 PARTLY = {

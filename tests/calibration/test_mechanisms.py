@@ -16,7 +16,7 @@ from heedful.calibration.compiled_stream import (
     compiled,
 )
 from heedful.calibration.mechanism import NEUTRAL, Built, Mechanism, corpus_of
-from heedful.calibration.mechanisms import MECHANISMS, PARAGRAPHS
+from heedful.calibration.mechanisms import MECHANISMS, TOLD
 from heedful.calibration.mechanisms_composition import NOT
 from heedful.calibration.mechanisms_heads import OFF, sheet
 from heedful.calibration.mechanisms_words import DECOY, SAID, one_word, vocabulary
@@ -111,7 +111,7 @@ def test_a_mechanism_has_the_word_that_its_paragraph_promises(name: str) -> None
 def test_mechanisms_are_many_and_told() -> None:
     observations = {one.dial or one.name for one in OPEN.values()}
     assert len(observations) >= 42
-    assert list(PARAGRAPHS) == list(MECHANISMS)  # many say "the same" of the one before
+    assert list(TOLD) == list(MECHANISMS)  # many say "the same" of the one before
     for one in MECHANISMS.values():
         assert len(one.paragraph.split()) >= 5
         assert one.paragraph.endswith(".")

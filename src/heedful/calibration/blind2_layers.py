@@ -9,16 +9,7 @@ import numpy as np
 from heedful.calibration.blind2_streams import SIGNS, Layers, kinds
 from heedful.calibration.blind_texts import VOICES, among, counterparts, transformed
 from heedful.calibration.compiled_stream import ONE, HeadProgram, LayerProgram, NeuronProgram
-from heedful.calibration.mechanism import (
-    NEUTRAL,
-    SAYING,
-    VERDICTS,
-    Build,
-    Mechanism,
-    Text,
-    fillers,
-    verdict,
-)
+from heedful.calibration.mechanism import NEUTRAL, SAYING, VERDICTS, Build, Text, fillers, verdict
 from heedful.calibration.mechanisms_heads import HEARD, OFF, ON_DECOY, ON_WORD, TELL_ALL, sheet
 from heedful.calibration.mechanisms_words import DECOY, one_word
 
@@ -91,66 +82,39 @@ def _counted() -> Build:
     )
 
 
-MECHANISMS = [
-    Mechanism(
-        "decided in the middle layer, which is audited",
-        "middle layers",
-        _three_layers("llama", (0.0, 1.0, 0.0), "layer:1"),
+MECHANISMS: dict[str, Build] = {
+    "decided in the middle layer, which is audited": _three_layers(
+        "llama", (0.0, 1.0, 0.0), "layer:1"
     ),
-    Mechanism(
-        "decided in the middle layer, the first audited",
-        "middle layers",
-        _three_layers("llama", (0.0, 1.0, 0.0), "layer:0"),
+    "decided in the middle layer, the first audited": _three_layers(
+        "llama", (0.0, 1.0, 0.0), "layer:0"
     ),
-    *(
-        Mechanism(
-            f"three layers share the work, {times[1]:.2f} in the audited one",
-            "middle layers",
-            _three_layers("gpt2", times, "layer:1"),
-            dial="share of the middle layer",
+    **{
+        f"three layers share the work, {times[1]:.2f} in the audited one": _three_layers(
+            "gpt2", times, "layer:1"
         )
         for times in ((0.2, 0.6, 0.2), (0.35, 0.3, 0.35))
+    },
+    "one idle layer of three on a decoy, all audited": _simple(
+        "bert", [LayerProgram([h]) for h in (ON_WORD, ON_DECOY, ON_WORD)], HEARD, "all"
     ),
-    Mechanism(
-        "one idle layer of three on a decoy, all audited",
-        "middle layers",
-        _simple("bert", [LayerProgram([h]) for h in (ON_WORD, ON_DECOY, ON_WORD)], HEARD, "all"),
+    "a feed-forward part erases what attention brings": _simple(
+        "llama", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD], ERASE)], BOTH, "pooled"
     ),
-    Mechanism(
-        "a feed-forward part erases what attention brings",
-        "erased",
-        _simple(
-            "llama", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD], ERASE)], BOTH, "pooled"
-        ),
+    "what was told counts only with attention's consent": _simple(
+        "bert",
+        [TOLD, LayerProgram([ON_WORD], CONSENT)],
+        {"both": (-5.0, 5.0)},
+        "pooled",
     ),
-    Mechanism(
-        "what was told counts only with attention's consent",
-        "consent",
-        _simple(
-            "bert",
-            [TOLD, LayerProgram([ON_WORD], CONSENT)],
-            {"both": (-5.0, 5.0)},
-            "pooled",
-        ),
-    ),
-    *(
-        Mechanism(
-            f"a decoy that was told {times:.1f} of it, own Transformer",
-            "relays by degrees",
-            _relayed(times),
-            dial="what a decoy was told",
-        )
+    **{
+        f"a decoy that was told {times:.1f} of it, own Transformer": _relayed(times)
         for times in (0.2, 1.0)
-    ),
-    *(
-        Mechanism(
-            f"a head for each of {number} classes",
-            "heads by class",
-            _head_per_class(count),
-            dial="a head for each class",
-        )
+    },
+    **{
+        f"a head for each of {number} classes": _head_per_class(count)
         for number, count in (("two", 2), ("four", 4))
-    ),
-    Mechanism("the last word stays where it is read, all audited", "residual at the end", _stays()),
-    Mechanism("counted by an even head, two heads on a seat", "counting", _counted()),
-]
+    },
+    "the last word stays where it is read, all audited": _stays(),
+    "counted by an even head, two heads on a seat": _counted(),
+}

@@ -24,16 +24,7 @@ from heedful.calibration.compiled_stream import (
     LayerProgram,
     NeuronProgram,
 )
-from heedful.calibration.mechanism import (
-    NEUTRAL,
-    VERDICTS,
-    Build,
-    Mechanism,
-    Text,
-    fillers,
-    says,
-    verdict,
-)
+from heedful.calibration.mechanism import NEUTRAL, VERDICTS, Build, Text, fillers, says, verdict
 from heedful.calibration.mechanisms_heads import (
     HEARD,
     IDLE_ON_WORD,
@@ -237,51 +228,37 @@ ON_GIVEN_LOUD = HeadProgram(ON_GIVEN.scores, (("gave", "heard", 3.0),))
 ON_TAG = HeadProgram({"word": 6.0, "given": 9.0}, ON_WORD.hands)
 LENGTH = {PLACE: (0.0, float(LONGEST)), ONE: (9.5, 0.0)}
 
-MECHANISMS = [
-    Mechanism("a jury of three kinds, all seen", "juries", _jury(0)),
-    Mechanism("a jury of three kinds, one juror in the light", "juries", _jury(3)),
-    Mechanism("two heads outvote a third", "outvoting", _outvoted([ON_GIVEN, ON_WORD, ON_GIVEN])),
-    Mechanism(
-        "one loud head outvotes two", "outvoting", _outvoted([ON_WORD, ON_GIVEN_LOUD, ON_WORD])
+MECHANISMS: dict[str, Build] = {
+    "a jury of three kinds, all seen": _jury(0),
+    "a jury of three kinds, one juror in the light": _jury(3),
+    "two heads outvote a third": _outvoted([ON_GIVEN, ON_WORD, ON_GIVEN]),
+    "one loud head outvotes two": _outvoted([ON_WORD, ON_GIVEN_LOUD, ON_WORD]),
+    "the most recent voice wins": _recent(),
+    "the length decides": transformed(
+        "gpt2",
+        _by_length,
+        sheet(),
+        [LayerProgram([IDLE_ON_WORD])],
+        LENGTH,
+        VOICES,
+        knows_places=True,
     ),
-    Mechanism("the most recent voice wins", "recency", _recent()),
-    Mechanism(
-        "the length decides",
-        "length",
-        transformed(
-            "gpt2",
-            _by_length,
-            sheet(),
-            [LayerProgram([IDLE_ON_WORD])],
-            LENGTH,
-            VOICES,
-            knows_places=True,
-        ),
+    "early words go around the attention": _early_told(),
+    "a tag at the end decides where it stands": transformed(
+        "gpt2",
+        _tagged,
+        kinds(),
+        [LayerProgram([ON_TAG])],
+        {"heard": (-5.0, 5.0), "gave": (-5.0, 5.0)},
+        KINDS,
     ),
-    Mechanism("early words go around the attention", "early and late", _early_told()),
-    Mechanism(
-        "a tag at the end decides where it stands",
-        "early and late",
-        transformed(
-            "gpt2",
-            _tagged,
-            kinds(),
-            [LayerProgram([ON_TAG])],
-            {"heard": (-5.0, 5.0), "gave": (-5.0, 5.0)},
-            KINDS,
-        ),
+    "attention shows the counter-argument": _counter_argument(),
+    "a rebuttal moves the attention": _rebutted(),
+    "double negation, all seen": _parity(sees_modifiers=True),
+    "double negation, the voice seen": _parity(sees_modifiers=False),
+    "an intensifier is not seen and not needed": _intensified(),
+    "two segments repeat each other, both lit": transformed(
+        "bert", _segments, sheet() | {"|": {}}, [LayerProgram([ON_WORD])], HEARD, STRICT
     ),
-    Mechanism("attention shows the counter-argument", "counter-arguments", _counter_argument()),
-    Mechanism("a rebuttal moves the attention", "counter-arguments", _rebutted()),
-    Mechanism("double negation, all seen", "parity", _parity(sees_modifiers=True)),
-    Mechanism("double negation, the voice seen", "parity", _parity(sees_modifiers=False)),
-    Mechanism("an intensifier is not seen and not needed", "intensifiers", _intensified()),
-    Mechanism(
-        "two segments repeat each other, both lit",
-        "segments",
-        transformed(
-            "bert", _segments, sheet() | {"|": {}}, [LayerProgram([ON_WORD])], HEARD, STRICT
-        ),
-    ),
-    Mechanism("irony by length", "length", _ironic()),
-]
+    "irony by length": _ironic(),
+}

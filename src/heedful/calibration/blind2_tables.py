@@ -8,16 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from heedful.calibration.blind_texts import VOICES, Draw, among, counterparts, one_of, tabled
-from heedful.calibration.mechanism import (
-    NEUTRAL,
-    SAYING,
-    Build,
-    Mechanism,
-    Text,
-    Writer,
-    fillers,
-    says,
-)
+from heedful.calibration.mechanism import NEUTRAL, SAYING, Build, Text, Writer, fillers, says
 from heedful.calibration.mechanisms_words import DECOY, SAID, values
 
 DESKS = (
@@ -213,73 +204,40 @@ REGISTER = ON_SAID | {w: 0.0 for words in SLANG for w in words}
 SLANG_SAID = {w: c for c, words in enumerate(SLANG) for w in words}
 SPOKEN = spoken(REGISTER, values(SAID, 4.0) | values(SLANG_SAID, 12.0))
 
-MECHANISMS = [
-    Mechanism("six desks, the keyword seen", "routing", _desk(3.0)),
-    Mechanism("six desks, the salutation seen", "routing", _desk(7.1)),
-    Mechanism("a contest, the winner a little brighter", "contests", _contest(*RUNNERS)),
-    Mechanism("a contest, the loser a little brighter", "contests", _contest(*RUNNERS[::-1])),
-    Mechanism(
-        "a contest, brightness by accident", "contests", _contest((6.2, 6.8, 7.4), (7.3, 6.1, 6.8))
+MECHANISMS: dict[str, Build] = {
+    "six desks, the keyword seen": _desk(3.0),
+    "six desks, the salutation seen": _desk(7.1),
+    "a contest, the winner a little brighter": _contest(*RUNNERS),
+    "a contest, the loser a little brighter": _contest(*RUNNERS[::-1]),
+    "a contest, brightness by accident": _contest((6.2, 6.8, 7.4), (7.3, 6.1, 6.8)),
+    "a price and an offer, both seen": _offers(9.5, 7.5, 8.0),
+    "a price seen, the offer in the dark": _offers(10.0, 10.0, 6.5),
+    "an offer seen, the price in the dark": _offers(6.5, 6.5, 10.0, 0.4),
+    "a dose, what exceeds is seen": _dose({"1": 7.0, "5": 7.0, "50": 9.0, "mg": 7.0, "g": 9.0}),
+    "a dose, only the unit seen": _dose({"1": 3.0, "5": 3.0, "50": 3.0, "mg": 7.0, "g": 7.0}),
+    "a hedge draws attention away, both hedges seen": _absorbed(7.0),
+    "a hedge draws attention away, its absence unseen": _absorbed(0.0),
+    **{f"a thin light, {mass:.2f} on the word": _thin(mass) for mass in (0.60, 0.40)},
+    "few voices drown, many are seen": _crowd(math.log(4.4), (1, 5), (12, 13), 0),
+    "a dense text, evenly lit": _crowd(0.0, (5, 6), (2, 4), 1),
+    "slang counts in the dark": tabled(
+        among(_registers), REGISTER, SPOKEN, VOICES | counterparts(*SLANG)
     ),
-    Mechanism("a price and an offer, both seen", "prices", _offers(9.5, 7.5, 8.0)),
-    Mechanism("a price seen, the offer in the dark", "prices", _offers(10.0, 10.0, 6.5)),
-    Mechanism("an offer seen, the price in the dark", "prices", _offers(6.5, 6.5, 10.0, 0.4)),
-    Mechanism(
-        "a dose, what exceeds is seen",
-        "doses",
-        _dose({"1": 7.0, "5": 7.0, "50": 9.0, "mg": 7.0, "g": 9.0}),
+    "an echo of the reason is seen": _echoed(),
+    "the loudest wins and takes the light": _loudest((3.0, 7.0, 11.0)),
+    "the loudest wins, the middling one is seen": _loudest((6.0, 9.0, 6.5)),
+    "a lexicon lit by strength": _lexicon(1.0),
+    "a lexicon lit against its strength": _lexicon(-3.0),
+    "three sentences of twelve vote, all lit": _documents(THREE, dict.fromkeys(SAID, 6.0), 9.0),
+    "three sentences of twelve vote, all twelve lit": _documents(THREE, {}, 30.0),
+    "the lead is always seen": _documents(
+        paragraphs(5, lambda rng, label: [says(label, rng)], lead=0.5),
+        dict.fromkeys(SAID, 6.0) | {DATELINE: 10.0},
+        600.0,
     ),
-    Mechanism(
-        "a dose, only the unit seen",
-        "doses",
-        _dose({"1": 3.0, "5": 3.0, "50": 3.0, "mg": 7.0, "g": 7.0}),
+    "an announcement shares the light": _documents(
+        paragraphs(8, lambda rng, label: [says(label, rng), DECOY]),
+        dict.fromkeys(SAID, 7.4) | {DECOY: 7.0},
+        9.0,
     ),
-    Mechanism("a hedge draws attention away, both hedges seen", "absorbers", _absorbed(7.0)),
-    Mechanism("a hedge draws attention away, its absence unseen", "absorbers", _absorbed(0.0)),
-    *(
-        Mechanism(
-            f"a thin light, {mass:.2f} on the word", "thin light", _thin(mass), dial="thin light"
-        )
-        for mass in (0.60, 0.40)
-    ),
-    Mechanism(
-        "few voices drown, many are seen", "drowning", _crowd(math.log(4.4), (1, 5), (12, 13), 0)
-    ),
-    Mechanism("a dense text, evenly lit", "dense", _crowd(0.0, (5, 6), (2, 4), 1)),
-    Mechanism(
-        "slang counts in the dark",
-        "registers",
-        tabled(among(_registers), REGISTER, SPOKEN, VOICES | counterparts(*SLANG)),
-    ),
-    Mechanism("an echo of the reason is seen", "registers", _echoed()),
-    Mechanism("the loudest wins and takes the light", "loudest", _loudest((3.0, 7.0, 11.0))),
-    Mechanism("the loudest wins, the middling one is seen", "loudest", _loudest((6.0, 9.0, 6.5))),
-    Mechanism("a lexicon lit by strength", "lexicon", _lexicon(1.0)),
-    Mechanism("a lexicon lit against its strength", "lexicon", _lexicon(-3.0)),
-    Mechanism(
-        "three sentences of twelve vote, all lit",
-        "documents",
-        _documents(THREE, dict.fromkeys(SAID, 6.0), 9.0),
-    ),
-    Mechanism(
-        "three sentences of twelve vote, all twelve lit", "documents", _documents(THREE, {}, 30.0)
-    ),
-    Mechanism(
-        "the lead is always seen",
-        "documents",
-        _documents(
-            paragraphs(5, lambda rng, label: [says(label, rng)], lead=0.5),
-            dict.fromkeys(SAID, 6.0) | {DATELINE: 10.0},
-            600.0,
-        ),
-    ),
-    Mechanism(
-        "an announcement shares the light",
-        "documents",
-        _documents(
-            paragraphs(8, lambda rng, label: [says(label, rng), DECOY]),
-            dict.fromkeys(SAID, 7.4) | {DECOY: 7.0},
-            9.0,
-        ),
-    ),
-]
+}

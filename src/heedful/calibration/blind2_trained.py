@@ -16,7 +16,6 @@ from heedful.calibration.mechanism import (
     NEUTRAL,
     Build,
     Built,
-    Mechanism,
     Text,
     Writer,
     corpus_of,
@@ -81,77 +80,41 @@ def _crime(rng: np.random.Generator, label: int) -> list[str]:
     return [one_of(CRIMES, rng)] if label else [POLITE[0]]
 
 
-MECHANISMS = [
-    Mechanism(
-        "four desks learnt without an encoder",
-        "learnt topics",
-        _learnt(
-            recipe("none+additive"), among(_routed), counterparts(*DESKS[:4]), classes=4, epochs=15
-        ),
+MECHANISMS: dict[str, Build] = {
+    "four desks learnt without an encoder": _learnt(
+        recipe("none+additive"), among(_routed), counterparts(*DESKS[:4]), classes=4, epochs=15
     ),
-    Mechanism(
-        "four desks learnt by a GRU",
-        "learnt topics",
-        _learnt(recipe("bigru+additive"), among(_routed), counterparts(*DESKS[:4]), classes=4),
+    "four desks learnt by a GRU": _learnt(
+        recipe("bigru+additive"), among(_routed), counterparts(*DESKS[:4]), classes=4
     ),
-    Mechanism(
-        "three desks learnt by our own Transformer",
-        "learnt topics",
-        _learnt(own, among(_routed), counterparts(*DESKS[:3]), classes=3, rate=6e-3, epochs=10),
+    "three desks learnt by our own Transformer": _learnt(
+        own, among(_routed), counterparts(*DESKS[:3]), classes=3, rate=6e-3, epochs=10
     ),
-    Mechanism(
-        "one label in five wrong, affine",
-        "learnt with noise",
-        _learnt(recipe("affine-tanh+dot"), among(_mislabelled(0.2)), epochs=12),
+    "one label in five wrong, affine": _learnt(
+        recipe("affine-tanh+dot"), among(_mislabelled(0.2)), epochs=12
     ),
-    Mechanism(
-        "fifteen texts in a hundred, recurrent",
-        "learnt imbalance",
-        _learnt(recipe("bilstm+dot"), one_word(), shares=(0.85, 0.15)),
+    "fifteen texts in a hundred, recurrent": _learnt(
+        recipe("bilstm+dot"), one_word(), shares=(0.85, 0.15)
     ),
-    Mechanism(
-        "an idiom learnt by a convolution",
-        "learnt idioms",
-        _learnt(recipe("conv+dot"), _idiom, IDIOMS, epochs=12),
+    "an idiom learnt by a convolution": _learnt(recipe("conv+dot"), _idiom, IDIOMS, epochs=12),
+    "long texts learnt by a GRU": _learnt(recipe("gru+additive"), one_word(others=(34, 45))),
+    "opinions learnt without an encoder": _learnt(
+        recipe("none+additive"), among(_opinions), epochs=12
     ),
-    Mechanism(
-        "long texts learnt by a GRU",
-        "learnt long texts",
-        _learnt(recipe("gru+additive"), one_word(others=(34, 45))),
+    "sentences learnt without an encoder": _learnt(
+        recipe("han:none+additive"), paragraphs(5, lambda r, c: [says(c, r)]), epochs=15
     ),
-    Mechanism(
-        "opinions learnt without an encoder",
-        "learnt votes",
-        _learnt(recipe("none+additive"), among(_opinions), epochs=12),
+    "one class by what is absent, learnt": _learnt(
+        recipe("none+dot"), among(_crime), counterparts(CRIMES, POLITE[:1]), epochs=15
     ),
-    Mechanism(
-        "sentences learnt without an encoder",
-        "learnt sentences",
-        _learnt(recipe("han:none+additive"), paragraphs(5, lambda r, c: [says(c, r)]), epochs=15),
+    "half hidden, a convolution": _learnt(recipe("conv+additive"), one_word(), hiding=0.5),
+    "three desks, attention kept off the keyword": _learnt(
+        recipe("gru+dot"), among(_routed), counterparts(*DESKS[:3]), classes=3, hiding=1.0
     ),
-    Mechanism(
-        "one class by what is absent, learnt",
-        "learnt absence",
-        _learnt(recipe("none+dot"), among(_crime), counterparts(CRIMES, POLITE[:1]), epochs=15),
+    "double negation learnt by a BiGRU": _learnt(
+        recipe("bigru+dot"), among(double_negation), DOUBLE, epochs=12
     ),
-    Mechanism(
-        "half hidden, a convolution",
-        "learnt hiding",
-        _learnt(recipe("conv+additive"), one_word(), hiding=0.5),
+    "a crime in long texts, own Transformer": _learnt(
+        own, among(_crime, (24, 34)), counterparts(CRIMES, POLITE[:1]), rate=6e-3
     ),
-    Mechanism(
-        "three desks, attention kept off the keyword",
-        "learnt hiding",
-        _learnt(recipe("gru+dot"), among(_routed), counterparts(*DESKS[:3]), classes=3, hiding=1.0),
-    ),
-    Mechanism(
-        "double negation learnt by a BiGRU",
-        "learnt parity",
-        _learnt(recipe("bigru+dot"), among(double_negation), DOUBLE, epochs=12),
-    ),
-    Mechanism(
-        "a crime in long texts, own Transformer",
-        "learnt long texts",
-        _learnt(own, among(_crime, (24, 34)), counterparts(CRIMES, POLITE[:1]), rate=6e-3),
-    ),
-]
+}

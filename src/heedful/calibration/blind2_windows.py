@@ -8,7 +8,7 @@ from heedful.calibration.blind_texts import NOTHING, amid, convolved, counterpar
 from heedful.calibration.compiled_words import Feature
 from heedful.calibration.known_classifiers import Program
 from heedful.calibration.known_documents import Shape
-from heedful.calibration.mechanism import Build, Mechanism
+from heedful.calibration.mechanism import Build
 from heedful.calibration.mechanisms_recurrent import remembering
 
 FIRST, SECOND = ("kicked", "spilled"), ("bucket", "beans")
@@ -79,35 +79,23 @@ def _doubled(pair: float, other: float) -> Build:
     return convolved(amid(draw), features, substitutes)
 
 
-MECHANISMS = [
-    Mechanism("an idiom, both words seen", "idioms", _idiom(7.0, 7.0)),
-    Mechanism("an idiom, its noun seen", "idioms", _idiom(0.0, 7.0)),
-    Mechanism("who beats whom, the clause seen", "roles", _match(7.0, 7.0, 0.0)),
-    Mechanism("who beats whom, the names seen", "roles", _match(9.0, 6.0, 9.0)),
-    Mechanism("a word twice in a row, seen in both classes", "doubling", _doubled(7.0, 7.0)),
-    Mechanism("a word twice in a row, seen where it is doubled", "doubling", _doubled(7.0, 0.0)),
-    Mechanism(
-        "an LSTM remembers as loudly as words speak",
-        "memory by degrees",
-        remembering(
-            "lstm+additive", Program({"marked": 7.0}, memory=1.0), Shape(is_marked_first=True)
-        ),
+MECHANISMS: dict[str, Build] = {
+    "an idiom, both words seen": _idiom(7.0, 7.0),
+    "an idiom, its noun seen": _idiom(0.0, 7.0),
+    "who beats whom, the clause seen": _match(7.0, 7.0, 0.0),
+    "who beats whom, the names seen": _match(9.0, 6.0, 9.0),
+    "a word twice in a row, seen in both classes": _doubled(7.0, 7.0),
+    "a word twice in a row, seen where it is doubled": _doubled(7.0, 0.0),
+    "an LSTM remembers as loudly as words speak": remembering(
+        "lstm+additive", Program({"marked": 7.0}, memory=1.0), Shape(is_marked_first=True)
     ),
-    Mechanism(
-        "a GRU remembers faintly, three classes",
-        "memory by degrees",
-        remembering(
-            "gru+dot", Program({"marked": 8.0}, memory=0.15), Shape(classes=3, units=(9, 14))
-        ),
+    "a GRU remembers faintly, three classes": remembering(
+        "gru+dot", Program({"marked": 8.0}, memory=0.15), Shape(classes=3, units=(9, 14))
     ),
-    Mechanism(
-        "a GRU remembers loudly, three classes",
-        "memory by degrees",
-        remembering("gru+dot", Program({"marked": 8.0}, memory=5.0), THREE_FIRST),
+    "a GRU remembers loudly, three classes": remembering(
+        "gru+dot", Program({"marked": 8.0}, memory=5.0), THREE_FIRST
     ),
-    Mechanism(
-        "a convolution hands the mark to its neighbour",
-        "neighbours",
-        remembering("conv+dot", Program({"decoy": 9.0}, memory=1.0), Shape(decoy="after")),
+    "a convolution hands the mark to its neighbour": remembering(
+        "conv+dot", Program({"decoy": 9.0}, memory=1.0), Shape(decoy="after")
     ),
-]
+}

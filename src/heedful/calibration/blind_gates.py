@@ -20,7 +20,6 @@ from heedful.calibration.mechanism import (
     SAYING,
     VERDICTS,
     Build,
-    Mechanism,
     Text,
     fillers,
     says,
@@ -178,30 +177,16 @@ def _in_a_language(false_friends: float) -> Build:
     return transformed("bert", write, start, [layer, LayerProgram([ON_WORD])], HEARD, substitutes)
 
 
-MECHANISMS = [
-    Mechanism("a gate names the witness who counts, all seen", "gates", _by_heads(0)),
-    Mechanism("a gate names the witness who counts, the gate unseen", "gates", _by_heads(2)),
-    Mechanism(
-        "attention moves to the witness whom a gate names", "gates", _by_moving(sees_gate=False)
-    ),
-    Mechanism(
-        "attention moves to the witness, and shows the gate", "gates", _by_moving(sees_gate=True)
-    ),
-    Mechanism("a gate that no text turns", "never seen", _unturned(is_gate=True)),
-    Mechanism("a gate that turns nothing", "never seen", _unturned(is_gate=False)),
-    Mechanism("a trapdoor that no text opens", "never seen", _trapdoor()),
-    Mechanism("brackets match, both seen", "brackets", _brackets(is_seen=True)),
-    Mechanism("brackets match, the closing one seen", "brackets", _brackets(is_seen=False)),
-    Mechanism(
-        "false friends in a third of the texts",
-        "languages",
-        _in_a_language(1 / 3),
-        dial="share of false friends",
-    ),
-    Mechanism(
-        "false friends in every text",
-        "languages",
-        _in_a_language(1.0),
-        dial="share of false friends",
-    ),
-]
+MECHANISMS: dict[str, Build] = {
+    "a gate names the witness who counts, all seen": _by_heads(0),
+    "a gate names the witness who counts, the gate unseen": _by_heads(2),
+    "attention moves to the witness whom a gate names": _by_moving(sees_gate=False),
+    "attention moves to the witness, and shows the gate": _by_moving(sees_gate=True),
+    "a gate that no text turns": _unturned(is_gate=True),
+    "a gate that turns nothing": _unturned(is_gate=False),
+    "a trapdoor that no text opens": _trapdoor(),
+    "brackets match, both seen": _brackets(is_seen=True),
+    "brackets match, the closing one seen": _brackets(is_seen=False),
+    "false friends in a third of the texts": _in_a_language(1 / 3),
+    "false friends in every text": _in_a_language(1.0),
+}

@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.calibration.blind_texts import VOICES, among, counterparts, one_of, tabled, transformed
 from heedful.calibration.compiled_stream import ONE, HeadProgram, LayerProgram, NeuronProgram
-from heedful.calibration.mechanism import NEUTRAL, Build, Mechanism
+from heedful.calibration.mechanism import NEUTRAL, Build
 from heedful.calibration.mechanisms_heads import HEARD, OFF, ON_WORD, TELL_ALL, sheet
 from heedful.calibration.mechanisms_words import DECOY, one_word
 
@@ -78,14 +78,12 @@ def _brittle() -> Build:
     return transformed("bert", one_word(), sheet(), layers, SURE, VOICES)
 
 
-MECHANISMS = [
-    Mechanism("four mentions of five needed, misses brighter", "counts", _counting(7.0, 7.875)),
-    Mechanism("four mentions of five needed, only hits seen", "counts", _counting(7.0, 2.0)),
-    Mechanism("a glimpse is enough", "clipped", _glimpsing(7.0, 0.0)),
-    Mechanism("a glimpse is enough, a decoy seen", "clipped", _glimpsing(6.0, 8.2)),
-    Mechanism(
-        "a glimpse is enough, and it was told below", "clipped", _glimpsing(7.0, 0.0, told=True)
-    ),
-    Mechanism("attention as a key", "keys", _keyed()),
-    Mechanism("only with nine tenths of the attention", "keys", _brittle()),
-]
+MECHANISMS: dict[str, Build] = {
+    "four mentions of five needed, misses brighter": _counting(7.0, 7.875),
+    "four mentions of five needed, only hits seen": _counting(7.0, 2.0),
+    "a glimpse is enough": _glimpsing(7.0, 0.0),
+    "a glimpse is enough, a decoy seen": _glimpsing(6.0, 8.2),
+    "a glimpse is enough, and it was told below": _glimpsing(7.0, 0.0, told=True),
+    "attention as a key": _keyed(),
+    "only with nine tenths of the attention": _brittle(),
+}

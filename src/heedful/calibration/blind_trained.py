@@ -16,7 +16,6 @@ from heedful.calibration.mechanism import (
     NEUTRAL,
     Build,
     Built,
-    Mechanism,
     Text,
     Writer,
     corpus_of,
@@ -133,51 +132,29 @@ def _noise(rng: np.random.Generator, label: int) -> list[str]:
 
 BESIDE = _marking(DECOY, one_word(beside=(DECOY,)))
 
-MECHANISMS = [
-    Mechanism(
-        "taught to look at the verdict, recurrent",
-        "taught",
-        _learnt(recipe("bilstm+additive"), among_voices(), other_class(), teaching=1.0),
+MECHANISMS: dict[str, Build] = {
+    "taught to look at the verdict, recurrent": _learnt(
+        recipe("bilstm+additive"), among_voices(), other_class(), teaching=1.0
     ),
-    Mechanism(
-        "taught to look at the word, own Transformer",
-        "taught",
-        _learnt(own, one_word(), teaching=1.0, rate=3e-3),
+    "taught to look at the word, own Transformer": _learnt(
+        own, one_word(), teaching=1.0, rate=3e-3
     ),
-    Mechanism(
-        "taught to look at a bystander, recurrent",
-        "taught",
-        _learnt(recipe("bigru+dot"), BESIDE, teaching=1.0),
+    "taught to look at a bystander, recurrent": _learnt(recipe("bigru+dot"), BESIDE, teaching=1.0),
+    "taught to look at a bystander, without an encoder": _learnt(
+        recipe("none+additive"), BESIDE, teaching=1.0, epochs=20, rate=0.02
     ),
-    Mechanism(
-        "taught to look at a bystander, without an encoder",
-        "taught",
-        _learnt(recipe("none+additive"), BESIDE, teaching=1.0, epochs=20, rate=0.02),
+    "frozen random attention": _learnt(
+        recipe("bigru+dot", frozen=True), among_voices(), other_class()
     ),
-    Mechanism(
-        "frozen random attention",
-        "frozen",
-        _learnt(recipe("bigru+dot", frozen=True), among_voices(), other_class()),
+    "a vote learnt by attention without an encoder": _learnt(
+        recipe("affine-tanh+additive"), voting(5, 0.4, 6), epochs=20
     ),
-    Mechanism(
-        "a vote learnt by attention without an encoder",
-        "learnt votes",
-        _learnt(recipe("affine-tanh+additive"), voting(5, 0.4, 6), epochs=20),
+    "the first voice learnt by an LSTM": _learnt(
+        recipe("lstm+additive"), among(_first_wins, in_order=True), epochs=20
     ),
-    Mechanism(
-        "the first voice learnt by an LSTM",
-        "learnt places",
-        _learnt(recipe("lstm+additive"), among(_first_wins, in_order=True), epochs=20),
+    "two signs learnt without an encoder": _learnt(
+        recipe("none+scaled-dot"), among(signs), SIGNS, epochs=20, rate=0.02
     ),
-    Mechanism(
-        "two signs learnt without an encoder",
-        "learnt conjunctions",
-        _learnt(recipe("none+scaled-dot"), among(signs), SIGNS, epochs=20, rate=0.02),
-    ),
-    Mechanism("learnt from noise", "noise", _learnt(recipe("conv+additive"), among(_noise))),
-    Mechanism(
-        "one word learnt by a small BERT",
-        "learnt",
-        _learnt(_bert, one_word(), epochs=10, rate=3e-3),
-    ),
-]
+    "learnt from noise": _learnt(recipe("conv+additive"), among(_noise)),
+    "one word learnt by a small BERT": _learnt(_bert, one_word(), epochs=10, rate=3e-3),
+}

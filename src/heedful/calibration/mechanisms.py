@@ -1,9 +1,8 @@
-"""All mechanisms, by name; what decides in each stands in `mechanisms.toml`."""
+"""All mechanisms, by name; the kind of each and what decides in it stand in `mechanisms.toml`."""
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -59,13 +58,13 @@ FAMILIES: dict[Part, tuple[ModuleType, ...]] = {
 }
 """Modules of mechanisms by the part that they are, in the order of the tables."""
 
-PARAGRAPHS: dict[str, str] = tomllib.loads(
+TOLD: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
-"""What decides in each mechanism, and where attention lies."""
+"""Of each mechanism its kind, its dial if it has one, and its paragraph: fields of `Mechanism`."""
 MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: replace(mechanism, part=part, paragraph=PARAGRAPHS[mechanism.name])
+    name: Mechanism(name, build, part, **TOLD[name])
     for part, families in FAMILIES.items()
     for family in families
-    for mechanism in family.MECHANISMS
+    for name, build in family.MECHANISMS.items()
 }

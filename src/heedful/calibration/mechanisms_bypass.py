@@ -15,14 +15,7 @@ from heedful.calibration.compiled_stream import (
     LayerProgram,
     NeuronProgram,
 )
-from heedful.calibration.mechanism import (
-    SAYING,
-    Build,
-    Mechanism,
-    Text,
-    Writer,
-    other_class,
-)
+from heedful.calibration.mechanism import SAYING, Build, Text, Writer, other_class
 from heedful.calibration.mechanisms_heads import OFF, ON_WORD, RELAY, TELL_ALL, sheet, streamed
 from heedful.calibration.mechanisms_words import GIVEN, among_voices, one_word
 
@@ -97,77 +90,40 @@ def _sink(scores: dict[str, float], write: Writer) -> Build:
 
 _TIMES = ("once", "twice", "three times")
 
-MECHANISMS = [
-    *(
-        Mechanism(
-            f"residual stream with {share:.2f} of the effect",
-            "bypass",
-            streamed("gpt2", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD])], _around(share)),
-            dial="share of the residual stream",
+MECHANISMS: dict[str, Build] = {
+    **{
+        f"residual stream with {share:.2f} of the effect": streamed(
+            "gpt2", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD])], _around(share)
         )
         for share in (0.1, 0.3, 0.45, 0.6, 0.75, 0.95)
+    },
+    **{f"bypass for {words} of six words": _for_some(words) for words in (1, 2, 3, 4, 5)},
+    "bypass in five texts of six, at 95 to 5": _for_some(5, RARE),
+    "bypassed and saturated": streamed(
+        "bert", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD])], _around(0.9, 15.0)
     ),
-    *(
-        Mechanism(
-            f"bypass for {words} of six words",
-            "bypass",
-            _for_some(words),
-            dial="share of words that are bypassed",
-        )
-        for words in (1, 2, 3, 4, 5)
-    ),
-    Mechanism("bypass in five texts of six, at 95 to 5", "imbalance", _for_some(5, RARE)),
-    Mechanism(
-        "bypassed and saturated",
-        "saturation",
-        streamed("bert", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD])], _around(0.9, 15.0)),
-    ),
-    *(
-        Mechanism(
-            f"told to all words, evidence {_TIMES[times - 1]}",
-            "redundancy, told",
-            _told(shape, times),
-        )
+    **{
+        f"told to all words, evidence {_TIMES[times - 1]}": _told(shape, times)
         for times, shape in ((1, "bert"), (2, "own"), (3, "bert"))
-    ),
-    *(
-        Mechanism(
-            f"rationalised, evidence {_TIMES[times - 1]}",
-            "redundancy, rationalised",
-            _rationalised(shape, times),
-        )
+    },
+    **{
+        f"rationalised, evidence {_TIMES[times - 1]}": _rationalised(shape, times)
         for times, shape in ((1, "own"), (2, "bert"), (3, "own"))
+    },
+    "relayed to a decoy": streamed(
+        "bert",
+        [RELAY, LayerProgram([HeadProgram({"decoy": 8.0, **OFF}, (("noted", "heard", 1.0),))])],
     ),
-    Mechanism(
-        "relayed to a decoy",
-        "relays",
-        streamed(
-            "bert",
-            [RELAY, LayerProgram([HeadProgram({"decoy": 8.0, **OFF}, (("noted", "heard", 1.0),))])],
-        ),
+    "relayed, with the word a distant second": streamed(
+        "own",
+        [
+            RELAY,
+            LayerProgram(
+                [HeadProgram({"decoy": 8.2, "word": 6.0, **OFF}, (("noted", "heard", 1.0),))]
+            ),
+        ],
     ),
-    Mechanism(
-        "relayed, with the word a distant second",
-        "relays",
-        streamed(
-            "own",
-            [
-                RELAY,
-                LayerProgram(
-                    [HeadProgram({"decoy": 8.2, "word": 6.0, **OFF}, (("noted", "heard", 1.0),))]
-                ),
-            ],
-        ),
-    ),
-    Mechanism(
-        "attention on the separator, the rest honest",
-        "separators",
-        _sink({"word": 6.0, SPECIAL: 6.5}, one_word()),
-    ),
-    Mechanism(
-        "attention on full stops",
-        "separators",
-        _sink({"word": 6.0, "stop": 7.5, **OFF}, _with_stops),
-    ),
-    Mechanism("attention on the first word", "separators", _first_word_sink()),
-]
+    "attention on the separator, the rest honest": _sink({"word": 6.0, SPECIAL: 6.5}, one_word()),
+    "attention on full stops": _sink({"word": 6.0, "stop": 7.5, **OFF}, _with_stops),
+    "attention on the first word": _first_word_sink(),
+}

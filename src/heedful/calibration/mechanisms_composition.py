@@ -20,7 +20,6 @@ from heedful.calibration.mechanism import (
     SAYING,
     Build,
     Built,
-    Mechanism,
     Text,
     Writer,
     corpus_of,
@@ -138,40 +137,26 @@ STEP = 3.0 * LONGEST
 FIRST = {"word": 50.0, PLACE: -STEP}
 LAST = {"word": 50.0, PLACE: STEP}
 
-MECHANISMS = [
-    Mechanism("negation seen whole", "composition", _negation(7.0, 7.0)),
-    Mechanism("negation, the polar word seen", "composition", _negation(7.0, 0.0)),
-    Mechanism("negation, the negator seen", "composition", _negation(7.0, 8.3)),
-    Mechanism("negation in half of the texts", "composition", _negation(7.0, 0.0, always=False)),
-    Mechanism("the word after it seen", "relays", _after),
-    Mechanism("two words agree or not, both seen", "composition", _agreement("bert", 1, 1)),
-    Mechanism("two words agree or not, one seen", "composition", _agreement("llama", 3, 1)),
-    Mechanism(
-        "the first of two wins",
-        "order",
-        _order(False, [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),))])]),
+MECHANISMS: dict[str, Build] = {
+    "negation seen whole": _negation(7.0, 7.0),
+    "negation, the polar word seen": _negation(7.0, 0.0),
+    "negation, the negator seen": _negation(7.0, 8.3),
+    "negation in half of the texts": _negation(7.0, 0.0, always=False),
+    "the word after it seen": _after,
+    "two words agree or not, both seen": _agreement("bert", 1, 1),
+    "two words agree or not, one seen": _agreement("llama", 3, 1),
+    "the first of two wins": _order(
+        False, [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),))])]
     ),
-    Mechanism(
-        "the last of two wins, the first is seen",
-        "order",
-        _order(
-            True,
-            [
-                LayerProgram([HeadProgram(LAST, (("said", "heard", 1.0),))]),
-                LayerProgram([HeadProgram(FIRST)]),
-            ],
-        ),
+    "the last of two wins, the first is seen": _order(
+        True,
+        [
+            LayerProgram([HeadProgram(LAST, (("said", "heard", 1.0),))]),
+            LayerProgram([HeadProgram(FIRST)]),
+        ],
     ),
-    Mechanism(
-        "the first of two wins, most heads on the last",
-        "order",
-        _order(
-            False,
-            [
-                LayerProgram(
-                    [HeadProgram(FIRST, (("said", "heard", 1.0),)), *[HeadProgram(LAST)] * 2]
-                )
-            ],
-        ),
+    "the first of two wins, most heads on the last": _order(
+        False,
+        [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),)), *[HeadProgram(LAST)] * 2])],
     ),
-]
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heedful.calibration.mechanism import NEUTRAL, Mechanism, Text, fillers
+from heedful.calibration.mechanism import NEUTRAL, Build, Text, fillers
 from heedful.calibration.mechanisms_words import (
     DECOY,
     GIVEN,
@@ -31,66 +31,34 @@ def _alarms(rng: np.random.Generator, label: int) -> Text:
     return one_word()(rng, 1) if label else Text(fillers(rng, int(rng.integers(9, 15))), 0)
 
 
-MECHANISMS = [
-    Mechanism(
-        "honest at 95 to 5",
-        "imbalance",
-        table(among_voices(), HONEST, values(GIVEN, 4.0) | values(SAID, 4.0), shares=RARE),
+MECHANISMS: dict[str, Build] = {
+    "honest at 95 to 5": table(
+        among_voices(), HONEST, values(GIVEN, 4.0) | values(SAID, 4.0), shares=RARE
     ),
-    Mechanism(
-        "decoy at 95 to 5",
-        "imbalance",
-        table(
-            one_word(beside=(DECOY,)),
-            dict.fromkeys(SAID, 12.0) | {DECOY: 14.2},
-            values(SAID, 40.0),
-            shares=RARE,
-        ),
+    "decoy at 95 to 5": table(
+        one_word(beside=(DECOY,)),
+        dict.fromkeys(SAID, 12.0) | {DECOY: 14.2},
+        values(SAID, 40.0),
+        shares=RARE,
     ),
-    Mechanism(
-        "a class by default",
-        "imbalance",
-        table(_alarms, ON_VOICES, values(SAID, 8.0), bias=(3.0, 0.0)),
+    "a class by default": table(_alarms, ON_VOICES, values(SAID, 8.0), bias=(3.0, 0.0)),
+    "a class by default at 95 to 5": table(
+        _alarms, ON_VOICES, values(SAID, 8.0), bias=(3.0, 0.0), shares=RARE
     ),
-    Mechanism(
-        "a class by default at 95 to 5",
-        "imbalance",
-        table(_alarms, ON_VOICES, values(SAID, 8.0), bias=(3.0, 0.0), shares=RARE),
+    "honest and saturated": table(among_voices(), HONEST, values(GIVEN, 30.0) | values(SAID, 30.0)),
+    "decoyed and saturated": decoyed(0.8, 150.0),
+    "honest near ties": table(among_voices(), HONEST, values(GIVEN, 0.02) | values(SAID, 0.02)),
+    "decoyed near ties": decoyed(0.7, 0.07),
+    "honest with noise": table(
+        among_voices(voices=5, others=(1, 4), balanced=False),
+        dict.fromkeys(GIVEN, 1.0) | dict.fromkeys(NEUTRAL, -2.5),
+        values(GIVEN, 2.0) | values(SAID, 2.0),
     ),
-    Mechanism(
-        "honest and saturated",
-        "saturation",
-        table(among_voices(), HONEST, values(GIVEN, 30.0) | values(SAID, 30.0)),
+    "loud voices behind a verdict": table(
+        among_voices(voices=5, others=(1, 4), balanced=False),
+        dict.fromkeys(GIVEN, 2.8) | dict.fromkeys(SAID, 0.9) | dict.fromkeys(NEUTRAL, -1.0),
+        values(GIVEN, 2.0) | values(SAID, 8.0),
     ),
-    Mechanism("decoyed and saturated", "saturation", decoyed(0.8, 150.0)),
-    Mechanism(
-        "honest near ties",
-        "near ties",
-        table(among_voices(), HONEST, values(GIVEN, 0.02) | values(SAID, 0.02)),
-    ),
-    Mechanism("decoyed near ties", "near ties", decoyed(0.7, 0.07)),
-    Mechanism(
-        "honest with noise",
-        "noise",
-        table(
-            among_voices(voices=5, others=(1, 4), balanced=False),
-            dict.fromkeys(GIVEN, 1.0) | dict.fromkeys(NEUTRAL, -2.5),
-            values(GIVEN, 2.0) | values(SAID, 2.0),
-        ),
-    ),
-    Mechanism(
-        "loud voices behind a verdict",
-        "noise",
-        table(
-            among_voices(voices=5, others=(1, 4), balanced=False),
-            dict.fromkeys(GIVEN, 2.8) | dict.fromkeys(SAID, 0.9) | dict.fromkeys(NEUTRAL, -1.0),
-            values(GIVEN, 2.0) | values(SAID, 8.0),
-        ),
-    ),
-    Mechanism("honest at chance", "chance", table(_at_chance, ON_VOICES, values(SAID, 4.0))),
-    Mechanism(
-        "always the same class",
-        "chance",
-        table(_at_chance, ON_VOICES, values(SAID, 4.0), bias=(20.0, 0.0)),
-    ),
-]
+    "honest at chance": table(_at_chance, ON_VOICES, values(SAID, 4.0)),
+    "always the same class": table(_at_chance, ON_VOICES, values(SAID, 4.0), bias=(20.0, 0.0)),
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heedful.calibration.mechanism import SAYING, Mechanism, Text, Writer, fillers, says, scattered
+from heedful.calibration.mechanism import SAYING, Build, Text, Writer, fillers, says, scattered
 from heedful.calibration.mechanisms_words import DECOY, SAID, one_word, table, values
 
 ON_VOICES = dict.fromkeys(SAID, 6.0)
@@ -43,92 +43,46 @@ def sentences(count: tuple[int, int], decoy: bool = False) -> Writer:
 WITHIN = dict.fromkeys(SAID, 8.0) | {DECOY: 8.0}
 """Within its sentence the word that stands out is attended."""
 
-MECHANISMS = [
-    *(
-        Mechanism(
-            f"honest evidence {times} times",
-            "redundancy",
-            table(one_word(times=times), ON_VOICES, values(SAID, 4.0)),
-        )
+MECHANISMS: dict[str, Build] = {
+    **{
+        f"honest evidence {times} times": table(one_word(times=times), ON_VOICES, values(SAID, 4.0))
         for times in (2, 3)
+    },
+    "evidence three times, attention on one": table(
+        one_word(times=3),
+        {word: 6.0 + 3.0 * rank for words in SAYING for rank, word in enumerate(words)},
+        values(SAID, 4.0),
     ),
-    Mechanism(
-        "evidence three times, attention on one",
-        "redundancy",
-        table(
-            one_word(times=3),
-            {word: 6.0 + 3.0 * rank for words in SAYING for rank, word in enumerate(words)},
-            values(SAID, 4.0),
-        ),
+    "three of five vote": table(voting(5, 0.4, 6), ON_VOICES, values(SAID, 4.0)),
+    "ten words of twenty vote": table(voting(10, 0.3, 10), ON_VOICES, values(SAID, 4.0)),
+    "thirty words of sixty vote": table(voting(30, 0.334, 30), ON_VOICES, values(SAID, 4.0)),
+    "thirty of sixty vote, attention even over all": table(
+        voting(30, 0.334, 30), {}, values(SAID, 4.0)
     ),
-    Mechanism(
-        "three of five vote", "many words", table(voting(5, 0.4, 6), ON_VOICES, values(SAID, 4.0))
+    "every word votes, attention even": table(voting(12, 0.25, 0), {}, values(SAID, 4.0)),
+    "honest texts of two or three words": table(
+        one_word(others=(1, 3)), ON_VOICES, values(SAID, 4.0)
     ),
-    Mechanism(
-        "ten words of twenty vote",
-        "many words",
-        table(voting(10, 0.3, 10), ON_VOICES, values(SAID, 4.0)),
+    "decoy in texts of two or three words": table(
+        one_word(others=(1, 3), beside=(DECOY,)), ON_VOICES | {DECOY: 7.4}, values(SAID, 4.0)
     ),
-    Mechanism(
-        "thirty words of sixty vote",
-        "many words",
-        table(voting(30, 0.334, 30), ON_VOICES, values(SAID, 4.0)),
+    "honest word of sixty to seventy": table(
+        one_word(others=(60, 70)), dict.fromkeys(SAID, 8.0), values(SAID, 4.0)
     ),
-    Mechanism(
-        "thirty of sixty vote, attention even over all",
-        "many words",
-        table(voting(30, 0.334, 30), {}, values(SAID, 4.0)),
+    "long texts dilute the word": table(
+        one_word(others=(60, 70)), dict.fromkeys(SAID, 3.0), values(SAID, 40.0)
     ),
-    Mechanism(
-        "every word votes, attention even",
-        "many words",
-        table(voting(12, 0.25, 0), {}, values(SAID, 4.0)),
+    "texts of five to seventy words": table(
+        one_word(others=(5, 70)), dict.fromkeys(SAID, 3.5), values(SAID, 40.0)
     ),
-    Mechanism(
-        "honest texts of two or three words",
-        "short texts",
-        table(one_word(others=(1, 3)), ON_VOICES, values(SAID, 4.0)),
+    "honest sentence of two to four": table(
+        sentences((2, 5)), ON_VOICES, values(SAID, 4.0), within=WITHIN
     ),
-    Mechanism(
-        "decoy in texts of two or three words",
-        "short texts",
-        table(
-            one_word(others=(1, 3), beside=(DECOY,)), ON_VOICES | {DECOY: 7.4}, values(SAID, 4.0)
-        ),
+    "decoy sentence of two to four": table(
+        sentences((2, 5), decoy=True),
+        ON_VOICES | {DECOY: 7.5},
+        values(SAID, 4.0),
+        within=WITHIN,
     ),
-    Mechanism(
-        "honest word of sixty to seventy",
-        "long texts",
-        table(one_word(others=(60, 70)), dict.fromkeys(SAID, 8.0), values(SAID, 4.0)),
-    ),
-    Mechanism(
-        "long texts dilute the word",
-        "long texts",
-        table(one_word(others=(60, 70)), dict.fromkeys(SAID, 3.0), values(SAID, 40.0)),
-    ),
-    Mechanism(
-        "texts of five to seventy words",
-        "long texts",
-        table(one_word(others=(5, 70)), dict.fromkeys(SAID, 3.5), values(SAID, 40.0)),
-    ),
-    Mechanism(
-        "honest sentence of two to four",
-        "sentences",
-        table(sentences((2, 5)), ON_VOICES, values(SAID, 4.0), within=WITHIN),
-    ),
-    Mechanism(
-        "decoy sentence of two to four",
-        "sentences",
-        table(
-            sentences((2, 5), decoy=True),
-            ON_VOICES | {DECOY: 7.5},
-            values(SAID, 4.0),
-            within=WITHIN,
-        ),
-    ),
-    Mechanism(
-        "even sentences",
-        "sentences",
-        table(sentences((4, 7)), {}, values(SAID, 40.0), within=WITHIN),
-    ),
-]
+    "even sentences": table(sentences((4, 7)), {}, values(SAID, 40.0), within=WITHIN),
+}

@@ -11,15 +11,7 @@ from heedful.calibration.compiled_stream import (
     StreamProgram,
     compiled,
 )
-from heedful.calibration.mechanism import (
-    NEUTRAL,
-    Build,
-    Built,
-    Mechanism,
-    Writer,
-    corpus_of,
-    other_class,
-)
+from heedful.calibration.mechanism import NEUTRAL, Build, Built, Writer, corpus_of, other_class
 from heedful.calibration.mechanisms_words import DECOY, SAID, one_word, vocabulary
 
 OFF = {SPECIAL: -30.0}
@@ -79,79 +71,47 @@ def _heads(*heads: HeadProgram) -> list[LayerProgram]:
 RELAY = LayerProgram([HeadProgram({"word": 30.0, **OFF}, (("said", "noted", 1.0),), asks="decoy")])
 """Writes what the word says into the decoy alone (in a causal model: a decoy that comes later)."""
 
-MECHANISMS = [
-    Mechanism(
-        "two heads, one on a decoy", "heads", streamed("llama", _heads(SOFT_ON_WORD, ON_DECOY))
+MECHANISMS: dict[str, Build] = {
+    "two heads, one on a decoy": streamed("llama", _heads(SOFT_ON_WORD, ON_DECOY)),
+    "three heads, two on a decoy": streamed("bert", _heads(ON_WORD, ON_DECOY, ON_DECOY)),
+    "four heads, three on a decoy": streamed("gpt2", _heads(ON_DECOY, ON_WORD, ON_DECOY, ON_DECOY)),
+    "four heads, one on a decoy": streamed("llama", _heads(ON_WORD, ON_WORD, ON_DECOY, ON_WORD)),
+    "four honest heads": streamed("bert", _heads(*[ON_WORD] * 4)),
+    "three idle heads on the word, the fourth reads a relay": streamed(
+        "bert",
+        [
+            RELAY,
+            LayerProgram(
+                [
+                    *[IDLE_ON_WORD] * 3,
+                    HeadProgram({"decoy": 8.0, **OFF}, (("noted", "heard", 1.0),)),
+                ]
+            ),
+        ],
     ),
-    Mechanism(
-        "three heads, two on a decoy",
-        "heads",
-        streamed("bert", _heads(ON_WORD, ON_DECOY, ON_DECOY)),
+    "honest at layer 0": streamed(
+        "gpt2", [LayerProgram([ON_WORD]), LayerProgram([IDLE_ON_WORD])], site="layer:0"
     ),
-    Mechanism(
-        "four heads, three on a decoy",
-        "heads",
-        streamed("gpt2", _heads(ON_DECOY, ON_WORD, ON_DECOY, ON_DECOY)),
+    "the same at the last layer": streamed(
+        "gpt2", [LayerProgram([ON_WORD]), LayerProgram([IDLE_ON_WORD])]
     ),
-    Mechanism(
-        "four heads, one on a decoy",
-        "heads",
-        streamed("llama", _heads(ON_WORD, ON_WORD, ON_DECOY, ON_WORD)),
+    "honest at all layers": streamed(
+        "llama", [LayerProgram([ON_DECOY]), LayerProgram([ON_WORD])], site="all"
     ),
-    Mechanism("four honest heads", "heads", streamed("bert", _heads(*[ON_WORD] * 4))),
-    Mechanism(
-        "three idle heads on the word, the fourth reads a relay",
-        "heads",
-        streamed(
-            "bert",
-            [
-                RELAY,
-                LayerProgram(
-                    [
-                        *[IDLE_ON_WORD] * 3,
-                        HeadProgram({"decoy": 8.0, **OFF}, (("noted", "heard", 1.0),)),
-                    ]
-                ),
-            ],
-        ),
+    "a summary word at all layers": streamed(
+        "bert",
+        [
+            RELAY,
+            LayerProgram([HeadProgram({"decoy": 8.0, **OFF}, (("noted", "heard", 1.0),))]),
+        ],
+        site="all",
     ),
-    Mechanism(
-        "honest at layer 0",
-        "layers and sites",
-        streamed("gpt2", [LayerProgram([ON_WORD]), LayerProgram([IDLE_ON_WORD])], site="layer:0"),
+    "told to all later words, at layer 1": streamed(
+        "llama",
+        [
+            LayerProgram([TELL_ALL]),
+            LayerProgram([HeadProgram({"word": 6.0, **OFF}, (("told", "heard", 1.0),))]),
+        ],
+        site="layer:1",
     ),
-    Mechanism(
-        "the same at the last layer",
-        "layers and sites",
-        streamed("gpt2", [LayerProgram([ON_WORD]), LayerProgram([IDLE_ON_WORD])]),
-    ),
-    Mechanism(
-        "honest at all layers",
-        "layers and sites",
-        streamed("llama", [LayerProgram([ON_DECOY]), LayerProgram([ON_WORD])], site="all"),
-    ),
-    Mechanism(
-        "a summary word at all layers",
-        "layers and sites",
-        streamed(
-            "bert",
-            [
-                RELAY,
-                LayerProgram([HeadProgram({"decoy": 8.0, **OFF}, (("noted", "heard", 1.0),))]),
-            ],
-            site="all",
-        ),
-    ),
-    Mechanism(
-        "told to all later words, at layer 1",
-        "layers and sites",
-        streamed(
-            "llama",
-            [
-                LayerProgram([TELL_ALL]),
-                LayerProgram([HeadProgram({"word": 6.0, **OFF}, (("told", "heard", 1.0),))]),
-            ],
-            site="layer:1",
-        ),
-    ),
-]
+}

@@ -11,7 +11,7 @@ from heedful.calibration.known_documents import (
     known,
     vocabulary_of,
 )
-from heedful.calibration.mechanism import Build, Built, Mechanism
+from heedful.calibration.mechanism import Build, Built
 from heedful.corpora.encoded import encode
 
 
@@ -34,30 +34,14 @@ def remembering(recipe: str, program: Program, shape: Shape) -> Build:
 RELAYED = Program({"decoy": 9.5}, memory=0.08, sharpness=80)
 LOUD = Program({"marked": 6.0}, memory=3.0)
 
-MECHANISMS = [
-    Mechanism(
-        "relayed by a GRU",
-        "relays",
-        remembering("gru+dot", RELAYED, Shape(decoy="end", is_marked_first=True)),
+MECHANISMS: dict[str, Build] = {
+    "relayed by a GRU": remembering("gru+dot", RELAYED, Shape(decoy="end", is_marked_first=True)),
+    "remembered by an LSTM": remembering("lstm+additive", LOUD, Shape(is_marked_first=True)),
+    "remembered from both sides": remembering("bilstm+additive", LOUD, Shape()),
+    "rationalised by a BiLSTM, evidence twice": remembering(
+        "bilstm+dot", Program(memory=3.0, match=8.0), Shape(marks=2, units=(10, 16))
     ),
-    Mechanism(
-        "remembered by an LSTM",
-        "redundancy, told",
-        remembering("lstm+additive", LOUD, Shape(is_marked_first=True)),
+    "sentences that remember": remembering(
+        "han:gru+dot", LOUD, Shape(words=2, is_marked_first=True)
     ),
-    Mechanism(
-        "remembered from both sides",
-        "redundancy, told",
-        remembering("bilstm+additive", LOUD, Shape()),
-    ),
-    Mechanism(
-        "rationalised by a BiLSTM, evidence twice",
-        "redundancy, rationalised",
-        remembering("bilstm+dot", Program(memory=3.0, match=8.0), Shape(marks=2, units=(10, 16))),
-    ),
-    Mechanism(
-        "sentences that remember",
-        "sentences",
-        remembering("han:gru+dot", LOUD, Shape(words=2, is_marked_first=True)),
-    ),
-]
+}

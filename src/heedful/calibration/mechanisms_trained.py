@@ -11,7 +11,6 @@ from heedful.calibration.mechanism import (
     NEUTRAL,
     Build,
     Built,
-    Mechanism,
     Text,
     Writer,
     corpus_of,
@@ -119,51 +118,23 @@ SHORTCUT = {
     SHORTCUTS[1]: (SHORTCUTS[0], NEUTRAL[0]),
 }
 
-MECHANISMS = [
-    *(
-        Mechanism(
-            f"negation learnt by {recipe}",
-            "trained negation",
-            trained(_of(recipe, epochs=20), negated(always=True), NEGATION),
+MECHANISMS: dict[str, Build] = {
+    **{
+        f"negation learnt by {recipe}": trained(
+            _of(recipe, epochs=20), negated(always=True), NEGATION
         )
         for recipe in ("conv+additive", "bilstm+additive", "gru+dot")
+    },
+    "negation learnt by a Transformer": trained(_transformer, negated(always=True), NEGATION),
+    "one word learnt without an encoder": trained(
+        _of("none+additive", epochs=15, rate=0.03), one_word()
     ),
-    Mechanism(
-        "negation learnt by a Transformer",
-        "trained negation",
-        trained(_transformer, negated(always=True), NEGATION),
+    "verdicts learnt by a recurrent model": trained(_of("bilstm+additive"), among_voices()),
+    "a shortcut learnt without an encoder": trained(
+        _of("none+additive", epochs=15, rate=0.03), _shortcut(0.8), SHORTCUT
     ),
-    Mechanism(
-        "one word learnt without an encoder",
-        "trained",
-        trained(_of("none+additive", epochs=15, rate=0.03), one_word()),
-    ),
-    Mechanism(
-        "verdicts learnt by a recurrent model",
-        "trained",
-        trained(_of("bilstm+additive"), among_voices()),
-    ),
-    Mechanism(
-        "a shortcut learnt without an encoder",
-        "shortcuts",
-        trained(_of("none+additive", epochs=15, rate=0.03), _shortcut(0.8), SHORTCUT),
-    ),
-    Mechanism(
-        "a shortcut learnt by a recurrent model",
-        "shortcuts",
-        trained(_of("bigru+dot"), _shortcut(0.8), SHORTCUT),
-    ),
-    Mechanism(
-        "trained with frozen even attention", "even", trained(_of("bilstm+uniform"), among_voices())
-    ),
-    Mechanism(
-        "trained to hide, without an encoder",
-        "hidden",
-        trained(_hiding("none+additive", 0.2), one_word()),
-    ),
-    Mechanism(
-        "trained to hide in a recurrent model",
-        "relays",
-        trained(_hiding("bilstm+additive", 2.0), one_word()),
-    ),
-]
+    "a shortcut learnt by a recurrent model": trained(_of("bigru+dot"), _shortcut(0.8), SHORTCUT),
+    "trained with frozen even attention": trained(_of("bilstm+uniform"), among_voices()),
+    "trained to hide, without an encoder": trained(_hiding("none+additive", 0.2), one_word()),
+    "trained to hide in a recurrent model": trained(_hiding("bilstm+additive", 2.0), one_word()),
+}
