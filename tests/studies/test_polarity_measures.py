@@ -13,7 +13,7 @@ from heedful.reproduction.results import Results
 from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
-from heedful.studies.polarity import appendix, checks, measures, steps
+from heedful.studies.polarity import appendix, claims, measures, steps
 from heedful.studies.polarity import flow_measures as flows
 from heedful.studies.polarity.claims import CLAIMS
 from heedful.studies.polarity.study import STUDY
@@ -168,7 +168,7 @@ def test_words_unseen_in_training_are_equal_within_a_point() -> None:
                 return {"runs": other} if "train-words" in step.name else super().__getitem__(step)
 
         given = cast(Results, Both(scores=grid(value)))
-        found = checks.unseen_words(View(given, PLAN, "sst"))
+        found = claims.unseen_words(View(given, PLAN, "sst"))
         assert (found.n, found.undefined) == (3, 0)
         assert found.value == pytest.approx(points + 0.1)
         return judge(found, next(c for c in CLAIMS if c.id == "POL-A3").side).word
