@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from heedful.reproduction.ledger import above, at_least
 from heedful.studies.faithful.appendix import control_needs, query_needs
 from heedful.studies.faithful.figures import ATTACKED, adversary_needs
 from heedful.studies.faithful.measures import (
@@ -31,11 +30,6 @@ from heedful.studies.faithful.models import DEEP, DEPTH_VARIANTS, DEPTHS, MAIN, 
 from heedful.studies.faithful.printed import PAPER
 from heedful.studies.faithful.tables import few_seeds, many_seeds, models, steps_of
 
-_CEILING = {
-    f"{what} {sample}": side
-    for sample in ("MF", "RS")
-    for what, side in {"residual share": at_least(0.85), "tying minus mlm": above(0)}.items()
-}
 _DEPTH_NEEDS = steps_of(DEPTHS)
 
 CLAIMS = (
@@ -92,7 +86,6 @@ CLAIMS = (
         near_the_ceiling,
         steps_of(models(attentions=("+",))),
         MAIN,
-        side=_CEILING,
         seeds=few_seeds,
     ),
     PAPER.claim(

@@ -1,17 +1,17 @@
-"""The claims of the polarity study, with the sides that decide them, and its checks POL-A1 to A3.
+"""The claims of the polarity study, and what its checks POL-A1 to POL-A3 measure.
 
 See docs/studies/polarity.md, "Claims".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from heedful.reproduction.ledger import Parts, Side, above, at_least, below, each_unchanged, within
+from heedful.reproduction.ledger import Parts, each_unchanged
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
@@ -117,33 +117,6 @@ def _fewer(plan: Plan, corpus: str) -> int:
 DP_SEEDS = _seeds_of("dp")
 
 
-def _sides(*groups: tuple[tuple[str, ...], Side]) -> dict[str, Side]:
-    return {name: side for names, side in groups for name in names}
-
-
-_ROLES = ("positive", "negative")
-_AUC = tuple(f"AUC of {role}" for role in _ROLES)
-_SIGN = tuple(f"sign of {role}" for role in _ROLES)
-_SAME = _sides((_SIGN, at_least(0.95)), (_AUC, above(0.5)))
-_PENALTY = _sides(
-    (tuple(f"mean of {role}" for role in _ROLES), above(0)),
-    (_AUC, above(0.5)),
-    (("gap, with minus without",), below(0)),
-    (("accuracy change in s.e.",), within(2)),
-)
-_RULED = _SAME | {f"{name}, {rule}": side for name, side in _SAME.items() for rule in RULES}
-
-
-def _frequency_sides() -> Mapping[str, Side]:
-    found: dict[str, Side] = {"neutral over class words": below(1 / 3)}
-    for kind in ("score", "weight"):
-        for role in _ROLES:
-            found |= {
-                f"{kind} of {role}, {end}": above(0.5) for end in ("frequent neutral", "pairs")
-            }
-    return found
-
-
 def _penalty_needs(plan: Plan, corpus: str) -> list[Step[Any]]:
     if corpus == "data1":
         return list(PATH(plan, corpus))
@@ -192,7 +165,7 @@ CLAIMS = (
     ),
     _claim("POL-8", measures.unreadable, DP, SST),
     _claim("POL-9", measures.scores_shrink, DP, SST),
-    _claim("POL-10", _penalty, _penalty_needs, (*SST, "data1"), side=_PENALTY),
+    _claim("POL-10", _penalty, _penalty_needs, (*SST, "data1")),
     _claim("POL-11", measures.above_neutral, DP, corpora.SEVERAL),
     _claim(
         "POL-12",
@@ -200,34 +173,29 @@ CLAIMS = (
         needs_grid(["ad"]),
         ("sst", "imdb", "planted"),
         seeds=_seeds_of("ad"),
-        side=_SAME | {"neutral over class words": below(1 / 3)},
     ),
     _claim("POL-13", measures.weights_above, DP, SST),
     _claim("POL-14", measures.same_order, DP, SST),
     _claim("POL-15", measures.short_texts, DP, SST),
-    _claim("POL-16", flows.signs, PATH, ("data1", *SST), seeds=_path_seeds, side=flows.SIGN_SIDES),
-    _claim(
-        "POL-17", flows.query_term, PATH, ("data1", *SST), seeds=_path_seeds, side=flows.LATER_SIDES
-    ),
+    _claim("POL-16", flows.signs, PATH, ("data1", *SST), seeds=_path_seeds),
+    _claim("POL-17", flows.query_term, PATH, ("data1", *SST), seeds=_path_seeds),
     _claim(
         "POL-18",
         _alignment,
         _alignment_needs,
         (*corpora.BINARY, "data1"),
-        side={f"λ = {scale}": above(0) for scale in steps.LARGE_SCALES} | flows.D_SIDES,
     ),
-    _claim("POL-19", flows.embeddings_align, PATH, ("data1",), side=flows.PAIR_SIDES),
+    _claim("POL-19", flows.embeddings_align, PATH, ("data1",)),
     PAPER.claim(
         "POL-20",
         None,
         needs_balance,
         tuple(corpora.RATIOS),
         measure_all=flows.imbalance_decides,
-        side=flows.RATIO_SIDES,
     ),
     _claim("POL-21", measures.every_seed, DP, corpora.BINARY),
-    _claim("POL-A1", not_frequency, DP, corpora.BINARY, side=_frequency_sides()),
-    _claim("POL-A2", classes_matter_not, DP, corpora.BINARY, side=_RULED),
+    _claim("POL-A1", not_frequency, DP, corpora.BINARY),
+    _claim("POL-A2", classes_matter_not, DP, corpora.BINARY),
     _claim(
         "POL-A3",
         unseen_words,
@@ -240,6 +208,5 @@ CLAIMS = (
         flows.formulas,
         lambda plan, corpus: [steps.words(plan, corpus), steps.identities(plan, corpus)],
         ("data1", "three"),
-        side=flows.IDENTITY_SIDES,
     ),
 )
