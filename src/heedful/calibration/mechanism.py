@@ -66,7 +66,7 @@ class Mechanism:
     name: str
     build: Build
     part: Part
-    """That of its family (`mechanisms.FAMILIES`)."""
+    """The section of `mechanisms.toml` that it stands in."""
     kind: str
     """heads, decoys, bypass, redundancy, many words, composition, …"""
     paragraph: str
