@@ -229,9 +229,6 @@ def _square(x: float, y: float, colour: str, alpha: float) -> Any:
     return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=colour, alpha=alpha, lw=0)
 
 
-__all__ = ["box_grid", "contingency_grid", "histogram_grid", "scatter_grid"]
-
-
 SHOWN = {
     "random": "Random",
     "attention": "Attention",

@@ -95,9 +95,6 @@ def dotted(
     return _panels(table, panel, one, legend=True)
 
 
-__all__ = ["dotted", "tokens"]
-
-
 ATTACKED = (*MAIN, "diabetes")
 COLLAPSED = 0.05
 """An adversary whose test F1 of either class is below this decides one class only."""
