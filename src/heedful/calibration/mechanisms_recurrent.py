@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from heedful.calibration.known_classifiers import Program, hand_set
-from heedful.calibration.known_documents import (
-    EMPTY,
-    LEVELS,
-    Shape,
-    Unit,
-    known,
-    vocabulary_of,
-)
+from heedful.calibration.known_documents import EMPTY, LEVELS, Shape, Unit, known, vocabulary_of
 from heedful.calibration.mechanism import Build, Built
 from heedful.corpora.encoded import encode
 

@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heedful.reproduction.ledger import (
-    NotMeasurable,
-    Parts,
-    each_unchanged,
-)
+from heedful.reproduction.ledger import NotMeasurable, Parts, each_unchanged
 from heedful.reproduction.measures import exact
 from heedful.reproduction.results import Skipped, Step
 from heedful.reproduction.study import Plan

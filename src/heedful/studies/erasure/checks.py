@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from heedful.reproduction.ledger import (
-    Measured,
-    NotMeasurable,
-    Parts,
-    above,
-    each_unchanged,
-)
+from heedful.reproduction.ledger import Measured, NotMeasurable, Parts, above, each_unchanged
 from heedful.reproduction.view import View
 from heedful.statistics.draws import Draws
 from heedful.studies.erasure.examination import LEFT, Erased, coarsened
 from heedful.studies.erasure.measures import estimates, mean, ratio, rows_of, share_of_models
 from heedful.studies.erasure.models import MODELS, WITH_ENCODER
 from heedful.studies.erasure.printed import PAPER
-from heedful.studies.erasure.several_claims import (
-    gaps,
-    late,
-    ordered,
-)
-from heedful.studies.erasure.single_claims import (
-    mirrors,
-    top_beats_random,
-)
+from heedful.studies.erasure.several_claims import gaps, late, ordered
+from heedful.studies.erasure.single_claims import mirrors, top_beats_random
 from heedful.studies.erasure.steps import needs
 
 FEWEST = 8

@@ -19,14 +19,7 @@ from heedful.statistics import draws, over_seeds
 from heedful.statistics.draws import Draws
 from heedful.statistics.estimates import Estimate
 from heedful.statistics.regression import permuted
-from heedful.studies.tracing import (
-    collapse,
-    corpora,
-    measures,
-    models,
-    steps,
-    widths,
-)
+from heedful.studies.tracing import collapse, corpora, measures, models, steps, widths
 from heedful.studies.tracing.measures import (
     accuracies,
     bends,
