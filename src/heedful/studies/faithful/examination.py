@@ -35,7 +35,7 @@ from heedful.models import AttentionClassifier, read
 from heedful.models.reading import Reading
 from heedful.models.verbs import AttentiveModel, alone
 from heedful.statistics import classification_scores
-from heedful.studies.faithful import information, probe
+from heedful.studies.faithful import information
 
 DISTANCES = (0, 1, 2, 3, 5, 9, 17)
 """Where bins of distance start, in units; the last one is open."""
@@ -218,14 +218,14 @@ def probed_words(
     model = model.to(device)
     train, test = corpus.splits["train"], corpus.splits["test"]
     known = information.sample(train, "MF", asked.types, asked.pairs)
-    asked_of = probe.occurrences(test, np.unique(known.words), asked.pairs)
+    asked_of = information.occurrences(test, np.unique(known.words), asked.pairs)
     documents = np.repeat(np.array(test.names), test.lengths)[asked_of.tokens]
     learnt = information.states_at(model, train, known.tokens, device)
     given = information.states_at(model, test, asked_of.tokens, device)
     rows = []
     for source, fit_on, tell in zip(("embedding", "state"), learnt, given, strict=True):
-        fitted = probe.fitted(fit_on, known.words)
-        got = probe.probed(fitted, tell, asked_of.words, documents.tolist(), device)
+        fitted = information.fitted(fit_on, known.words)
+        got = information.probed(fitted, tell, asked_of.words, documents.tolist(), device)
         for name in ("accuracy", "baseline", "gain"):
             estimate = getattr(got, name)
             ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
