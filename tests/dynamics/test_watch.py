@@ -141,8 +141,8 @@ def test_agreement_is_that_of_every_word_counted_by_hand(pairs: EncodedPairs) ->
     found = watch.agreements(model, "cpu")
     agreed, by_chance, entropy = [], [], []
     for row in range(len(watch.split)):
-        pairs = collate_pairs(watch.split, [row])
-        seen = attended(model, pairs)
+        batch = collate_pairs(watch.split, [row])
+        seen = attended(model, batch)
         for weights, said in zip(seen.attention[0].numpy(), seen.probe[0].numpy(), strict=True):
             units = len(weights)
             top = np.argsort(-said)[: -(-units // 20)]

@@ -5,7 +5,7 @@ See docs/studies/dynamics.md, "Question".
 First the probe β, what single units tell of the right class, comes to agree with a bag of words;
 then attention moves to the units with a large β. Both show as curves over the evaluations of a
 training, between agreement by chance and 1. `PairWatch` does the same of a translator: the probe
-comes to agree with counts of which words meet, and attention moves to where IBM Model 1 would align.
+comes to agree with counts of which words meet, then attention moves where IBM Model 1 would align.
 """
 
 from __future__ import annotations
