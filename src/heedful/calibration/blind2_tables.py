@@ -22,7 +22,7 @@ from heedful.calibration.compiled_words import Feature
 from heedful.calibration.known_classifiers import Program
 from heedful.calibration.known_documents import Shape
 from heedful.calibration.mechanism import NEUTRAL, SAYING, Build, Text, Writer, fillers, says
-from heedful.calibration.mechanisms_recurrent import remembering
+from heedful.calibration.mechanisms_composition import remembering
 from heedful.calibration.mechanisms_words import DECOY, SAID, values
 
 DESKS = (

@@ -15,7 +15,6 @@ from heedful.calibration import (
     mechanisms_composition,
     mechanisms_counts,
     mechanisms_heads,
-    mechanisms_recurrent,
     mechanisms_trained,
     mechanisms_words,
 )
@@ -26,7 +25,6 @@ FAMILIES = (
     mechanisms_counts,
     mechanisms_heads,
     mechanisms_composition,
-    mechanisms_recurrent,
     mechanisms_trained,
     blind_words,
     blind_windows,

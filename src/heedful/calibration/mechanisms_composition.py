@@ -1,4 +1,4 @@
-"""Mechanisms of words that decide together: negation, exclusive or, order."""
+"""Mechanisms of words that decide together (negation, order), and of encoders that remember."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from heedful.calibration.compiled_stream import (
     NeuronProgram,
 )
 from heedful.calibration.compiled_words import Feature, windowed
+from heedful.calibration.known_classifiers import Program, hand_set
+from heedful.calibration.known_documents import EMPTY, LEVELS, Shape, Unit, known, vocabulary_of
 from heedful.calibration.mechanism import (
     NEUTRAL,
     SAYING,
@@ -31,6 +33,7 @@ from heedful.calibration.mechanism import (
 )
 from heedful.calibration.mechanisms_heads import OFF, sheet, streamed
 from heedful.calibration.mechanisms_words import GIVEN, one_word, vocabulary
+from heedful.corpora.encoded import encode
 
 NOT, QUITE = "not", "quite"
 
@@ -137,6 +140,26 @@ STEP = 3.0 * LONGEST
 FIRST = {"word": 50.0, PLACE: -STEP}
 LAST = {"word": 50.0, PLACE: STEP}
 
+
+def remembering(recipe: str, program: Program, shape: Shape) -> Build:
+    """A recurrent or convolutional model with weights set by hand; marks can matter."""
+
+    def build(seed: int, documents: int) -> Built:
+        classes = shape.classes
+        corpus = encode(known(shape, {"test": documents}, seed), vocabulary_of(classes))
+        marks = {
+            Unit("marked", c, level).word: (Unit("marked", (c + 1) % classes, level).word, EMPTY)
+            for c in range(classes)
+            for level in range(LEVELS)
+        }
+        return Built(hand_set(recipe, classes, program), corpus, marks, (EMPTY,))
+
+    return build
+
+
+RELAYED = Program({"decoy": 9.5}, memory=0.08, sharpness=80)
+LOUD = Program({"marked": 6.0}, memory=3.0)
+
 MECHANISMS: dict[str, Build] = {
     "negation seen whole": _negation(7.0, 7.0),
     "negation, the polar word seen": _negation(7.0, 0.0),
@@ -158,5 +181,14 @@ MECHANISMS: dict[str, Build] = {
     "the first of two wins, most heads on the last": _order(
         False,
         [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),)), *[HeadProgram(LAST)] * 2])],
+    ),
+    "relayed by a GRU": remembering("gru+dot", RELAYED, Shape(decoy="end", is_marked_first=True)),
+    "remembered by an LSTM": remembering("lstm+additive", LOUD, Shape(is_marked_first=True)),
+    "remembered from both sides": remembering("bilstm+additive", LOUD, Shape()),
+    "rationalised by a BiLSTM, evidence twice": remembering(
+        "bilstm+dot", Program(memory=3.0, match=8.0), Shape(marks=2, units=(10, 16))
+    ),
+    "sentences that remember": remembering(
+        "han:gru+dot", LOUD, Shape(words=2, is_marked_first=True)
     ),
 }
