@@ -25,6 +25,7 @@ from heedful.calibration.mechanism import (
     says,
     verdict,
 )
+from heedful.calibration.mechanisms_composition import both_kinds
 from heedful.calibration.mechanisms_heads import (
     HEARD,
     IDLE_ON_WORD,
@@ -34,7 +35,7 @@ from heedful.calibration.mechanisms_heads import (
     TELL_ALL,
     sheet,
 )
-from heedful.calibration.mechanisms_words import DECOY, GIVEN, one_word
+from heedful.calibration.mechanisms_words import DECOY, one_word
 
 BANG, QUERY = "!", "?"
 UNDO = HeadProgram(ON_WORD.scores, (("said", "heard", -1.0),))
@@ -72,14 +73,6 @@ def _flagging() -> Build:
     return transformed("bert", one_word(beside=(BANG, QUERY)), start, layers, HEARD, substitutes)
 
 
-def _two_kinds() -> dict[str, dict[str, float]]:
-    start = sheet()
-    for word, label in GIVEN.items():
-        if label < 2:
-            start[word] = {"given": 1.0, "gave": float(2 * label - 1)}
-    return start
-
-
 def _witness(loud: float, share: float) -> Build:
     """The voice is attended; a verdict, told below, is so loud and stands in a share of texts."""
 
@@ -91,7 +84,7 @@ def _witness(loud: float, share: float) -> Build:
     told = HeadProgram({"given": 30.0, **OFF}, (("gave", "told", 1.0),))
     layers = [LayerProgram([told]), LayerProgram([ON_WORD])]
     decides = {"heard": (-3.0, 3.0), "told": (-3.0 * loud, 3.0 * loud)}
-    return transformed("bert", among(draw), _two_kinds(), layers, decides, other_class())
+    return transformed("bert", among(draw), both_kinds(), layers, decides, other_class())
 
 
 def _halves(rng: np.random.Generator, label: int) -> Text:
@@ -175,7 +168,7 @@ def _copied_below() -> Build:
     return transformed(
         "llama",
         among(draw, in_order=True),
-        _two_kinds(),
+        both_kinds(),
         layers,
         {"heard": (-40.0, 40.0)},
         other_class(),
@@ -191,7 +184,7 @@ def _taken_turns(on: Sequence[str], site: str) -> Build:
     both = {"word": 6.0, "given": 6.0, **OFF}
     hands = {"lower": (("said", "heard", 1.0),), "upper": (("gave", "heard", 1.0),)}
     layers = [LayerProgram([HeadProgram(both, hands[name])]) for name in on]
-    return transformed("bert", among(draw), _two_kinds(), layers, HEARD, other_class(), site=site)
+    return transformed("bert", among(draw), both_kinds(), layers, HEARD, other_class(), site=site)
 
 
 def _majority_of_heads(scores: Sequence[float]) -> Build:

@@ -87,7 +87,8 @@ def _after(seed: int, documents: int) -> Built:
     return Built(windowed(corpus, features), corpus, other_class(), NEUTRAL)
 
 
-def _both_kinds() -> dict[str, dict[str, float]]:
+def both_kinds() -> dict[str, dict[str, float]]:
+    """What voices and verdicts start with."""
     start = sheet()
     for word, label in GIVEN.items():
         if label < 2:
@@ -116,7 +117,7 @@ def _agreement(kind: str, on_given: int, on_said: int) -> Build:
     ]
     layer = LayerProgram([given, said, *idle], neurons)
     decides = {"agree": (-6.0, 6.0), ONE: (3.0, -3.0)}
-    return streamed(kind, [layer], decides, write=_pairs, start=_both_kinds())
+    return streamed(kind, [layer], decides, write=_pairs, start=both_kinds())
 
 
 def _two_voices(last_wins: bool) -> Writer:

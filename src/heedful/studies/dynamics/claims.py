@@ -111,27 +111,13 @@ def _proxy(view: View) -> Parts:
     }
 
 
-def _of_kind(table: pd.DataFrame, kind: str) -> Estimate | NotMeasurable:
-    part = table[table["kind"] == kind]
-    if part.empty:
-        return NotMeasurable(f"the search found too few heads for {kind!r}")
-    found: Estimate = _share(part, np.inf, key="draw")
-    return found
-
-
 def _heads(view: View, name: str, base: int) -> Parts | NotMeasurable:
     table = view.on(name).of(task_steps.headed, base)
-    found = {kind: _of_kind(table, kind) for kind in task_steps.KINDS}
-    for share in found.values():
-        if isinstance(share, NotMeasurable):
-            return share
-    bad, good, fresh = (share for share in found.values() if isinstance(share, Estimate))
-    return {
-        "one good minus all bad": apart(good, bad),
-        "random minus all bad": apart(fresh, bad),
-        "one good": good,
-        "random": fresh,
-    }
+    for kind in task_steps.KINDS:
+        if kind not in set(table["kind"]):
+            return NotMeasurable(f"the search found too few heads for {kind!r}")
+    shares = _shares(table)
+    return _order(shares) | {kind: shares[kind] for kind in ("one good", "random")}
 
 
 def _eight_heads(view: View) -> Parts | NotMeasurable:
@@ -253,18 +239,24 @@ def _every_base(view: View) -> Parts | NotMeasurable:
             continue
         tables = [table for (name, _), table in whole.items() if name == form]
         pooled = pd.concat([t.assign(draw=t["draw"] + 1000 * i) for i, t in enumerate(tables)])
-        parts |= each_unchanged(_order(whole[first]), _order(pooled), where)
+        parts |= each_unchanged(_order(_shares(whole[first])), _order(_shares(pooled)), where)
     return parts
 
 
-def _order(table: pd.DataFrame) -> Parts:
-    shares = {
+def _shares(table: pd.DataFrame) -> dict[str, Estimate]:
+    """The share of models that learn, of each kind of heads."""
+    return {
         kind: _share(table[table["kind"] == kind], np.inf, key="draw") for kind in task_steps.KINDS
     }
-    return {
-        "one good minus all bad": apart(shares["one good"], shares["all bad"]),
-        "random minus all bad": apart(shares["random"], shares["all bad"]),
-    }
+
+
+def _order(shares: dict[str, Estimate]) -> Parts:
+    return Parts(
+        {
+            "one good minus all bad": apart(shares["one good"], shares["all bad"]),
+            "random minus all bad": apart(shares["random"], shares["all bad"]),
+        }
+    )
 
 
 def _seeds(plan: Plan, corpus: str) -> int:
