@@ -1,7 +1,7 @@
 """How far two importances agree, one with known evidence, and one series with another (`ccc`).
 
-Of importances everything is per instance, over unpadded units, in float64. A row in which an unpadded importance
-is nan, or in which the measure has no meaning, is nan.
+Of importances everything is per instance, over unpadded units, in float64. A row in which an
+unpadded importance is nan, or in which the measure has no meaning, is nan.
 """
 
 from __future__ import annotations
