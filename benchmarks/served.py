@@ -11,8 +11,7 @@ from http.client import HTTPConnection
 from typing import Any, NamedTuple
 
 from heedful.explorer.safety import Door
-from heedful.explorer.server import Explorer, application
-from heedful.explorer.serving import listen, server_of
+from heedful.explorer.server import Explorer, application, listen, server_of
 
 Answer = tuple[int, dict[str, str], bytes]
 """Status, headers and body."""

@@ -18,7 +18,7 @@ from heedful.models import TransformerConfig, build, lat, rollout, trace
 from heedful.models.tracing import layers_of
 from heedful.report.drawing import standalone
 from heedful.studies.tracing.flow_diagram import architecture, draw, raw, schematic
-from heedful.studies.tracing.trace_steps import flow_of
+from heedful.studies.tracing.learnt import flow_of
 
 HEADS, LAYERS = 2, 3
 

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.calibration import blind_trained
-from heedful.calibration.blind_gates import GATES, OPPOSITELY
+from heedful.calibration.blind_gates import GATES, MISSES, OPPOSITELY
 from heedful.calibration.blind_streams import BANG, QUERY
-from heedful.calibration.blind_thresholds import MISSES
 from heedful.calibration.blind_windows import ALL_SIGNS, NO_A, YES_A
 from heedful.calibration.blind_words import BYSTANDERS, CHAIRS, ENDS, HEREBY, RARE, TICKED
 from heedful.calibration.mechanism import VERDICTS, Built
 from heedful.calibration.mechanisms import MECHANISMS
+from heedful.calibration.mechanisms_trained import recipe
 from heedful.calibration.mechanisms_words import DECOY, SAID
 from heedful.calibration.truth import truth_of
 from heedful.corpora.batches import collate
@@ -23,7 +22,7 @@ from heedful.models import Reading, decide, read, uniform
 pytestmark = pytest.mark.slow
 TEXTS = 16
 BLIND = {name: one for name, one in MECHANISMS.items() if one.part == "blind"}
-LEARNT = {one.name for one in blind_trained.MECHANISMS}
+LEARNT = {name for name, one in BLIND.items() if one.build.__qualname__.startswith("learnt")}
 COMPILED = [name for name in BLIND if name not in LEARNT]
 GIVEN = (*VERDICTS[0], *VERDICTS[1])
 
@@ -229,7 +228,7 @@ def test_a_learnt_mechanism_has_learnt(name: str) -> None:
     elif name.startswith("taught"):
         assert found.mean("mass") > 0.9
     if name == "frozen random attention":
-        start: Any = blind_trained.recipe("bigru+dot", frozen=True)(built.corpus, 0)
+        start: Any = recipe("bigru+dot", frozen=True)(built.corpus, 0)
         end: Any = built.model
         drawn, kept = (model.level.attention.parameters() for model in (start, end))
         for before, after in zip(drawn, kept, strict=True):

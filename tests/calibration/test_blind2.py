@@ -5,10 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from heedful.calibration import blind2_trained
-from heedful.calibration.blind2_layers import SEAT
-from heedful.calibration.blind2_tables import ALLEGED, CRIMES, POLITE, PRICES, SLANG
-from heedful.calibration.blind2_windows import ECHOES, SECOND
+from heedful.calibration.blind2_streams import SEAT
+from heedful.calibration.blind2_tables import ALLEGED, CRIMES, ECHOES, POLITE, PRICES, SECOND, SLANG
 from heedful.calibration.mechanism import VERDICTS, Built
 from heedful.calibration.mechanisms import MECHANISMS
 from heedful.calibration.mechanisms_words import SAID
@@ -18,7 +16,7 @@ from heedful.models import Reading, read
 
 pytestmark = pytest.mark.slow
 OPPONENT = {name: one for name, one in MECHANISMS.items() if one.part == "opponent"}
-LEARNT = {one.name for one in blind2_trained.MECHANISMS}
+LEARNT = {name for name, one in OPPONENT.items() if one.build.__qualname__.startswith("learnt")}
 COMPILED = [name for name in OPPONENT if name not in LEARNT]
 
 PARTLY = {

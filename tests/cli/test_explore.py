@@ -9,7 +9,7 @@ import pytest
 from heedful.cli import explore as command
 from heedful.cli.explore import explore
 from heedful.errors import InputError
-from heedful.explorer import serving
+from heedful.explorer import server
 from heedful.explorer.texts import TextAsked, WordEdit, edited, explanation_steps
 from heedful.models import example, save_model
 from tests import tiny_transformers as tiny
@@ -20,15 +20,13 @@ from tests.models.huggingface.test_language_models import language_model
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What would have been served."""
     found: list[Any] = []
-    monkeypatch.setattr(serving, "serve", lambda app, door, port, **how: found.append((door, port)))
+    monkeypatch.setattr(server, "serve", lambda app, door, port, **how: found.append((door, port)))
     made = command_explorer(monkeypatch)
     found.append(made)
     return found
 
 
 def command_explorer(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    from heedful.explorer import server
-
     made: list[Any] = []
     kept = server.application
 

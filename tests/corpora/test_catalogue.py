@@ -12,7 +12,7 @@ from heedful.corpora import (
     recipe_of,
 )
 from heedful.corpora.catalogue import CATALOGUE, READERS, parse_name
-from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
+from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, Wanted, build
 from heedful.corpora.tokens import tokenise
 from heedful.errors import InputError
 from tests.corpus_files import put, sst_root
@@ -114,7 +114,8 @@ def test_every_reader_says_how_its_tokens_were_cut(
     assert read_file(path, tokeniser="jw").corpus.tokeniser == "jw"
     assert read_texts(path, ("0", "1"), tokeniser="polarity").corpus.tokeniser == "polarity"
     given = {"train": [Row(f"r{i}", "It's 2 late, they said", i % 2) for i in range(40)]}
-    corpus = build("mine", ("a", "b"), given, CorpusRecipe(tokeniser="jw"))
+    wanted = Wanted(Path(), "", CorpusRecipe(tokeniser="jw"), 0, "mine")
+    corpus = build(wanted, ("a", "b"), given)
     assert corpus.tokeniser == "jw"
     for document in corpus.splits["train"]:
         assert tokenise(document.text, corpus.tokeniser).tokens == document.tokens

@@ -116,7 +116,8 @@ def test_a_failed_preparation_leaves_the_old_one(tmp_path: Path) -> None:
 
 def test_a_model_keeps_the_token_rule_of_its_corpus(tmp_path: Path) -> None:
     given = {"train": [Row(f"r{i}", "It's not good" + " (2)" * (i % 7), i % 2) for i in range(40)]}
-    corpus = recipes.build("mine", ("a", "b"), given, recipe_of("imdb:2/jw"))
+    wanted = recipes.Wanted(Path(), "2", recipe_of("imdb:2/jw"), 0, "mine")
+    corpus = recipes.build(wanted, ("a", "b"), given)
     assert encode(corpus).tokeniser == "polarity"
     assert prepare(corpus, tmp_path / "prepared").tokeniser == "polarity"
     data = load_prepared(tmp_path / "prepared")

@@ -20,7 +20,7 @@ from heedful.corpora import (
     prepare,
 )
 from heedful.corpora.imdb import read_imdb
-from heedful.corpora.recipes import RECIPES
+from heedful.corpora.recipes import RECIPES, Wanted
 from heedful.corpora.root import root_of
 
 pytestmark = pytest.mark.corpora
@@ -185,7 +185,7 @@ def test_texts_of_the_dynamics_study_are_as_long_as_the_papers(
 
 def test_all_test_reviews_of_imdb_have_the_median_length_of_the_dynamics_paper() -> None:
     whole = replace(RECIPES["imdb"]["dynamics"], checked_on=None, dev_share=0.0)
-    corpus = read_imdb(root_of(None), recipe=whole)
+    corpus = read_imdb(Wanted(root_of(None), "2", whole, 0, "imdb:2"))
     assert np.median([len(document.tokens) - 2 for document in corpus.splits["test"]]) == 178
 
 

@@ -19,7 +19,7 @@ from heedful.dynamics.flow import (
 )
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models import AttentionClassifier, build, parse
-from heedful.studies.polarity.derivatives import (
+from heedful.studies.polarity.path_steps import (
     gradients,
     printed_classes,
     printed_dot_products,

@@ -8,8 +8,8 @@ from heedful.corpora.pieces import PieceTokeniser, encode_parallel
 from heedful.corpora.planted_pairs import planted_pairs
 from heedful.dynamics.cooccurrence import grid
 from heedful.dynamics.pair_probes import PairLog, pair_rows, probed_pairs, saliency_of_pairs
-from heedful.dynamics.pair_watch import pair_sides
 from heedful.dynamics.trajectory import kept_checkpoints
+from heedful.dynamics.watch import pair_sides
 from heedful.models.likelihoods import attended, saliency
 from heedful.models.translator import TranslatorConfig, build_translator
 from heedful.training.sequences import SequenceConfig, fit_translator

@@ -10,9 +10,22 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from heedful.explorer.server import BUSY, Explorer
+from heedful.errors import InputError
+from heedful.explorer.safety import Door
+from heedful.explorer.server import (
+    BUSY,
+    SCRIPTS,
+    Explorer,
+    address_of,
+    explore_page,
+    explore_script,
+    explore_style,
+    listen,
+)
 from heedful.explorer.worker import Worker
 from heedful.models import decide, erase, read
+from heedful.report.html import asset
+from heedful.report.page import SCRIPTS as REPORT_SCRIPTS
 from tests.explorer.serving_models import Client, documents, events_in, layered, linear, served
 
 TEXT = "good food and bad service"
@@ -176,3 +189,37 @@ def test_many_clients_get_the_right_answer_or_the_busy_one(
         done = list(clients.map(one, range(96)))
     assert sum(done) >= 16
     assert idle(explorer)
+
+
+def test_the_page_is_made_of_the_reports_components() -> None:
+    assert set(REPORT_SCRIPTS) <= set(SCRIPTS)
+    assert all(asset(name) in explore_script() for name in REPORT_SCRIPTS)
+    assert explore_style().startswith(asset("page.css"))
+
+
+def test_the_name_of_a_model_is_text() -> None:
+    page = explore_page(["<script>alert(1)</script>"])
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+
+
+def test_nothing_comes_from_elsewhere() -> None:
+    for text in (explore_page(["a"]), explore_script(), explore_style()):
+        assert "http://" not in text
+        assert "https://" not in text
+    assert "innerHTML" not in explore_script()
+
+
+def test_the_address_names_the_port_and_the_token() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        assert address_of(Door.at("127.0.0.1"), listening) == f"http://127.0.0.1:{port}/"
+        door = Door.at("192.0.2.1")
+        assert address_of(door, listening) == f"http://192.0.2.1:{port}/?token={door.token}"
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(InputError, match=f"port {port}.*choose another --port"):
+            listen("127.0.0.1", port)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.reproduction.ledger import above, below
+from heedful.reproduction.ledger import above, below, within
 from heedful.reproduction.paper import Paper
 from heedful.reproduction.study import Made, Source, Study
 from heedful.studies import STUDIES, study_of
@@ -37,6 +37,15 @@ side = "> 0"
 [claims.C-1.paper]
 Theirs = "0.3"
 
+[claims.C-2]
+sentence = "Both grow."
+where = "section 3"
+statistic = "slopes"
+paper = "stated"
+[claims.C-2.side]
+"{first|second} slope" = "< 1"
+"gap, {a|b}{1|2}" = "size ≤ 2"
+
 [printed]
 sizes = '''
 corpus words
@@ -58,7 +67,18 @@ def test_a_claim_has_its_words_and_the_value_of_the_corpus_that_ours_stands_for(
     claim = paper.claim("C-1", None)
     assert (claim.sentence, claim.where, claim.over) == ("It grows.", "section 2", "all")
     assert claim.side == above(0)
-    assert paper.claim("C-1", None, side={"slope": below(1)}).side == {"slope": below(1)}
+    parts = paper.claim("C-2", None).side
+    assert isinstance(parts, dict)
+    assert list(parts) == [
+        "first slope",
+        "second slope",
+        "gap, a1",
+        "gap, a2",
+        "gap, b1",
+        "gap, b2",
+    ]
+    assert parts["second slope"] == below(1)
+    assert parts["gap, b1"] == within(2)
     assert claim.paper == {"ours": "0.3"}
     assert claim.paper_value("made") == "not given"
 

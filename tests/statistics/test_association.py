@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import spearmanr
 
 from heedful.statistics.association import slope, spearman, spearman_of_few
-from heedful.statistics.curves import mean_gap
 
 NAMES = [f"document {i}" for i in range(80)]
 
@@ -32,21 +31,6 @@ def test_slope_is_least_squares_and_leaves_out_undefined() -> None:
 
 def test_without_spread_there_is_no_slope() -> None:
     assert np.isnan(slope(np.ones(80), np.arange(80.0), NAMES).value)
-
-
-def test_the_height_between_parallel_lines_is_their_distance() -> None:
-    x, other = np.array([[0.0, 1.0, 2.0]]), np.array([[0.5, 3.0]])
-    assert mean_gap(x, x + 0.25, other, other)[0] == pytest.approx(0.25)
-
-
-def test_points_may_come_in_any_order_and_only_the_common_range_counts() -> None:
-    x, y = np.array([[2.0, 0.0, 1.0]]), np.array([[4.0, 0.0, 1.0]])
-    other_x, other_y = np.array([[1.0, 2.0]]), np.array([[0.0, 0.0]])
-    assert mean_gap(x, y, other_x, other_y)[0] == pytest.approx(2.5)
-
-
-def test_curves_without_a_common_range_have_no_height() -> None:
-    assert np.isnan(mean_gap(*(np.array([[a, b]]) for a, b in ((0, 1), (0, 1), (2, 3), (0, 0))))[0])
 
 
 def test_a_correlation_of_few_points_says_how_little_it_tells() -> None:

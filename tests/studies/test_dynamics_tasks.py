@@ -14,8 +14,7 @@ from heedful.reproduction.ledger import Judgement, above, judge
 from heedful.reproduction.results import Results, Skipped, Step
 from heedful.reproduction.study import Plan, Study
 from heedful.reproduction.view import View, Views
-from heedful.studies.dynamics import task_claims as claims
-from heedful.studies.dynamics import task_figures, task_steps, tasks
+from heedful.studies.dynamics import claims, task_figures, task_steps, tasks
 from heedful.studies.dynamics.heads import Search
 from heedful.studies.dynamics.keyword import KeywordConfig
 from heedful.studies.dynamics.seeds import SeedsConfig

@@ -14,7 +14,7 @@ from heedful.statistics import Estimate, draws
 from heedful.studies.erasure import checks, several_claims, single_claims, study
 from heedful.studies.erasure import models as erasure_models
 from heedful.studies.erasure.examination import NEVER, RANKINGS, Erased
-from heedful.studies.erasure.panels import box_grid
+from heedful.studies.erasure.figures import box_grid
 
 CORPUS = "planted-2"
 DOCUMENTS = 40

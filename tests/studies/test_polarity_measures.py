@@ -13,13 +13,14 @@ from heedful.reproduction.results import Results
 from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds
-from heedful.studies.polarity import appendix, checks, measures, steps
+from heedful.studies.polarity import appendix, claims, measures, steps
 from heedful.studies.polarity import flow_measures as flows
 from heedful.studies.polarity.claims import CLAIMS
 from heedful.studies.polarity.study import STUDY
 
 SEEDS = (0, 1, 2, 3)
 PLAN = Plan(STUDY, "paper", SEEDS, ("sst",))
+SIDES = {claim.id: claim.side for claim in CLAIMS}
 
 
 class Given:
@@ -168,7 +169,7 @@ def test_words_unseen_in_training_are_equal_within_a_point() -> None:
                 return {"runs": other} if "train-words" in step.name else super().__getitem__(step)
 
         given = cast(Results, Both(scores=grid(value)))
-        found = checks.unseen_words(View(given, PLAN, "sst"))
+        found = claims.unseen_words(View(given, PLAN, "sst"))
         assert (found.n, found.undefined) == (3, 0)
         assert found.value == pytest.approx(points + 0.1)
         return judge(found, next(c for c in CLAIMS if c.id == "POL-A3").side).word
@@ -255,9 +256,11 @@ def test_seeds_that_all_agree_have_the_interval_over_words() -> None:
     for role in ("positive", "negative"):
         assert number(found, f"D of {role}").value == 1  # below zero for positive words
         assert 0.9 < number(found, f"D of {role}").low < 1
-    assert judge(found, flows.D_SIDES).word == "confirmed"
+    assert judge(found, SIDES["POL-18"]).word == "confirmed"
     against = results(path=terms(lambda role, term, seed: float(role == "positive")))
-    assert judge(flows.alignment_term(View(against, PLAN, "sst")), flows.D_SIDES).word == "refuted"
+    assert (
+        judge(flows.alignment_term(View(against, PLAN, "sst")), SIDES["POL-18"]).word == "refuted"
+    )
 
 
 def test_signs_of_terms_are_those_of_the_derivation() -> None:
@@ -270,7 +273,7 @@ def test_signs_of_terms_are_those_of_the_derivation() -> None:
     assert number(found, "E of negative").value == pytest.approx(0.93)
     assert number(found, "C of positive").n == len(SEEDS)
     turned = flows.signs(View(results(path=terms(lambda *key: 1 - predicted(*key))), PLAN, "sst"))
-    assert judge(turned, flows.SIGN_SIDES).word == "refuted"
+    assert judge(turned, SIDES["POL-16"]).word == "refuted"
 
 
 def test_the_penalty_is_judged_by_every_word_of_the_made_set() -> None:

@@ -19,8 +19,7 @@ from heedful.studies import reproduce, study_of
 from heedful.studies.tracing import corpora, models, study
 from heedful.studies.tracing import steps as tracing_steps
 from heedful.studies.tracing.appendix import variants
-from heedful.studies.tracing.checks import same_under_recipes
-from heedful.studies.tracing.claims import CLAIMS
+from heedful.studies.tracing.claims import CLAIMS, same_under_recipes
 from heedful.studies.tracing.measures import feelings_first, good_accuracy, windows_help
 from heedful.studies.tracing.printed import HEADS, REGRESSION
 from heedful.studies.tracing.trainings import concordances
@@ -102,14 +101,14 @@ def test_a_verdict_that_changes_is_not_hidden_by_one_that_fails_both_times(
     up, gone = Estimate(0.3, 0.2, 0.4, 9, "x"), Estimate(-0.3, -0.4, -0.2, 9, "x")
     most = Estimate(1.0, 0.6, 1.0, 5, "x")
     shares = [40.0, 40.1, 40.2, 40.3, 40.1]
-    monkeypatch.setattr("heedful.studies.tracing.checks.accuracies", lambda view, variant: shares)
+    monkeypatch.setattr("heedful.studies.tracing.claims.accuracies", lambda view, variant: shares)
 
     def bends(view: View, variant: str) -> Parts:
         return Parts(
             {"b2": gone if variant == "cross-entropy" else up, "seeds with p < .001": most}
         )
 
-    monkeypatch.setattr("heedful.studies.tracing.checks.bends", bends)
+    monkeypatch.setattr("heedful.studies.tracing.claims.bends", bends)
     found = same_under_recipes(View(Results(Path(".")), STUDY.plan("paper", ["sst"]), "sst"))
     side = next(claim.side for claim in CLAIMS if claim.id == "TRA-A7")
     verdict = judge(found, side)

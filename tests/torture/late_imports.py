@@ -6,7 +6,7 @@ from tests import tiny_transformers
 
 for module in (
     "heedful.__main__", "heedful.calibration.calibrate", "heedful.calibration.mechanisms",
-    "heedful.cluster.sweep", "heedful.explorer.server", "heedful.explorer.serving",
+    "heedful.cluster.sweep", "heedful.explorer.server",
     "uvicorn.protocols.http.auto",
     "heedful.jobs.audit", "heedful.jobs.remedy", "heedful.jobs.explain", "heedful.jobs.sources",
     "heedful.report.console", "heedful.reproduction.reproduce", "heedful.reproduction.index_page",

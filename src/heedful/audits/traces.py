@@ -23,7 +23,7 @@ from heedful.importance.traced import squared_slopes
 from heedful.models import NarrativeTransformer, TransformerClassifier
 from heedful.models.tracing import Explicit, Layer, LayerStack, Trace, evenly, lat, rollout, trace
 from heedful.models.verbs import evaluating
-from heedful.statistics.concordance import ccc
+from heedful.statistics.agreement import ccc
 from heedful.training.kinds import follow, narrative_ratings
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The opponent's tables of words: contests, prices, doses, absorbers, registers, sentences."""
+"""The opponent's tables of words, and its convolutions and recurrent models: contests, idioms."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from heedful.calibration.blind_texts import VOICES, Draw, among, counterparts, one_of, tabled
-from heedful.calibration.mechanism import (
-    NEUTRAL,
-    SAYING,
-    Build,
-    Mechanism,
-    Text,
-    Writer,
-    fillers,
-    says,
+from heedful.calibration.blind_texts import (
+    NOTHING,
+    VOICES,
+    Draw,
+    amid,
+    among,
+    convolved,
+    counterparts,
+    one_of,
+    tabled,
 )
+from heedful.calibration.compiled_words import Feature
+from heedful.calibration.known_classifiers import Program
+from heedful.calibration.known_documents import Shape
+from heedful.calibration.mechanism import NEUTRAL, SAYING, Build, Text, Writer, fillers, says
+from heedful.calibration.mechanisms_composition import remembering
 from heedful.calibration.mechanisms_words import DECOY, SAID, values
 
 DESKS = (
@@ -213,73 +218,127 @@ REGISTER = ON_SAID | {w: 0.0 for words in SLANG for w in words}
 SLANG_SAID = {w: c for c, words in enumerate(SLANG) for w in words}
 SPOKEN = spoken(REGISTER, values(SAID, 4.0) | values(SLANG_SAID, 12.0))
 
-MECHANISMS = [
-    Mechanism("six desks, the keyword seen", "routing", _desk(3.0)),
-    Mechanism("six desks, the salutation seen", "routing", _desk(7.1)),
-    Mechanism("a contest, the winner a little brighter", "contests", _contest(*RUNNERS)),
-    Mechanism("a contest, the loser a little brighter", "contests", _contest(*RUNNERS[::-1])),
-    Mechanism(
-        "a contest, brightness by accident", "contests", _contest((6.2, 6.8, 7.4), (7.3, 6.1, 6.8))
-    ),
-    Mechanism("a price and an offer, both seen", "prices", _offers(9.5, 7.5, 8.0)),
-    Mechanism("a price seen, the offer in the dark", "prices", _offers(10.0, 10.0, 6.5)),
-    Mechanism("an offer seen, the price in the dark", "prices", _offers(6.5, 6.5, 10.0, 0.4)),
-    Mechanism(
-        "a dose, what exceeds is seen",
-        "doses",
-        _dose({"1": 7.0, "5": 7.0, "50": 9.0, "mg": 7.0, "g": 9.0}),
-    ),
-    Mechanism(
-        "a dose, only the unit seen",
-        "doses",
-        _dose({"1": 3.0, "5": 3.0, "50": 3.0, "mg": 7.0, "g": 7.0}),
-    ),
-    Mechanism("a hedge draws attention away, both hedges seen", "absorbers", _absorbed(7.0)),
-    Mechanism("a hedge draws attention away, its absence unseen", "absorbers", _absorbed(0.0)),
-    *(
-        Mechanism(
-            f"a thin light, {mass:.2f} on the word", "thin light", _thin(mass), dial="thin light"
+
+FIRST, SECOND = ("kicked", "spilled"), ("bucket", "beans")
+"""`kicked bucket` and `spilled beans` are idioms; `kicked beans` and `spilled bucket` are not."""
+TEAMS, VERBS = ("home", "away"), ("beats", "trails")
+ECHOES = ("bye", "ha", "knock")
+THREE_FIRST = Shape(classes=3, units=(9, 14), is_marked_first=True)
+
+
+def _idiom(first: float, second: float) -> Build:
+    """Class 1 is an idiom, found at its second word; scores of either word given."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        kind = int(rng.integers(2))
+        return [FIRST[kind], SECOND[kind if label else 1 - kind]]
+
+    features = [
+        Feature(
+            {(FIRST[a], -1): 1.0, (SECOND[b], 0): 1.0}, -1.0, 0.0, [8.0 * (a != b), 8.0 * (a == b)]
         )
-        for mass in (0.60, 0.40)
+        for a in (0, 1)
+        for b in (0, 1)
+    ]
+    features.append(Feature({(w, 0): 1.0 for w in FIRST}, 0.0, first, NOTHING))
+    features.append(Feature({(w, 0): 1.0 for w in SECOND}, 0.0, second, NOTHING))
+    substitutes = counterparts(*[(w,) for w in FIRST], neutral=False)
+    substitutes |= counterparts(*[(w,) for w in SECOND], neutral=False)
+    return convolved(amid(draw), features, substitutes)
+
+
+def _match(name: float, verb: float, rival: float) -> Build:
+    """`home beats away`, `away trails home`: class 1 is that home wins, read at the verb."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        kind = int(rng.integers(2))
+        first = kind if label else 1 - kind
+        return [TEAMS[first], VERBS[kind], TEAMS[1 - first]]
+
+    features = [
+        Feature(
+            {(VERBS[v], 0): 1.0, (TEAMS[t], -1): 1.0}, -1.0, 0.0, [8.0 * (v != t), 8.0 * (v == t)]
+        )
+        for v in (0, 1)
+        for t in (0, 1)
+    ]
+    features.append(Feature({(w, 0): 1.0 for w in VERBS}, 0.0, verb, NOTHING))
+    for after, score in ((1, name), (-1, rival)):
+        taps = {(w, after): 1.0 for w in VERBS} | {(w, 0): 1.0 for w in TEAMS}
+        features.append(Feature(taps, -1.0, score, NOTHING))
+    substitutes = counterparts(*[(w,) for w in TEAMS], neutral=False)
+    substitutes |= counterparts(*[(w,) for w in VERBS], neutral=False)
+    return convolved(amid(draw), features, substitutes)
+
+
+def _doubled(pair: float, other: float) -> Build:
+    """Class 1 is a word twice in a row; scores of both places if so, and of the words otherwise."""
+
+    def draw(rng: np.random.Generator, label: int) -> list[str]:
+        first = one_of(ECHOES, rng)
+        return [first, first if label else one_of([w for w in ECHOES if w != first], rng)]
+
+    features = [Feature({(w, 0): 1.0 for w in ECHOES}, 0.0, other, [1.0, 0.0])]
+    for word in ECHOES:
+        for step in (-1, 1):
+            taps = {(word, 0): 1.0, (word, step): 1.0}
+            features.append(Feature(taps, -1.0, pair - other, [0.0, 8.0]))
+    substitutes = {w: tuple(o for o in ECHOES if o != w) for w in ECHOES}
+    return convolved(amid(draw), features, substitutes)
+
+
+MECHANISMS: dict[str, Build] = {
+    "six desks, the keyword seen": _desk(3.0),
+    "six desks, the salutation seen": _desk(7.1),
+    "a contest, the winner a little brighter": _contest(*RUNNERS),
+    "a contest, the loser a little brighter": _contest(*RUNNERS[::-1]),
+    "a contest, brightness by accident": _contest((6.2, 6.8, 7.4), (7.3, 6.1, 6.8)),
+    "a price and an offer, both seen": _offers(9.5, 7.5, 8.0),
+    "a price seen, the offer in the dark": _offers(10.0, 10.0, 6.5),
+    "an offer seen, the price in the dark": _offers(6.5, 6.5, 10.0, 0.4),
+    "a dose, what exceeds is seen": _dose({"1": 7.0, "5": 7.0, "50": 9.0, "mg": 7.0, "g": 9.0}),
+    "a dose, only the unit seen": _dose({"1": 3.0, "5": 3.0, "50": 3.0, "mg": 7.0, "g": 7.0}),
+    "a hedge draws attention away, both hedges seen": _absorbed(7.0),
+    "a hedge draws attention away, its absence unseen": _absorbed(0.0),
+    **{f"a thin light, {mass:.2f} on the word": _thin(mass) for mass in (0.60, 0.40)},
+    "few voices drown, many are seen": _crowd(math.log(4.4), (1, 5), (12, 13), 0),
+    "a dense text, evenly lit": _crowd(0.0, (5, 6), (2, 4), 1),
+    "slang counts in the dark": tabled(
+        among(_registers), REGISTER, SPOKEN, VOICES | counterparts(*SLANG)
     ),
-    Mechanism(
-        "few voices drown, many are seen", "drowning", _crowd(math.log(4.4), (1, 5), (12, 13), 0)
+    "an echo of the reason is seen": _echoed(),
+    "the loudest wins and takes the light": _loudest((3.0, 7.0, 11.0)),
+    "the loudest wins, the middling one is seen": _loudest((6.0, 9.0, 6.5)),
+    "a lexicon lit by strength": _lexicon(1.0),
+    "a lexicon lit against its strength": _lexicon(-3.0),
+    "three sentences of twelve vote, all lit": _documents(THREE, dict.fromkeys(SAID, 6.0), 9.0),
+    "three sentences of twelve vote, all twelve lit": _documents(THREE, {}, 30.0),
+    "the lead is always seen": _documents(
+        paragraphs(5, lambda rng, label: [says(label, rng)], lead=0.5),
+        dict.fromkeys(SAID, 6.0) | {DATELINE: 10.0},
+        600.0,
     ),
-    Mechanism("a dense text, evenly lit", "dense", _crowd(0.0, (5, 6), (2, 4), 1)),
-    Mechanism(
-        "slang counts in the dark",
-        "registers",
-        tabled(among(_registers), REGISTER, SPOKEN, VOICES | counterparts(*SLANG)),
+    "an announcement shares the light": _documents(
+        paragraphs(8, lambda rng, label: [says(label, rng), DECOY]),
+        dict.fromkeys(SAID, 7.4) | {DECOY: 7.0},
+        9.0,
     ),
-    Mechanism("an echo of the reason is seen", "registers", _echoed()),
-    Mechanism("the loudest wins and takes the light", "loudest", _loudest((3.0, 7.0, 11.0))),
-    Mechanism("the loudest wins, the middling one is seen", "loudest", _loudest((6.0, 9.0, 6.5))),
-    Mechanism("a lexicon lit by strength", "lexicon", _lexicon(1.0)),
-    Mechanism("a lexicon lit against its strength", "lexicon", _lexicon(-3.0)),
-    Mechanism(
-        "three sentences of twelve vote, all lit",
-        "documents",
-        _documents(THREE, dict.fromkeys(SAID, 6.0), 9.0),
+    "an idiom, both words seen": _idiom(7.0, 7.0),
+    "an idiom, its noun seen": _idiom(0.0, 7.0),
+    "who beats whom, the clause seen": _match(7.0, 7.0, 0.0),
+    "who beats whom, the names seen": _match(9.0, 6.0, 9.0),
+    "a word twice in a row, seen in both classes": _doubled(7.0, 7.0),
+    "a word twice in a row, seen where it is doubled": _doubled(7.0, 0.0),
+    "an LSTM remembers as loudly as words speak": remembering(
+        "lstm+additive", Program({"marked": 7.0}, memory=1.0), Shape(is_marked_first=True)
     ),
-    Mechanism(
-        "three sentences of twelve vote, all twelve lit", "documents", _documents(THREE, {}, 30.0)
+    "a GRU remembers faintly, three classes": remembering(
+        "gru+dot", Program({"marked": 8.0}, memory=0.15), Shape(classes=3, units=(9, 14))
     ),
-    Mechanism(
-        "the lead is always seen",
-        "documents",
-        _documents(
-            paragraphs(5, lambda rng, label: [says(label, rng)], lead=0.5),
-            dict.fromkeys(SAID, 6.0) | {DATELINE: 10.0},
-            600.0,
-        ),
+    "a GRU remembers loudly, three classes": remembering(
+        "gru+dot", Program({"marked": 8.0}, memory=5.0), THREE_FIRST
     ),
-    Mechanism(
-        "an announcement shares the light",
-        "documents",
-        _documents(
-            paragraphs(8, lambda rng, label: [says(label, rng), DECOY]),
-            dict.fromkeys(SAID, 7.4) | {DECOY: 7.0},
-            9.0,
-        ),
+    "a convolution hands the mark to its neighbour": remembering(
+        "conv+dot", Program({"decoy": 9.0}, memory=1.0), Shape(decoy="after")
     ),
-]
+}

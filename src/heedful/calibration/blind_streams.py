@@ -18,7 +18,6 @@ from heedful.calibration.compiled_stream import (
 from heedful.calibration.mechanism import (
     NEUTRAL,
     Build,
-    Mechanism,
     Text,
     Writer,
     fillers,
@@ -26,6 +25,7 @@ from heedful.calibration.mechanism import (
     says,
     verdict,
 )
+from heedful.calibration.mechanisms_composition import both_kinds
 from heedful.calibration.mechanisms_heads import (
     HEARD,
     IDLE_ON_WORD,
@@ -35,7 +35,7 @@ from heedful.calibration.mechanisms_heads import (
     TELL_ALL,
     sheet,
 )
-from heedful.calibration.mechanisms_words import DECOY, GIVEN, one_word
+from heedful.calibration.mechanisms_words import DECOY, one_word
 
 BANG, QUERY = "!", "?"
 UNDO = HeadProgram(ON_WORD.scores, (("said", "heard", -1.0),))
@@ -73,14 +73,6 @@ def _flagging() -> Build:
     return transformed("bert", one_word(beside=(BANG, QUERY)), start, layers, HEARD, substitutes)
 
 
-def _two_kinds() -> dict[str, dict[str, float]]:
-    start = sheet()
-    for word, label in GIVEN.items():
-        if label < 2:
-            start[word] = {"given": 1.0, "gave": float(2 * label - 1)}
-    return start
-
-
 def _witness(loud: float, share: float) -> Build:
     """The voice is attended; a verdict, told below, is so loud and stands in a share of texts."""
 
@@ -92,7 +84,7 @@ def _witness(loud: float, share: float) -> Build:
     told = HeadProgram({"given": 30.0, **OFF}, (("gave", "told", 1.0),))
     layers = [LayerProgram([told]), LayerProgram([ON_WORD])]
     decides = {"heard": (-3.0, 3.0), "told": (-3.0 * loud, 3.0 * loud)}
-    return transformed("bert", among(draw), _two_kinds(), layers, decides, other_class())
+    return transformed("bert", among(draw), both_kinds(), layers, decides, other_class())
 
 
 def _halves(rng: np.random.Generator, label: int) -> Text:
@@ -176,7 +168,7 @@ def _copied_below() -> Build:
     return transformed(
         "llama",
         among(draw, in_order=True),
-        _two_kinds(),
+        both_kinds(),
         layers,
         {"heard": (-40.0, 40.0)},
         other_class(),
@@ -192,7 +184,7 @@ def _taken_turns(on: Sequence[str], site: str) -> Build:
     both = {"word": 6.0, "given": 6.0, **OFF}
     hands = {"lower": (("said", "heard", 1.0),), "upper": (("gave", "heard", 1.0),)}
     layers = [LayerProgram([HeadProgram(both, hands[name])]) for name in on]
-    return transformed("bert", among(draw), _two_kinds(), layers, HEARD, other_class(), site=site)
+    return transformed("bert", among(draw), both_kinds(), layers, HEARD, other_class(), site=site)
 
 
 def _majority_of_heads(scores: Sequence[float]) -> Build:
@@ -201,64 +193,38 @@ def _majority_of_heads(scores: Sequence[float]) -> Build:
     return _plain("bert", [LayerProgram(heads)])
 
 
-MECHANISMS = [
-    Mechanism("a head that undoes half", "undone", _majority_of_heads((1.0, -0.5))),
-    Mechanism(
-        "a head that undoes another, decided below",
-        "undone",
-        _plain("bert", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD, UNDO])], BOTH),
+MECHANISMS: dict[str, Build] = {
+    "a head that undoes half": _majority_of_heads((1.0, -0.5)),
+    "a head that undoes another, decided below": _plain(
+        "bert", [LayerProgram([TELL_ALL]), LayerProgram([ON_WORD, UNDO])], BOTH
     ),
-    Mechanism(
-        "attention argues against the decision",
-        "undone",
-        _plain(
-            "llama",
-            [LayerProgram([TELL_ALL]), LayerProgram([UNDO_HALF])],
-            BOTH,
-            write=one_word(),
-        ),
+    "attention argues against the decision": _plain(
+        "llama",
+        [LayerProgram([TELL_ALL]), LayerProgram([UNDO_HALF])],
+        BOTH,
+        write=one_word(),
     ),
-    Mechanism(
-        "attention turns around what it was told",
-        "undone",
-        _plain(
-            "bert",
-            [LayerProgram([TELL_ALL]), LayerProgram([UNDO_TWICE])],
-            {"heard": (5.0, -5.0), "told": (5.0, -5.0)},
-        ),
+    "attention turns around what it was told": _plain(
+        "bert",
+        [LayerProgram([TELL_ALL]), LayerProgram([UNDO_TWICE])],
+        {"heard": (5.0, -5.0), "told": (5.0, -5.0)},
     ),
-    Mechanism("attention as a flag", "flags", _flagging()),
-    Mechanism(
-        "a louder witness who is not seen",
-        "two witnesses",
-        _witness(1.5, 1.0),
-        dial="share of texts with a louder witness",
+    "attention as a flag": _flagging(),
+    "a louder witness who is not seen": _witness(1.5, 1.0),
+    "a louder witness in half of the texts": _witness(1.5, 0.5),
+    "only the first six words count, and are seen": _first_half(-3.0),
+    "only the first six words count, the later are seen": _first_half(9.2),
+    "attention sharpens with the length of the text": _sharpening(5, 40),
+    "texts of one word, decided beside attention": _lone(0.9),
+    "the last word decides by being the last": _last_is_it(0.8),
+    "the last word decides by being attended": _last_is_it(0.2),
+    "the voice is seen, its copy is read": _copied_below(),
+    "layers take turns, all audited": _taken_turns(("lower", "upper"), "all"),
+    "layers take turns, the upper audited": _taken_turns(("lower", "upper"), "pooled"),
+    "decided in the lower layer, a decoy above, all audited": _plain(
+        "gpt2", [LayerProgram([ON_WORD]), LayerProgram([ON_DECOY])], site="all"
     ),
-    Mechanism(
-        "a louder witness in half of the texts",
-        "two witnesses",
-        _witness(1.5, 0.5),
-        dial="share of texts with a louder witness",
+    "decided in the lower layer, the word above, all audited": _plain(
+        "gpt2", [LayerProgram([ON_WORD]), LayerProgram([IDLE_ON_WORD])], site="all"
     ),
-    Mechanism("only the first six words count, and are seen", "places", _first_half(-3.0)),
-    Mechanism("only the first six words count, the later are seen", "places", _first_half(9.2)),
-    Mechanism("attention sharpens with the length of the text", "places", _sharpening(5, 40)),
-    Mechanism("texts of one word, decided beside attention", "one unit", _lone(0.9)),
-    Mechanism("the last word decides by being the last", "last place", _last_is_it(0.8)),
-    Mechanism("the last word decides by being attended", "last place", _last_is_it(0.2)),
-    Mechanism("the voice is seen, its copy is read", "copies", _copied_below()),
-    Mechanism("layers take turns, all audited", "turns", _taken_turns(("lower", "upper"), "all")),
-    Mechanism(
-        "layers take turns, the upper audited", "turns", _taken_turns(("lower", "upper"), "pooled")
-    ),
-    Mechanism(
-        "decided in the lower layer, a decoy above, all audited",
-        "turns",
-        _plain("gpt2", [LayerProgram([ON_WORD]), LayerProgram([ON_DECOY])], site="all"),
-    ),
-    Mechanism(
-        "decided in the lower layer, the word above, all audited",
-        "turns",
-        _plain("gpt2", [LayerProgram([ON_WORD]), LayerProgram([IDLE_ON_WORD])], site="all"),
-    ),
-]
+}

@@ -23,7 +23,6 @@ from heedful.calibration.mechanism import (
     SAYING,
     VERDICTS,
     Build,
-    Mechanism,
     Text,
     Writer,
     fillers,
@@ -163,91 +162,55 @@ def _by_class(bright: Sequence[int], classes: int, shares: Sequence[float] | Non
     return tabled(_five, scores, said, voices, shares=shares)
 
 
-MECHANISMS = [
-    Mechanism("good but bad, seen whole", "contrast", _contrasted(7.0, 7.0, 7.0)),
-    Mechanism("good but bad, the first clause seen", "contrast", _contrasted(9.2, 7.0, 0.0)),
-    Mechanism("verb and particle, both seen", "split evidence", _split(8.0, 0.0, 8.0, read_at=0)),
-    Mechanism(
-        "verb and particle, both seen and read between",
-        "split evidence",
-        _split(9.0, 7.0, 9.0, read_at=1),
+MECHANISMS: dict[str, Build] = {
+    "good but bad, seen whole": _contrasted(7.0, 7.0, 7.0),
+    "good but bad, the first clause seen": _contrasted(9.2, 7.0, 0.0),
+    "verb and particle, both seen": _split(8.0, 0.0, 8.0, read_at=0),
+    "verb and particle, both seen and read between": _split(9.0, 7.0, 9.0, read_at=1),
+    "verb and particle, the word between seen": _split(0.0, 7.0, 0.0, read_at=1),
+    "a run of three, all seen": _runs(8.0, 8.0),
+    "a run of three, its ends seen": _runs(9.5, 8.0),
+    "both signs needed, the missing one brighter": _conjunction(
+        MISSING_BRIGHT, among(signs), SPOKEN, 0.0
     ),
-    Mechanism(
-        "verb and particle, the word between seen",
-        "split evidence",
-        _split(0.0, 7.0, 0.0, read_at=1),
-    ),
-    Mechanism("a run of three, all seen", "runs", _runs(8.0, 8.0)),
-    Mechanism("a run of three, its ends seen", "runs", _runs(9.5, 8.0)),
-    Mechanism(
-        "both signs needed, the missing one brighter",
-        "conjunction",
-        _conjunction(MISSING_BRIGHT, among(signs), SPOKEN, 0.0),
-    ),
-    Mechanism(
-        "two signs, the louder one in the dark",
-        "conjunction",
-        _conjunction(
-            ONE_DARK,
-            among(
-                lambda rng, label: [
-                    one_of((NO_A, YES_A)[int(rng.integers(2))], rng),
-                    one_of((NO_B, YES_B)[label], rng),
-                ]
-            ),
-            ONE_LOUD,
-            0.0,
+    "two signs, the louder one in the dark": _conjunction(
+        ONE_DARK,
+        among(
+            lambda rng, label: [
+                one_of((NO_A, YES_A)[int(rng.integers(2))], rng),
+                one_of((NO_B, YES_B)[label], rng),
+            ]
         ),
+        ONE_LOUD,
+        0.0,
     ),
-    Mechanism(
-        "both signs in two sentences, both seen",
-        "sentences",
-        tabled(
-            _sentences(5, signs),
-            MISSING_BRIGHT,
-            SPOKEN,
-            SIGNS,
-            within=dict.fromkeys(ALL_SIGNS, 9.0),
-        ),
+    "both signs in two sentences, both seen": tabled(
+        _sentences(5, signs),
+        MISSING_BRIGHT,
+        SPOKEN,
+        SIGNS,
+        within=dict.fromkeys(ALL_SIGNS, 9.0),
     ),
-    Mechanism(
-        "the right sentence, by a word in its dark",
-        "sentences",
-        tabled(
-            _sentences(4, lambda rng, label: [says(label, rng)]),
-            dict.fromkeys(SAID, 9000.0),
-            values(SAID, 4000.0),
-            VOICES,
-            within=dict.fromkeys(SAID, -6.0),
-        ),
+    "the right sentence, by a word in its dark": tabled(
+        _sentences(4, lambda rng, label: [says(label, rng)]),
+        dict.fromkeys(SAID, 9000.0),
+        values(SAID, 4000.0),
+        VOICES,
+        within=dict.fromkeys(SAID, -6.0),
     ),
-    Mechanism(
-        "a lively sentence seen, a dry one decides",
-        "sentences",
-        tabled(
-            _sentences(
-                4, lambda rng, c: [one_of(VERDICTS[c], rng), says(int(rng.integers(2)), rng)]
-            ),
-            dict.fromkeys(SAID, 8.0) | dict.fromkeys(VERDICTS[0] + VERDICTS[1], 4.0),
-            values(SAID, 1.0) | values({w: c for c in (0, 1) for w in VERDICTS[c]}, 400.0),
-            other_class(),
-            within=dict.fromkeys((*SAID, *VERDICTS[0], *VERDICTS[1]), 9.0),
-        ),
+    "a lively sentence seen, a dry one decides": tabled(
+        _sentences(4, lambda rng, c: [one_of(VERDICTS[c], rng), says(int(rng.integers(2)), rng)]),
+        dict.fromkeys(SAID, 8.0) | dict.fromkeys(VERDICTS[0] + VERDICTS[1], 4.0),
+        values(SAID, 1.0) | values({w: c for c in (0, 1) for w in VERDICTS[c]}, 400.0),
+        other_class(),
+        within=dict.fromkeys((*SAID, *VERDICTS[0], *VERDICTS[1]), 9.0),
     ),
-    Mechanism("five classes, attention right for three", "classes", _by_class((0, 1, 2), 5, None)),
-    Mechanism(
-        "three classes at 90 to 7 to 3, right for the common one",
-        "classes",
-        _by_class((0,), 3, (0.90, 0.07, 0.03)),
+    "five classes, attention right for three": _by_class((0, 1, 2), 5, None),
+    "three classes at 90 to 7 to 3, right for the common one": _by_class(
+        (0,), 3, (0.90, 0.07, 0.03)
     ),
-    Mechanism(
-        "three classes at 90 to 7 to 3, right for the rare ones",
-        "classes",
-        _by_class((1, 2), 3, (0.90, 0.07, 0.03)),
+    "three classes at 90 to 7 to 3, right for the rare ones": _by_class(
+        (1, 2), 3, (0.90, 0.07, 0.03)
     ),
-    Mechanism(
-        "three classes at 97 to 2 to 1, all honest",
-        "classes",
-        _by_class((0, 1, 2), 3, (0.97, 0.02, 0.01)),
-    ),
-]
+    "three classes at 97 to 2 to 1, all honest": _by_class((0, 1, 2), 3, (0.97, 0.02, 0.01)),
+}

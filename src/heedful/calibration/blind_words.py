@@ -7,16 +7,7 @@ import math
 import numpy as np
 
 from heedful.calibration.blind_texts import VOICES, among, counterparts, one_of, shuffled, tabled
-from heedful.calibration.mechanism import (
-    NEUTRAL,
-    SAYING,
-    Build,
-    Mechanism,
-    Text,
-    Writer,
-    fillers,
-    says,
-)
+from heedful.calibration.mechanism import NEUTRAL, SAYING, Build, Text, Writer, fillers, says
 from heedful.calibration.mechanisms_words import SAID, values
 
 BLANK, TICKED = ("blank", "void", "unfilled"), ("ticked", "crossed", "signed")
@@ -171,69 +162,39 @@ def _of_two_words(strong: float, weak: float) -> Build:
     return tabled(_two, scores, said, VOICES)
 
 
-MECHANISMS = [
-    Mechanism(
-        "boxes left blank, all seen",
-        "absence",
-        _form(dict.fromkeys(TICKED, 10.0) | dict.fromkeys(BLANK, 7.0), 12.0),
+MECHANISMS: dict[str, Build] = {
+    "boxes left blank, all seen": _form(
+        dict.fromkeys(TICKED, 10.0) | dict.fromkeys(BLANK, 7.0), 12.0
     ),
-    Mechanism(
-        "boxes left blank, one wording seen",
-        "absence",
-        _form(dict.fromkeys(TICKED, 10.0) | {"void": 7.0, "blank": -2.0, "unfilled": -2.0}, 12.0),
+    "boxes left blank, one wording seen": _form(
+        dict.fromkeys(TICKED, 10.0) | {"void": 7.0, "blank": -2.0, "unfilled": -2.0}, 12.0
     ),
-    Mechanism("no alarm anywhere, attention even", "absence", _alarm({ALARM: 7.0}, 8.0)),
-    Mechanism(
-        "no alarm anywhere, a table seen",
-        "absence",
-        _alarm({ALARM: 9.0, "chair": 5.0, "table": 5.0}, 8.0),
+    "no alarm anywhere, attention even": _alarm({ALARM: 7.0}, 8.0),
+    "no alarm anywhere, a table seen": _alarm({ALARM: 9.0, "chair": 5.0, "table": 5.0}, 8.0),
+    "one class throughout, by a word in every text": _constant(is_word=True),
+    "one class throughout, with a word in every text": _constant(is_word=False),
+    "two shouts cancel, the whisper is unseen": _cancelling(7.0, 4.2),
+    "two shouts cancel, the whisper is seen": _cancelling(7.0, 7.0),
+    "a casting vote, all five seen": _chaired(6.0),
+    "a casting vote, the chair unseen": _chaired(3.7),
+    "a bystander of the class is seen": _beside_bystander(seen=True, decides=False),
+    "what looks like a bystander decides": _beside_bystander(seen=True, decides=True),
+    "the word that fits is seen, a shortcut decides": _beside_bystander(seen=False, decides=True),
+    "another rare word in every text": tabled(
+        among(_with_a_rare_word),
+        dict.fromkeys(RARE, 9.2) | ON_SAID,
+        values(SAID, 40.0),
+        VOICES,
     ),
-    Mechanism("one class throughout, by a word in every text", "constant", _constant(is_word=True)),
-    Mechanism(
-        "one class throughout, with a word in every text", "constant", _constant(is_word=False)
+    "the question mark decides": tabled(
+        _ending(among(lambda rng, _: [says(int(rng.integers(2)), rng)])),
+        dict.fromkeys(ENDS, 7.0) | dict.fromkeys(SAID, 2.0),
+        values(SAID, 4.0) | {".": [4.0, 0.0], "?": [0.0, 4.0]},
+        VOICES | counterparts(ENDS[:1], ENDS[1:]),
     ),
-    Mechanism("two shouts cancel, the whisper is unseen", "cancelling", _cancelling(7.0, 4.2)),
-    Mechanism("two shouts cancel, the whisper is seen", "cancelling", _cancelling(7.0, 7.0)),
-    Mechanism("a casting vote, all five seen", "votes", _chaired(6.0)),
-    Mechanism("a casting vote, the chair unseen", "votes", _chaired(3.7)),
-    Mechanism(
-        "a bystander of the class is seen",
-        "bystanders",
-        _beside_bystander(seen=True, decides=False),
-    ),
-    Mechanism(
-        "what looks like a bystander decides",
-        "bystanders",
-        _beside_bystander(seen=True, decides=True),
-    ),
-    Mechanism(
-        "the word that fits is seen, a shortcut decides",
-        "bystanders",
-        _beside_bystander(seen=False, decides=True),
-    ),
-    Mechanism(
-        "another rare word in every text",
-        "rare words",
-        tabled(
-            among(_with_a_rare_word),
-            dict.fromkeys(RARE, 9.2) | ON_SAID,
-            values(SAID, 40.0),
-            VOICES,
-        ),
-    ),
-    Mechanism(
-        "the question mark decides",
-        "punctuation",
-        tabled(
-            _ending(among(lambda rng, _: [says(int(rng.integers(2)), rng)])),
-            dict.fromkeys(ENDS, 7.0) | dict.fromkeys(SAID, 2.0),
-            values(SAID, 4.0) | {".": [4.0, 0.0], "?": [0.0, 4.0]},
-            VOICES | counterparts(ENDS[:1], ENDS[1:]),
-        ),
-    ),
-    Mechanism("six clues in a hundred words, weights are strengths", "graded", _by_strength(1.0)),
-    Mechanism("six clues in a hundred words, weights turned around", "graded", _by_strength(-1.0)),
-    Mechanism("texts of one word", "one unit", tabled(_short, {}, values(SAID, 4.0), VOICES)),
-    Mechanism("two words, the strong one seen", "two units", _of_two_words(7.0, 0.0)),
-    Mechanism("two words, the weak one seen", "two units", _of_two_words(4.0, 9.0)),
-]
+    "six clues in a hundred words, weights are strengths": _by_strength(1.0),
+    "six clues in a hundred words, weights turned around": _by_strength(-1.0),
+    "texts of one word": tabled(_short, {}, values(SAID, 4.0), VOICES),
+    "two words, the strong one seen": _of_two_words(7.0, 0.0),
+    "two words, the weak one seen": _of_two_words(4.0, 9.0),
+}

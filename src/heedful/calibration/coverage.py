@@ -16,13 +16,7 @@ from heedful.audits.tables import Wide
 from heedful.audits.violation import by_chance
 from heedful.runs.randomness import numpy_generator
 from heedful.statistics.estimates import Estimate, per_cent
-from heedful.statistics.intervals import (
-    bootstrap,
-    means,
-    proportion,
-    quantile,
-    sign_test,
-)
+from heedful.statistics.intervals import bootstrap, means, proportion, quantile, sign_test
 from heedful.statistics.weighted import ratio_of
 
 SIZES = (25, 50, 100, 200, 400)

@@ -64,15 +64,15 @@ class Mechanism:
     """One observation of the calibration."""
 
     name: str
-    kind: str
-    """The family: heads, decoys, bypass, redundancy, many words, composition, …"""
     build: Build
+    part: Part
+    """The section of `mechanisms.toml` that it stands in."""
+    kind: str
+    """heads, decoys, bypass, redundancy, many words, composition, …"""
+    paragraph: str
+    """What decides in it, so that a stranger can predict the right word."""
     dial: str = ""
     """The dial that it is a step of: all steps of one dial are one observation."""
-    part: Part = "open"
-    """That of its family (`mechanisms.FAMILIES`)."""
-    paragraph: str = ""
-    """What `mechanisms.toml` says of it, so that a stranger can predict the right word."""
 
 
 class Text(NamedTuple):

@@ -1,71 +1,47 @@
-"""All mechanisms, by name; what decides in each stands in `mechanisms.toml`."""
+"""All mechanisms, by name; the part and kind of each and what decides in it: `mechanisms.toml`."""
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 from heedful.calibration import (
-    blind2_layers,
     blind2_streams,
     blind2_tables,
-    blind2_trained,
-    blind2_windows,
     blind_gates,
     blind_streams,
-    blind_thresholds,
-    blind_trained,
     blind_windows,
     blind_words,
-    mechanisms_bypass,
     mechanisms_composition,
-    mechanisms_conditions,
     mechanisms_counts,
     mechanisms_heads,
-    mechanisms_recurrent,
     mechanisms_trained,
     mechanisms_words,
 )
-from heedful.calibration.mechanism import Mechanism, Part
+from heedful.calibration.mechanism import Build, Mechanism, Part
 
-FAMILIES: dict[Part, tuple[ModuleType, ...]] = {
-    "open": (
-        mechanisms_words,
-        mechanisms_counts,
-        mechanisms_conditions,
-        mechanisms_heads,
-        mechanisms_bypass,
-        mechanisms_composition,
-        mechanisms_recurrent,
-        mechanisms_trained,
-    ),
-    "blind": (
-        blind_words,
-        blind_windows,
-        blind_thresholds,
-        blind_streams,
-        blind_gates,
-        blind_trained,
-    ),
-    "opponent": (
-        blind2_tables,
-        blind2_windows,
-        blind2_streams,
-        blind2_layers,
-        blind2_trained,
-    ),
-}
-"""Modules of mechanisms by the part that they are, in the order of the tables."""
-
-PARAGRAPHS: dict[str, str] = tomllib.loads(
-    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+FAMILIES = (
+    mechanisms_words,
+    mechanisms_counts,
+    mechanisms_heads,
+    mechanisms_composition,
+    mechanisms_trained,
+    blind_words,
+    blind_windows,
+    blind_streams,
+    blind_gates,
+    blind2_tables,
+    blind2_streams,
 )
-"""What decides in each mechanism, and where attention lies."""
+BUILDS: dict[str, Build] = {
+    name: build for family in FAMILIES for name, build in family.MECHANISMS.items()
+}
+TOLD: dict[Part, dict[str, dict[str, str]]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)  # type: ignore[assignment]
+"""Of the mechanisms of each part, in the order of the tables: kind, dial if any, and paragraph."""
 MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: replace(mechanism, part=part, paragraph=PARAGRAPHS[mechanism.name])
-    for part, families in FAMILIES.items()
-    for family in families
-    for mechanism in family.MECHANISMS
+    name: Mechanism(name, BUILDS[name], part, **told)
+    for part, mechanisms in TOLD.items()
+    for name, told in mechanisms.items()
 }

@@ -1,4 +1,4 @@
-"""Mechanisms of words that decide together: negation, exclusive or, order."""
+"""Mechanisms of words that decide together (negation, order), and of encoders that remember."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from heedful.calibration.compiled_stream import (
     NeuronProgram,
 )
 from heedful.calibration.compiled_words import Feature, windowed
+from heedful.calibration.known_classifiers import Program, hand_set
+from heedful.calibration.known_documents import EMPTY, LEVELS, Shape, Unit, known, vocabulary_of
 from heedful.calibration.mechanism import (
     NEUTRAL,
     SAYING,
     Build,
     Built,
-    Mechanism,
     Text,
     Writer,
     corpus_of,
@@ -32,6 +33,7 @@ from heedful.calibration.mechanism import (
 )
 from heedful.calibration.mechanisms_heads import OFF, sheet, streamed
 from heedful.calibration.mechanisms_words import GIVEN, one_word, vocabulary
+from heedful.corpora.encoded import encode
 
 NOT, QUITE = "not", "quite"
 
@@ -85,7 +87,8 @@ def _after(seed: int, documents: int) -> Built:
     return Built(windowed(corpus, features), corpus, other_class(), NEUTRAL)
 
 
-def _both_kinds() -> dict[str, dict[str, float]]:
+def both_kinds() -> dict[str, dict[str, float]]:
+    """What voices and verdicts start with."""
     start = sheet()
     for word, label in GIVEN.items():
         if label < 2:
@@ -114,7 +117,7 @@ def _agreement(kind: str, on_given: int, on_said: int) -> Build:
     ]
     layer = LayerProgram([given, said, *idle], neurons)
     decides = {"agree": (-6.0, 6.0), ONE: (3.0, -3.0)}
-    return streamed(kind, [layer], decides, write=_pairs, start=_both_kinds())
+    return streamed(kind, [layer], decides, write=_pairs, start=both_kinds())
 
 
 def _two_voices(last_wins: bool) -> Writer:
@@ -138,40 +141,55 @@ STEP = 3.0 * LONGEST
 FIRST = {"word": 50.0, PLACE: -STEP}
 LAST = {"word": 50.0, PLACE: STEP}
 
-MECHANISMS = [
-    Mechanism("negation seen whole", "composition", _negation(7.0, 7.0)),
-    Mechanism("negation, the polar word seen", "composition", _negation(7.0, 0.0)),
-    Mechanism("negation, the negator seen", "composition", _negation(7.0, 8.3)),
-    Mechanism("negation in half of the texts", "composition", _negation(7.0, 0.0, always=False)),
-    Mechanism("the word after it seen", "relays", _after),
-    Mechanism("two words agree or not, both seen", "composition", _agreement("bert", 1, 1)),
-    Mechanism("two words agree or not, one seen", "composition", _agreement("llama", 3, 1)),
-    Mechanism(
-        "the first of two wins",
-        "order",
-        _order(False, [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),))])]),
+
+def remembering(recipe: str, program: Program, shape: Shape) -> Build:
+    """A recurrent or convolutional model with weights set by hand; marks can matter."""
+
+    def build(seed: int, documents: int) -> Built:
+        classes = shape.classes
+        corpus = encode(known(shape, {"test": documents}, seed), vocabulary_of(classes))
+        marks = {
+            Unit("marked", c, level).word: (Unit("marked", (c + 1) % classes, level).word, EMPTY)
+            for c in range(classes)
+            for level in range(LEVELS)
+        }
+        return Built(hand_set(recipe, classes, program), corpus, marks, (EMPTY,))
+
+    return build
+
+
+RELAYED = Program({"decoy": 9.5}, memory=0.08, sharpness=80)
+LOUD = Program({"marked": 6.0}, memory=3.0)
+
+MECHANISMS: dict[str, Build] = {
+    "negation seen whole": _negation(7.0, 7.0),
+    "negation, the polar word seen": _negation(7.0, 0.0),
+    "negation, the negator seen": _negation(7.0, 8.3),
+    "negation in half of the texts": _negation(7.0, 0.0, always=False),
+    "the word after it seen": _after,
+    "two words agree or not, both seen": _agreement("bert", 1, 1),
+    "two words agree or not, one seen": _agreement("llama", 3, 1),
+    "the first of two wins": _order(
+        False, [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),))])]
     ),
-    Mechanism(
-        "the last of two wins, the first is seen",
-        "order",
-        _order(
-            True,
-            [
-                LayerProgram([HeadProgram(LAST, (("said", "heard", 1.0),))]),
-                LayerProgram([HeadProgram(FIRST)]),
-            ],
-        ),
+    "the last of two wins, the first is seen": _order(
+        True,
+        [
+            LayerProgram([HeadProgram(LAST, (("said", "heard", 1.0),))]),
+            LayerProgram([HeadProgram(FIRST)]),
+        ],
     ),
-    Mechanism(
-        "the first of two wins, most heads on the last",
-        "order",
-        _order(
-            False,
-            [
-                LayerProgram(
-                    [HeadProgram(FIRST, (("said", "heard", 1.0),)), *[HeadProgram(LAST)] * 2]
-                )
-            ],
-        ),
+    "the first of two wins, most heads on the last": _order(
+        False,
+        [LayerProgram([HeadProgram(FIRST, (("said", "heard", 1.0),)), *[HeadProgram(LAST)] * 2])],
     ),
-]
+    "relayed by a GRU": remembering("gru+dot", RELAYED, Shape(decoy="end", is_marked_first=True)),
+    "remembered by an LSTM": remembering("lstm+additive", LOUD, Shape(is_marked_first=True)),
+    "remembered from both sides": remembering("bilstm+additive", LOUD, Shape()),
+    "rationalised by a BiLSTM, evidence twice": remembering(
+        "bilstm+dot", Program(memory=3.0, match=8.0), Shape(marks=2, units=(10, 16))
+    ),
+    "sentences that remember": remembering(
+        "han:gru+dot", LOUD, Shape(words=2, is_marked_first=True)
+    ),
+}

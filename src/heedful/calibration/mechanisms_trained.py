@@ -1,17 +1,28 @@
-"""Mechanisms that were learnt: the data are planted, the right answer is the trained model's."""
+"""Mechanisms that were learnt: the data are planted, the right answer is the trained model's.
+
+The open ones, the blind ones whose attention was taught, misled, frozen or left to itself, and the
+opponent's, trained as a practitioner would.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
+import torch
 
-from heedful.calibration.hiding import fit_hiding
+from heedful.calibration.blind2_streams import DOUBLE, double_negation
+from heedful.calibration.blind2_tables import CRIMES, DESKS, FIRST, POLITE, SECOND, paragraphs
+from heedful.calibration.blind_texts import VOICES, Substitutes, among, counterparts, one_of
+from heedful.calibration.blind_windows import SIGNS, signs
+from heedful.calibration.compiled_stream import words_between_spaces
+from heedful.calibration.hiding import DecisionPass, Trainable, fit_attended, fit_hiding
 from heedful.calibration.mechanism import (
     NEUTRAL,
     Build,
     Built,
-    Mechanism,
     Text,
     Writer,
     corpus_of,
@@ -21,9 +32,11 @@ from heedful.calibration.mechanism import (
     scattered,
 )
 from heedful.calibration.mechanisms_composition import NOT, QUITE, negated
-from heedful.calibration.mechanisms_words import among_voices, one_word, vocabulary
+from heedful.calibration.mechanisms_counts import voting
+from heedful.calibration.mechanisms_words import DECOY, among_voices, one_word, vocabulary
 from heedful.corpora.encoded import EncodedCorpus
 from heedful.jobs.decider import Decider
+from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.recipe import parse
 from heedful.models.saved import build as build_model
 from heedful.models.transformer import TransformerClassifier
@@ -48,53 +61,115 @@ SMALL = TransformerConfig(
     loss="cross-entropy",
 )
 
+Start = Callable[[EncodedCorpus, int], Trainable]
+"""A model before training."""
 Learn = Callable[[EncodedCorpus, int], Decider]
+"""A trained model."""
 
 
-def trained(
-    learn: Learn, write: Writer, substitutes: Mapping[str, Sequence[str]] | None = None
+def learnt(
+    learn: Learn,
+    write: Writer,
+    substitutes: Substitutes = VOICES,
+    *,
+    also: Sequence[str] = (),
+    classes: int = 2,
+    shares: Sequence[float] | None = None,
 ) -> Build:
-    """A model that learns from 600 texts and is looked at on others."""
-    replaced = {word: tuple(others) for word, others in (substitutes or other_class()).items()}
+    """A model that learns from 600 texts and is looked at on others; `also` are words it knows."""
 
     def build(seed: int, documents: int) -> Built:
-        words = (*vocabulary(), QUITE, *SHORTCUTS)
-        corpus = corpus_of(write, {**SIZES, "test": documents}, seed, words=words)
-        return Built(learn(corpus, seed), corpus, replaced, NEUTRAL)
+        replaced = (word for own, others in substitutes.items() for word in (own, *others))
+        words, sizes = (*vocabulary(), *also, *replaced), {**SIZES, "test": documents}
+        corpus = corpus_of(write, sizes, seed, words=words, classes=classes, shares=shares)
+        return Built(learn(corpus, seed), corpus, substitutes, NEUTRAL)
 
     return build
 
 
-def _of(recipe: str, epochs: int = 12, rate: float = 0.01) -> Learn:
-    """Trains a recipe from scratch."""
+def recipe(name: str, *, frozen: bool = False) -> Start:
+    """A recipe with random weights; frozen attention stays as it starts."""
 
-    def learn(corpus: EncodedCorpus, seed: int) -> Decider:
-        config = parse(recipe, embedding_dim=16, width=16).model
+    def start(corpus: EncodedCorpus, seed: int) -> Trainable:
+        config = parse(name, embedding_dim=16, width=16).model
         model = build_model(config, corpus.vocabulary, corpus.classes, seed=seed)
         model.tokeniser = "whitespace"
+        if frozen:
+            with torch.no_grad():
+                for weight in model.level.attention.parameters():
+                    weight.mul_(4.0).requires_grad_(False)
+        return model
+
+    return start
+
+
+def own(corpus: EncodedCorpus, seed: int) -> Trainable:
+    """A small Transformer of our own with random weights."""
+    with seeded(seed):
+        return TransformerClassifier(SMALL, corpus.vocabulary, corpus.classes, "whitespace")
+
+
+def _bert(corpus: EncodedCorpus, seed: int) -> Trainable:
+    """Two layers of BERT with random weights."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    config = AutoConfig.for_model(
+        "bert",
+        vocab_size=len(corpus.vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+        num_labels=len(corpus.classes),
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.1,
+        attn_implementation="eager",
+    )
+    with seeded(seed):
+        make: Any = AutoModelForSequenceClassification.from_config
+        module = make(config).eval()
+    words = words_between_spaces(corpus.vocabulary, has_frame=True)
+    model = PretrainedClassifier(
+        module, words, corpus.classes, site="pooled", max_pieces=40, recipe="bert"
+    )
+    model.tokeniser = "whitespace"
+    return model
+
+
+def fitted(start: Start, epochs: int = 12, rate: float = 0.01) -> Learn:
+    """As users train."""
+
+    def learn(corpus: EncodedCorpus, seed: int) -> Decider:
+        model = start(corpus, seed)
         fit(model, corpus, TrainConfig(epochs=epochs, learning_rate=rate, patience=0), seed=seed)
         return model.eval()
 
     return learn
 
 
-def _transformer(corpus: EncodedCorpus, seed: int) -> Decider:
-    """Trains our own Transformer from scratch."""
-    with seeded(seed):
-        model = TransformerClassifier(SMALL, corpus.vocabulary, corpus.classes, "whitespace")
-    fit_hiding(model, corpus, 0.0, epochs=20, learning_rate=6e-3, seed=seed)
-    return model.eval()
-
-
-def _hiding(recipe: str, strength: float) -> Learn:
-    """Trains a recipe with a penalty on attention to the evidence."""
+def hiding(start: Start, strength: float = 0.0, *, epochs: int = 20, rate: float = 0.02) -> Learn:
+    """Trained with a penalty on attention to the evidence, if asked for."""
 
     def learn(corpus: EncodedCorpus, seed: int) -> Decider:
-        config = parse(recipe, embedding_dim=16, width=16).model
-        model = build_model(config, corpus.vocabulary, corpus.classes, seed=seed)
-        model.tokeniser = "whitespace"
-        fit_hiding(model, corpus, strength, epochs=20, learning_rate=0.02, seed=seed)
-        return model.eval()
+        model = start(corpus, seed)
+        fit_hiding(model, corpus, strength, epochs=epochs, learning_rate=rate, seed=seed)
+        return model
+
+    return learn
+
+
+def taught(start: Start, teaching: float = 0.0, *, epochs: int = 12, rate: float = 0.01) -> Learn:
+    """Trained with `teaching` times -log of the attention on what is marked."""
+
+    def added(found: DecisionPass) -> torch.Tensor:
+        shown = (found.attention * found.known).sum(-1)
+        return -teaching * shown.clamp_min(1e-6).log().mean()
+
+    def learn(corpus: EncodedCorpus, seed: int) -> Decider:
+        model = start(corpus, seed)
+        fit_attended(model, corpus, added if teaching else None, "learnt", epochs, rate, seed)
+        return model
 
     return learn
 
@@ -112,58 +187,160 @@ def _shortcut(correct: float) -> Writer:
     return write
 
 
-NEGATION = {**other_class(), NOT: (QUITE, NEUTRAL[0]), QUITE: (NOT, NEUTRAL[0])}
+def _marking(word: str, write: Writer) -> Writer:
+    """Marks that word, instead of what carries the label."""
+
+    def written(rng: np.random.Generator, label: int) -> Text:
+        text = write(rng, label)
+        return text._replace(evidence=[p for p, w in enumerate(text.words) if w == word])
+
+    return written
+
+
+def _first_wins(rng: np.random.Generator, label: int) -> list[str]:
+    return [says(label, rng), says(int(rng.integers(2)), rng)]
+
+
+def _noise(rng: np.random.Generator, label: int) -> list[str]:
+    """A word for any class: the label is noise."""
+    return [says(int(rng.integers(2)), rng)]
+
+
+def _routed(rng: np.random.Generator, label: int) -> list[str]:
+    return [one_of(DESKS[label], rng), *POLITE]
+
+
+def _mislabelled(share: float) -> Callable[[np.random.Generator, int], list[str]]:
+    """A voice for the label, but in that share of the texts for the other class."""
+    return lambda rng, label: [says(label if rng.random() >= share else 1 - label, rng)]
+
+
+def _idiom(rng: np.random.Generator, label: int) -> Text:
+    """An idiom or a pair that is none, adjacent, amid neutral words."""
+    kind, before = int(rng.integers(2)), fillers(rng, int(rng.integers(3, 6)))
+    pair = [FIRST[kind], SECOND[kind if label else 1 - kind]]
+    return Text([*before, *pair, *fillers(rng, 3)], label, [len(before), len(before) + 1])
+
+
+def _opinions(rng: np.random.Generator, label: int) -> list[str]:
+    """Four to six opinions, one of them against the label."""
+    return [says(1 - label, rng)] + [says(label, rng) for _ in range(int(rng.integers(3, 6)))]
+
+
+def _crime(rng: np.random.Generator, label: int) -> list[str]:
+    """Class 1 has a crime; class 0 has nothing in its place."""
+    return [one_of(CRIMES, rng)] if label else [POLITE[0]]
+
+
+EITHER = other_class()
+NEGATION = {**EITHER, NOT: (QUITE, NEUTRAL[0]), QUITE: (NOT, NEUTRAL[0])}
 SHORTCUT = {
-    **other_class(),
+    **EITHER,
     SHORTCUTS[0]: (SHORTCUTS[1], NEUTRAL[0]),
     SHORTCUTS[1]: (SHORTCUTS[0], NEUTRAL[0]),
 }
+IDIOMS = counterparts(*[(w,) for w in FIRST], neutral=False) | counterparts(
+    *[(w,) for w in SECOND], neutral=False
+)
+BESIDE = _marking(DECOY, one_word(beside=(DECOY,)))
+_open = partial(learnt, also=(QUITE, *SHORTCUTS))
+_opponent = partial(learnt, also=POLITE)
+_usual = partial(hiding, epochs=8)
 
-MECHANISMS = [
-    *(
-        Mechanism(
-            f"negation learnt by {recipe}",
-            "trained negation",
-            trained(_of(recipe, epochs=20), negated(always=True), NEGATION),
+MECHANISMS: dict[str, Build] = {
+    **{
+        f"negation learnt by {name}": _open(
+            fitted(recipe(name), epochs=20), negated(always=True), NEGATION
         )
-        for recipe in ("conv+additive", "bilstm+additive", "gru+dot")
+        for name in ("conv+additive", "bilstm+additive", "gru+dot")
+    },
+    "negation learnt by a Transformer": _open(
+        hiding(own, rate=6e-3), negated(always=True), NEGATION
     ),
-    Mechanism(
-        "negation learnt by a Transformer",
-        "trained negation",
-        trained(_transformer, negated(always=True), NEGATION),
+    "one word learnt without an encoder": _open(
+        fitted(recipe("none+additive"), epochs=15, rate=0.03), one_word(), EITHER
     ),
-    Mechanism(
-        "one word learnt without an encoder",
-        "trained",
-        trained(_of("none+additive", epochs=15, rate=0.03), one_word()),
+    "verdicts learnt by a recurrent model": _open(
+        fitted(recipe("bilstm+additive")), among_voices(), EITHER
     ),
-    Mechanism(
-        "verdicts learnt by a recurrent model",
-        "trained",
-        trained(_of("bilstm+additive"), among_voices()),
+    "a shortcut learnt without an encoder": _open(
+        fitted(recipe("none+additive"), epochs=15, rate=0.03), _shortcut(0.8), SHORTCUT
     ),
-    Mechanism(
-        "a shortcut learnt without an encoder",
-        "shortcuts",
-        trained(_of("none+additive", epochs=15, rate=0.03), _shortcut(0.8), SHORTCUT),
+    "a shortcut learnt by a recurrent model": _open(
+        fitted(recipe("bigru+dot")), _shortcut(0.8), SHORTCUT
     ),
-    Mechanism(
-        "a shortcut learnt by a recurrent model",
-        "shortcuts",
-        trained(_of("bigru+dot"), _shortcut(0.8), SHORTCUT),
+    "trained with frozen even attention": _open(
+        fitted(recipe("bilstm+uniform")), among_voices(), EITHER
     ),
-    Mechanism(
-        "trained with frozen even attention", "even", trained(_of("bilstm+uniform"), among_voices())
+    "trained to hide, without an encoder": _open(
+        hiding(recipe("none+additive"), 0.2), one_word(), EITHER
     ),
-    Mechanism(
-        "trained to hide, without an encoder",
-        "hidden",
-        trained(_hiding("none+additive", 0.2), one_word()),
+    "trained to hide in a recurrent model": _open(
+        hiding(recipe("bilstm+additive"), 2.0), one_word(), EITHER
     ),
-    Mechanism(
-        "trained to hide in a recurrent model",
-        "relays",
-        trained(_hiding("bilstm+additive", 2.0), one_word()),
+    "taught to look at the verdict, recurrent": learnt(
+        taught(recipe("bilstm+additive"), 1.0), among_voices(), EITHER
     ),
-]
+    "taught to look at the word, own Transformer": learnt(taught(own, 1.0, rate=3e-3), one_word()),
+    "taught to look at a bystander, recurrent": learnt(taught(recipe("bigru+dot"), 1.0), BESIDE),
+    "taught to look at a bystander, without an encoder": learnt(
+        taught(recipe("none+additive"), 1.0, epochs=20, rate=0.02), BESIDE
+    ),
+    "frozen random attention": learnt(
+        taught(recipe("bigru+dot", frozen=True)), among_voices(), EITHER
+    ),
+    "a vote learnt by attention without an encoder": learnt(
+        taught(recipe("affine-tanh+additive"), epochs=20), voting(5, 0.4, 6)
+    ),
+    "the first voice learnt by an LSTM": learnt(
+        taught(recipe("lstm+additive"), epochs=20), among(_first_wins, in_order=True)
+    ),
+    "two signs learnt without an encoder": learnt(
+        taught(recipe("none+scaled-dot"), epochs=20, rate=0.02), among(signs), SIGNS
+    ),
+    "learnt from noise": learnt(taught(recipe("conv+additive")), among(_noise)),
+    "one word learnt by a small BERT": learnt(taught(_bert, epochs=10, rate=3e-3), one_word()),
+    "four desks learnt without an encoder": _opponent(
+        hiding(recipe("none+additive"), epochs=15),
+        among(_routed),
+        counterparts(*DESKS[:4]),
+        classes=4,
+    ),
+    "four desks learnt by a GRU": _opponent(
+        _usual(recipe("bigru+additive")), among(_routed), counterparts(*DESKS[:4]), classes=4
+    ),
+    "three desks learnt by our own Transformer": _opponent(
+        hiding(own, epochs=10, rate=6e-3), among(_routed), counterparts(*DESKS[:3]), classes=3
+    ),
+    "one label in five wrong, affine": _opponent(
+        hiding(recipe("affine-tanh+dot"), epochs=12), among(_mislabelled(0.2))
+    ),
+    "fifteen texts in a hundred, recurrent": _opponent(
+        _usual(recipe("bilstm+dot")), one_word(), shares=(0.85, 0.15)
+    ),
+    "an idiom learnt by a convolution": _opponent(
+        hiding(recipe("conv+dot"), epochs=12), _idiom, IDIOMS
+    ),
+    "long texts learnt by a GRU": _opponent(
+        _usual(recipe("gru+additive")), one_word(others=(34, 45))
+    ),
+    "opinions learnt without an encoder": _opponent(
+        hiding(recipe("none+additive"), epochs=12), among(_opinions)
+    ),
+    "sentences learnt without an encoder": _opponent(
+        hiding(recipe("han:none+additive"), epochs=15), paragraphs(5, lambda r, c: [says(c, r)])
+    ),
+    "one class by what is absent, learnt": _opponent(
+        hiding(recipe("none+dot"), epochs=15), among(_crime), counterparts(CRIMES, POLITE[:1])
+    ),
+    "half hidden, a convolution": _opponent(_usual(recipe("conv+additive"), 0.5), one_word()),
+    "three desks, attention kept off the keyword": _opponent(
+        _usual(recipe("gru+dot"), 1.0), among(_routed), counterparts(*DESKS[:3]), classes=3
+    ),
+    "double negation learnt by a BiGRU": _opponent(
+        hiding(recipe("bigru+dot"), epochs=12), among(double_negation), DOUBLE
+    ),
+    "a crime in long texts, own Transformer": _opponent(
+        _usual(own, rate=6e-3), among(_crime, (24, 34)), counterparts(CRIMES, POLITE[:1])
+    ),
+}

@@ -14,7 +14,6 @@ from heedful.calibration.mechanism import (
     VERDICTS,
     Build,
     Built,
-    Mechanism,
     Text,
     Writer,
     corpus_of,
@@ -124,75 +123,37 @@ def _sometimes(share: float) -> Build:
 HONEST = dict.fromkeys(GIVEN, 7.0)
 """Scores of an attention that lies on verdicts."""
 
-MECHANISMS = [
-    Mechanism(
-        "honest word, silent context",
-        "silent context",
-        table(one_word(), dict.fromkeys(SAID, 6.0), values(SAID, 4.0)),
+MECHANISMS: dict[str, Build] = {
+    "honest word, silent context": table(one_word(), dict.fromkeys(SAID, 6.0), values(SAID, 4.0)),
+    "honest verdict among voices": table(
+        among_voices(), HONEST, values(GIVEN, 4.0) | values(SAID, 4.0)
     ),
-    Mechanism(
-        "honest verdict among voices",
-        "honest",
-        table(among_voices(), HONEST, values(GIVEN, 4.0) | values(SAID, 4.0)),
+    "soft but honest": table(
+        among_voices(), dict.fromkeys(GIVEN, 3.0), values(GIVEN, 6.0) | values(SAID, 1.0)
     ),
-    Mechanism(
-        "soft but honest",
-        "honest",
-        table(among_voices(), dict.fromkeys(GIVEN, 3.0), values(GIVEN, 6.0) | values(SAID, 1.0)),
+    "honest among five classes": table(
+        one_word(), dict.fromkeys(SAID, 7.0), values(SAID, 4.0, 5), classes=5
     ),
-    Mechanism(
-        "honest among five classes",
-        "honest",
-        table(one_word(), dict.fromkeys(SAID, 7.0), values(SAID, 4.0, 5), classes=5),
-    ),
-    *(
-        Mechanism(
-            f"decoy with {mass:.2f} of the mass", "decoys", decoyed(mass), dial="mass of a decoy"
-        )
-        for mass in (0.3, 0.45, 0.6, 0.75, 0.9)
-    ),
-    *(
-        Mechanism(
-            f"decoy in {share:.0%} of the texts",
-            "decoys",
-            _sometimes(share),
-            dial="share of texts with a decoy",
-        )
+    **{f"decoy with {mass:.2f} of the mass": decoyed(mass) for mass in (0.3, 0.45, 0.6, 0.75, 0.9)},
+    **{
+        f"decoy in {share:.0%} of the texts": _sometimes(share)
         for share in (0.1, 0.35, 0.5, 0.65, 0.9)
+    },
+    "one class hidden, the other seen": table(
+        one_word(beside=(DECOY,)),
+        dict.fromkeys(SAYING[0], 6.0) | {DECOY: 4.0},
+        values(SAID, 4.0) | {word: [0.0, 600.0] for word in SAYING[1]},
     ),
-    Mechanism(
-        "one class hidden, the other seen",
-        "hidden",
-        table(
-            one_word(beside=(DECOY,)),
-            dict.fromkeys(SAYING[0], 6.0) | {DECOY: 4.0},
-            values(SAID, 4.0) | {word: [0.0, 600.0] for word in SAYING[1]},
-        ),
+    "hidden word": table(one_word(), dict.fromkeys(NEUTRAL, 5.0), values(SAID, 4000.0)),
+    "verdict hidden behind voices": table(
+        among_voices(),
+        dict.fromkeys(SAID, 3.5) | dict.fromkeys(GIVEN, 0.0),
+        values(SAID, 0.1) | values(GIVEN, 400.0),
     ),
-    Mechanism(
-        "hidden word",
-        "hidden",
-        table(one_word(), dict.fromkeys(NEUTRAL, 5.0), values(SAID, 4000.0)),
+    "even attention, one word decides": table(one_word(), {}, values(SAID, 40.0)),
+    "whimsical attention": table(
+        among_voices(others=(5, 9), beside=NEUTRAL[1:3]),
+        dict.fromkeys(NEUTRAL[1:3], 4.0),
+        values(GIVEN, 400.0) | values(SAID, 0.5),
     ),
-    Mechanism(
-        "verdict hidden behind voices",
-        "hidden",
-        table(
-            among_voices(),
-            dict.fromkeys(SAID, 3.5) | dict.fromkeys(GIVEN, 0.0),
-            values(SAID, 0.1) | values(GIVEN, 400.0),
-        ),
-    ),
-    Mechanism(
-        "even attention, one word decides", "even", table(one_word(), {}, values(SAID, 40.0))
-    ),
-    Mechanism(
-        "whimsical attention",
-        "hidden",
-        table(
-            among_voices(others=(5, 9), beside=NEUTRAL[1:3]),
-            dict.fromkeys(NEUTRAL[1:3], 4.0),
-            values(GIVEN, 400.0) | values(SAID, 0.5),
-        ),
-    ),
-]
+}

@@ -82,8 +82,7 @@ def explore(
         trust_remote_code=trust_remote_code, prompt=prompt, chat=chat,
     )  # fmt: skip
     from heedful.explorer.safety import Door
-    from heedful.explorer.server import Explorer, application
-    from heedful.explorer.serving import serve
+    from heedful.explorer.server import Explorer, application, serve
     from heedful.explorer.texts import ExploredModel
     from heedful.jobs.explain import recommended
 

@@ -13,17 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
+from safetensors.numpy import load_file, save_file
 
 from heedful.audits import AUDITS, Finding
 from heedful.audits.examination import Portion, examine
 from heedful.cluster.connection import Cluster, reaching
 from heedful.cluster.engine import Doing, Workload, finish
-from heedful.cluster.shard_files import SHARD, ShardFound, keys_of, sums_in
 from heedful.corpora import Corpus, Document, document_of
 from heedful.corpora.samples import drawn
 from heedful.corpora.shards import ShardReader, shards_of
@@ -35,10 +35,64 @@ from heedful.jobs.decider import Decider, decider_of, device_of, read_by
 from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.reproduction.results import Results, Step, named
-from heedful.runs import TABLE, RunFolder, locked, read_json, remove_leftovers, write_json
+from heedful.runs import TABLE, Form, RunFolder, locked, read_json, remove_leftovers, write_json
 from heedful.runs.folder import SHARDS
 from heedful.runs.randomness import keys
 from heedful.statistics.sums import Sums, added, adding_up
+
+SUMS, INDEX = "sums.safetensors", "sums.json"
+
+
+class ShardFound(NamedTuple):
+    """What was found on one shard."""
+
+    rows: Mapping[str, pd.DataFrame]
+    """Of every audit."""
+    sums: Mapping[tuple[str, str, str], Sums]
+    """By audit, measure and method."""
+    sample: pd.DataFrame
+    """Its documents that are first by key."""
+    counts: Mapping[str, Any]
+    """How many documents, and what was done to them."""
+
+
+def _save(folder: Path, found: ShardFound) -> None:
+    for name, table in found.rows.items():
+        TABLE.save(folder / f"{name}.parquet", table)
+    TABLE.save(folder / "sample.parquet", found.sample)
+    write_json(folder / "counts.json", found.counts)
+    arrays: dict[str, np.ndarray] = {}
+    places: dict[int, int] = {}
+    index = []
+    for key, sums in found.sums.items():  # several measures may be made of the same sums
+        if id(sums.totals) not in places:
+            place = places[id(sums.totals)] = len(places)
+            arrays[f"{place}.totals"] = np.ascontiguousarray(sums.totals)
+            arrays[f"{place}.few"] = np.ascontiguousarray(sums.few)
+        index.append([*key, places[id(sums.totals)], sums.n, sums.undefined])
+    if arrays:
+        save_file(arrays, folder / SUMS)
+    write_json(folder / INDEX, index)
+
+
+SHARD: Form[Any] = Form("", _save, lambda folder: folder)
+"""What goes in is found on a shard, what comes back is its folder: nothing is held in memory."""
+
+
+def sums_in(folder: Path) -> Iterator[tuple[tuple[str, str, str], Sums]]:
+    """The sums of a shard by audit, measure and method."""
+    index = read_json(folder / INDEX)
+    arrays = load_file(folder / SUMS) if index else {}
+    for name, measure, method, place, n, undefined in index:
+        totals, few = arrays[f"{place}.totals"], arrays[f"{place}.few"]
+        yield (name, measure, method), Sums(totals, n, undefined, few)
+
+
+def keys_of(table: pd.DataFrame, most: int) -> np.ndarray:
+    """The rows of the smallest keys, each name once."""
+    order = table["key"].to_numpy().argsort(kind="stable")
+    is_first = ~table["id"].iloc[order].duplicated().to_numpy()
+    return np.asarray(order[is_first][:most])
 
 
 def audit_shards(

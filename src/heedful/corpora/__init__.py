@@ -10,8 +10,7 @@ from heedful.corpora.lexicon import load_lexicon
 from heedful.corpora.parallel_corpora import load_parallel
 from heedful.corpora.planted import planted
 from heedful.corpora.prepared import load_prepared, prepare
-from heedful.corpora.redrawing import redrawn
-from heedful.corpora.splits import keyed_split
+from heedful.corpora.splits import keyed_split, redrawn
 from heedful.corpora.synthetic import synthetic
 from heedful.corpora.texts import document_of
 from heedful.corpora.vectors import load_vectors

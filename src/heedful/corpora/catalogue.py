@@ -26,7 +26,7 @@ from heedful.corpora.entries import CATALOGUE, Entry
 from heedful.corpora.files import read_file
 from heedful.corpora.hub import read_hub
 from heedful.corpora.planted import LENGTHS, planted
-from heedful.corpora.recipes import PLAIN, CorpusRecipe
+from heedful.corpora.recipes import PLAIN, CorpusRecipe, Wanted
 from heedful.corpora.root import locate, root_of
 from heedful.corpora.synthetic import synthetic
 from heedful.corpora.tables import SUFFIXES, suffix_of
@@ -41,7 +41,7 @@ READERS: dict[str, Callable[..., Corpus]] = {
     "amazon": messages.read_amazon,
     "eraser_movies": eraser.read_eraser,
 } | {family: partial(zhang.read_zhang, family) for family in zhang.FAMILIES}
-"""What reads a classification corpus: (root, task, recipe, seed, name, options) to a corpus."""
+"""What reads a classification corpus: (`Wanted`, options) to a corpus."""
 
 
 def parse_name(name: str) -> tuple[Entry, str, str]:
@@ -99,7 +99,7 @@ def load_corpus(
     chosen = entry.variants[recipe] if recipe else PLAIN
     root = root_of(data_root)
     try:
-        return READERS[entry.name](root, task, chosen, seed, full, **options)
+        return READERS[entry.name](Wanted(root, task, chosen, seed, full), **options)
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise

@@ -13,7 +13,7 @@ import numpy as np
 
 from heedful.corpora.documents import Corpus, Document
 from heedful.corpora.entries import CATALOGUE
-from heedful.corpora.recipes import PLAIN, CorpusRecipe, arrange
+from heedful.corpora.recipes import Wanted, arrange
 from heedful.corpora.root import expect, find
 from heedful.corpora.tables import bytes_of
 from heedful.corpora.tokens import tokenise
@@ -69,15 +69,9 @@ def _document(record: dict[str, object], text: str, label: int, path: Path) -> D
     return Document(str(record["annotation_id"]), text, tokens, spans, label, sentence, evidence)
 
 
-def read_eraser(
-    root: Path,
-    task: str = "",
-    recipe: CorpusRecipe = PLAIN,
-    seed: int = 0,
-    name: str = "eraser_movies",
-) -> Corpus:
+def read_eraser(wanted: Wanted) -> Corpus:
     """Film reviews with rationales as evidence; tokens and sentences are those of the release."""
-    path = find(root, ENTRY.files[0], ENTRY.source)
+    path = find(wanted.root, ENTRY.files[0], ENTRY.source)
     members = _members(path)
     splits = {}
     for part, split in _SPLITS.items():
@@ -93,6 +87,8 @@ def read_eraser(
             )
             for record in records
         ]
-    arranged, notes = arrange(splits, recipe, seed)
-    classes = ENTRY.names[task]
-    return Corpus(name=name, classes=classes, splits=arranged, notes=dict(+notes), tokeniser=RULE)
+    arranged, notes = arrange(splits, wanted.recipe, wanted.seed)
+    classes = ENTRY.names[wanted.task]
+    return Corpus(
+        name=wanted.name, classes=classes, splits=arranged, notes=dict(+notes), tokeniser=RULE
+    )

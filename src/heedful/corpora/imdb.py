@@ -10,7 +10,7 @@ from typing import Any
 
 from heedful.corpora.documents import Corpus
 from heedful.corpora.entries import CATALOGUE
-from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
+from heedful.corpora.recipes import Row, Wanted, build
 from heedful.corpora.root import expect, fields_of, find, locate, text_of
 from heedful.errors import InputError
 
@@ -18,14 +18,12 @@ ENTRY, DIAO = CATALOGUE["imdb"], CATALOGUE["imdb_diao"]
 STARS = ENTRY.names["stars"]
 
 
-def read_imdb(
-    root: Path, task: str = "2", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "imdb:2"
-) -> Corpus:
+def read_imdb(wanted: Wanted) -> Corpus:
     """IMDB by sign or by stars (8 classes); `<br />` is a line break unless the recipe keeps it."""
     rows: dict[str, list[Row]] = {}
     for file in ENTRY.files:
         split = Path(file).name.split(".")[0]
-        path = find(root, file, ENTRY.source)
+        path = find(wanted.root, file, ENTRY.source)
         reviews = list(fields_of(path, 4))
         found = Counter(f"reviews of {stars} stars" for _, stars, _, _ in reviews)
         expected = zip(STARS, ENTRY.counts[split], strict=True)
@@ -33,29 +31,27 @@ def read_imdb(
         rows[split] = [
             Row(
                 f"{split}-{sign}-{id}",
-                text if recipe.keeps_breaks else text.replace("<br />", "\n"),
-                int(sign == "pos") if task == "2" else STARS.index(stars),
+                text if wanted.recipe.keeps_breaks else text.replace("<br />", "\n"),
+                int(sign == "pos") if wanted.task == "2" else STARS.index(stars),
             )
             for sign, stars, id, text in reviews
         ]
-    stand_in_for = ENTRY.stand_in_for if task == "stars" else None
-    return build(name, ENTRY.names[task], rows, recipe, seed, stand_in_for=stand_in_for)
+    stand_in_for = ENTRY.stand_in_for if wanted.task == "stars" else None
+    return build(wanted, ENTRY.names[wanted.task], rows, stand_in_for=stand_in_for)
 
 
-def read_imdb_diao(
-    root: Path, task: str = "", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "imdb_diao"
-) -> Corpus:
+def read_imdb_diao(wanted: Wanted) -> Corpus:
     """IMDB in 10 classes, split 80/10/10 by the seed (docs/studies/erasure.md, "Corpora").
 
     `imdb_diao/data.json`, or its parts `data1.json`, `data2.json`, ...: JSON lists (or JSON Lines)
     of objects with `rating` (1 to 10) and `review` (or `text`); other keys are ignored.
     """
     parts = [f"imdb_diao/data{number}.json" for number in range(1, 100)]
-    files = [part for part in parts if locate(root, part)] or list(DIAO.files)
+    files = [part for part in parts if locate(wanted.root, part)] or list(DIAO.files)
     rows = []
-    path = root
+    path = wanted.root
     for file in files:
-        path = find(root, file, DIAO.source)
+        path = find(wanted.root, file, DIAO.source)
         for number, record in enumerate(_records(path)):
             try:
                 rating, text = int(record["rating"]), record.get("review", record.get("text"))
@@ -70,8 +66,8 @@ def read_imdb_diao(
     expect(path.parent, {"reviews": len(rows)}, DIAO.counts)
     classes = [str(rating) for rating in range(1, 11)]
     # 80/10/10: a tenth to test, then a ninth of the rest to dev.
-    tenths = replace(recipe, test_share=0.1, dev_share=1 / 9)
-    return build(name, classes, {"train": rows}, tenths, seed)
+    tenths = replace(wanted.recipe, test_share=0.1, dev_share=1 / 9)
+    return build(wanted._replace(recipe=tenths), classes, {"train": rows})
 
 
 def _records(path: Path) -> list[Any]:

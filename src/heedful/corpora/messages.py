@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from heedful.corpora.documents import Corpus
 from heedful.corpora.entries import CATALOGUE
-from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
+from heedful.corpora.recipes import Row, Wanted, build
 from heedful.corpora.root import expect, fields_of, find
 
 SMS, AMAZON = CATALOGUE["sms"], CATALOGUE["amazon"]
 
 
-def read_sms(
-    root: Path, task: str = "", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "sms"
-) -> Corpus:
+def read_sms(wanted: Wanted) -> Corpus:
     """Text messages, ham or spam, split by the seed."""
-    path = find(root, SMS.files[0], SMS.source)
+    path = find(wanted.root, SMS.files[0], SMS.source)
     messages = list(fields_of(path, 2))
     expect(path, Counter(label for label, _ in messages), SMS.counts)
-    classes = SMS.names[task]
+    classes = SMS.names[wanted.task]
     rows = [
         Row(f"sms-{number}", text, classes.index(label))
         for number, (label, text) in enumerate(messages)
     ]
-    return build(name, classes, {"train": rows}, recipe, seed)
+    return build(wanted, classes, {"train": rows})
 
 
-def read_amazon(
-    root: Path, task: str = "2", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "amazon:2"
-) -> Corpus:
+def read_amazon(wanted: Wanted) -> Corpus:
     """Reviews of four kinds of goods by sign or by stars (there are no 3s), split by the seed.
 
     The title is a sentence of its own before the text.
     """
-    path = find(root, AMAZON.files[0], AMAZON.source)
+    path = find(wanted.root, AMAZON.files[0], AMAZON.source)
     reviews = list(fields_of(path, 5))
     found = Counter(f"{sign} reviews of {domain}" for domain, sign, *_ in reviews)
     expected = {
@@ -44,14 +39,14 @@ def read_amazon(
         for sign in ("positive", "negative")
     }
     expect(path, found, expected)
-    classes = AMAZON.names[task]
+    classes = AMAZON.names[wanted.task]
     rows = [
         Row(
             f"{domain}-{number}",
-            f"{title}\n\n{text}" if recipe.with_title and title else text,
-            classes.index(sign if task == "2" else stars.removesuffix(".0")),
+            f"{title}\n\n{text}" if wanted.recipe.with_title and title else text,
+            classes.index(sign if wanted.task == "2" else stars.removesuffix(".0")),
         )
         for number, (domain, sign, stars, title, text) in enumerate(reviews)
     ]
-    stand_in_for = AMAZON.stand_in_for if task == "stars" else None
-    return build(name, classes, {"train": rows}, recipe, seed, stand_in_for=stand_in_for)
+    stand_in_for = AMAZON.stand_in_for if wanted.task == "stars" else None
+    return build(wanted, classes, {"train": rows}, stand_in_for=stand_in_for)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from heedful.corpora.documents import Corpus
 from heedful.corpora.entries import CATALOGUE
-from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
+from heedful.corpora.recipes import Row, Wanted, build
 from heedful.corpora.root import expect, find, lines_of
 from heedful.errors import InputError, unknown
 
@@ -79,22 +78,16 @@ def groups_of(task: str) -> tuple[str, ...]:
 
 
 def read_newsgroups(
-    root: Path,
-    task: str = "",
-    recipe: CorpusRecipe = PLAIN,
-    seed: int = 0,
-    name: str = "20newsgroups",
-    keep: Sequence[str] = (),
-    stand_in_for: str | None = None,
+    wanted: Wanted, keep: Sequence[str] = (), stand_in_for: str | None = None
 ) -> Corpus:
     """The posts of the named groups, or of all twenty; the group is the class."""
-    groups = groups_of(task)
+    groups = groups_of(wanted.task)
     label_of = {group: label for label, group in enumerate(groups)}
     rows: dict[str, list[Row]] = {}
     empty = 0
     for file in ENTRY.files:
         split = "train" if "train" in file else "test"
-        path = find(root, file, ENTRY.source)
+        path = find(wanted.root, file, ENTRY.source)
         try:
             posts = [json.loads(line) for line in lines_of(path)]
         except ValueError as error:
@@ -111,4 +104,4 @@ def read_newsgroups(
         ]
         empty += sum(not row.text for row in rows[split])
     notes = {"posts that are empty without headers, footers and quotes": empty} if empty else {}
-    return build(name, groups, rows, recipe, seed, notes, stand_in_for)
+    return build(wanted, groups, rows, notes, stand_in_for)

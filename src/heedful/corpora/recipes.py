@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,18 @@ class CorpusRecipe:
 
 
 PLAIN = CorpusRecipe()
+
+
+class Wanted(NamedTuple):
+    """What a reader is asked for."""
+
+    root: Path
+    """The data root."""
+    task: str
+    recipe: CorpusRecipe
+    seed: int
+    name: str
+    """How the corpus was asked for, and what it is called."""
 
 
 def _recipes() -> dict[str, dict[str, CorpusRecipe]]:
@@ -192,25 +205,24 @@ def arrange(
 
 
 def build(
-    name: str,
+    wanted: Wanted,
     classes: Sequence[str],
     rows: Mapping[str, Sequence[Row]],
-    recipe: CorpusRecipe = PLAIN,
-    seed: int = 0,
     notes: Mapping[str, int] | None = None,
     stand_in_for: str | None = None,
 ) -> Corpus:
     """A corpus of raw rows by a recipe."""
+    rule = wanted.recipe.tokeniser
     documents = {
-        split: [document_of(row.id, row.text, row.label, recipe.tokeniser) for row in given]
+        split: [document_of(row.id, row.text, row.label, rule) for row in given]
         for split, given in rows.items()
     }
-    splits, counted = arrange(documents, recipe, seed)
+    splits, counted = arrange(documents, wanted.recipe, wanted.seed)
     return Corpus(
-        name=name,
+        name=wanted.name,
         classes=tuple(classes),
         splits=splits,
         notes={**(notes or {}), **+counted},
         stand_in_for=stand_in_for,
-        tokeniser=recipe.tokeniser,
+        tokeniser=rule,
     )

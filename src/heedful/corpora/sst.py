@@ -10,7 +10,7 @@ import numpy as np
 
 from heedful.corpora.documents import Corpus, Document
 from heedful.corpora.entries import CATALOGUE
-from heedful.corpora.recipes import PLAIN, CorpusRecipe, arrange
+from heedful.corpora.recipes import Wanted, arrange
 from heedful.corpora.root import expect, find, lines_of
 from heedful.corpora.tokens import tokenise
 from heedful.errors import InputError
@@ -46,16 +46,14 @@ def _document(id: str, tree: str, label: int, rule: str) -> Document:
     )
 
 
-def read_sst(
-    root: Path, task: str = "2", recipe: CorpusRecipe = PLAIN, seed: int = 0, name: str = "sst:2"
-) -> Corpus:
+def read_sst(wanted: Wanted) -> Corpus:
     """SST in 5 classes, or in 2 with neutral sentences dropped; `word_labels` are 0 to 4."""
     # The plain reading has nothing to cut: the treebank comes in tokens.
-    rule = "whitespace" if recipe.tokeniser == "words" else recipe.tokeniser
+    rule = "whitespace" if wanted.recipe.tokeniser == "words" else wanted.recipe.tokeniser
     given: dict[str, list[Document]] = {}
     for file in ENTRY.files:
         split = Path(file).name.split(".")[0]
-        path = find(root, file, ENTRY.source)
+        path = find(wanted.root, file, ENTRY.source)
         trees = lines_of(path)
         if any(not re.match(r"\([0-4] ", tree) for tree in trees):
             raise InputError(f"{path}: expected one labelled tree in each line.")
@@ -63,13 +61,15 @@ def read_sst(
         expected = {f"sentences of root label {k}": n for k, n in enumerate(ENTRY.counts[split])}
         expect(path, found, expected)
         labels = [int(tree[1]) for tree in trees]
-        if task == "2":
+        if wanted.task == "2":
             labels = [-1 if label == 2 else int(label > 2) for label in labels]
         given[split] = [
             _document(f"{split}-{number}", tree, label, rule)
             for number, (tree, label) in enumerate(zip(trees, labels, strict=True))
             if label >= 0
         ]
-    splits, notes = arrange(given, recipe, seed)
-    classes = ENTRY.names[task]
-    return Corpus(name=name, classes=classes, splits=splits, notes=dict(+notes), tokeniser=rule)
+    splits, notes = arrange(given, wanted.recipe, wanted.seed)
+    classes = ENTRY.names[wanted.task]
+    return Corpus(
+        name=wanted.name, classes=classes, splits=splits, notes=dict(+notes), tokeniser=rule
+    )

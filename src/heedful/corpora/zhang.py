@@ -19,7 +19,7 @@ from pathlib import Path
 
 from heedful.corpora.documents import Corpus
 from heedful.corpora.entries import CATALOGUE, Entry
-from heedful.corpora.recipes import PLAIN, CorpusRecipe, Row, build
+from heedful.corpora.recipes import Row, Wanted, build
 from heedful.corpora.root import expect, find, locate
 from heedful.corpora.splits import key
 from heedful.errors import InputError, unknown
@@ -65,9 +65,8 @@ def _rows(
     split: str,
     counts: Mapping[int, int],
     kept: Mapping[int, int],
-    with_title: bool,
+    wanted: Wanted,
     limit: int | None,
-    seed: int,
 ) -> list[Row]:
     """The rows of the kept classes; at most `limit` of them, drawn by the seed while reading."""
     found: Counter[int] = Counter()
@@ -81,14 +80,14 @@ def _rows(
             class_ = int(record[0])
             found[class_] += 1
             if class_ in kept:
-                fields = record[1:] if with_title else record[2:]
+                fields = record[1:] if wanted.recipe.with_title else record[2:]
                 text = "\n\n".join(_clean(field) for field in fields if field)
                 yield Row(f"{split}-{number}", text, kept[class_])
 
     rows = (
         list(stream())
         if limit is None
-        else heapq.nsmallest(limit, stream(), key=lambda row: key(seed, row.id))
+        else heapq.nsmallest(limit, stream(), key=lambda row: key(wanted.seed, row.id))
     )
     other = entry.counts.get("other_test")
     if split == "test" and found.total() == other:
@@ -116,14 +115,7 @@ def ag_classes(task: str) -> dict[int, int]:
 
 
 def read_zhang(
-    family: str,
-    root: Path,
-    task: str = "",
-    recipe: CorpusRecipe = PLAIN,
-    seed: int = 0,
-    name: str = "",
-    limit: int | None = None,
-    stand_in_for: str | None = None,
+    family: str, wanted: Wanted, limit: int | None = None, stand_in_for: str | None = None
 ) -> Corpus:
     """One of the four corpora; fields are joined by an empty line, so a title is a sentence.
 
@@ -133,16 +125,20 @@ def read_zhang(
     entry = CATALOGUE[family]
     names = entry.names[""]
     numbers = range(1, len(names) + 1)
-    kept = ag_classes(task) if family == "ag_news" else {number: number - 1 for number in numbers}
+    kept = (
+        ag_classes(wanted.task)
+        if family == "ag_news"
+        else {number: number - 1 for number in numbers}
+    )
     rows: dict[str, list[Row]] = {}
     notes = {}
     for split in ("train", "test"):
-        path, size = _file(root, entry, split), entry.counts[split] // len(names)
+        path, size = _file(wanted.root, entry, split), entry.counts[split] // len(names)
         counts = dict.fromkeys(numbers, size)
         if path.name.startswith(AG_SUBSET):
             counts = dict(zip(numbers, AG_SUBSET_COUNTS, strict=True))
             missing = sum(size - counts[number] for number in kept)
             notes["training rows of the official set that are not here"] = missing
-        rows[split] = _rows(path, entry, split, counts, kept, recipe.with_title, limit, seed)
+        rows[split] = _rows(path, entry, split, counts, kept, wanted, limit)
     classes = [names[number - 1] for number in kept]
-    return build(name or family, classes, rows, recipe, seed, notes, stand_in_for)
+    return build(wanted, classes, rows, notes, stand_in_for)

@@ -1,7 +1,6 @@
 """How attention came to be: what words are worth to a model, and the flow that made them so."""
 
-from heedful.dynamics.flow import flow
-from heedful.dynamics.flow_log import FlowLog, by_class, word_terms
+from heedful.dynamics.flow import FlowLog, by_class, flow, word_terms
 from heedful.dynamics.scores import occurrence_scores, read_flat, word_scores
 from heedful.dynamics.token_classes import TokenRule, classify, token_classes, word_counts
 

@@ -22,7 +22,7 @@ from heedful.corpora.pair_files import DEV_SHARE, MAX_WORDS, piece_links
 from heedful.corpora.pairs import EncodedPairs
 from heedful.corpora.parallel import Links
 from heedful.corpora.pieces import PieceTokeniser
-from heedful.dynamics.pair_watch import PAIRS, PairWatch
+from heedful.dynamics.watch import PAIRS, PairWatch
 from heedful.errors import InputError
 from heedful.jobs.decider import device_of
 from heedful.jobs.translator_audit import Checked, check, examples, scored

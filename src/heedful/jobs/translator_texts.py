@@ -23,7 +23,7 @@ from heedful.corpora.parallel import Links, Pair
 from heedful.corpora.pieces import PieceTokeniser, encode_parallel
 from heedful.corpora.splits import draw
 from heedful.dynamics.cooccurrence import EM, alignments, iterate, side, with_empty_word
-from heedful.dynamics.pair_watch import COUNTED
+from heedful.dynamics.watch import COUNTED
 from heedful.errors import InputError
 from heedful.jobs.align import numbered
 

@@ -25,7 +25,7 @@ PAIR_CURVES = {
     "attention ~ counts": (OCHRE, (0, (4, 2))),
     "chance": (GREY, (0, (2, 2))),
 }
-"""The same of a translator, whose words are told by counts; see `dynamics.pair_watch`."""
+"""The same of a translator, whose words are told by counts; see `dynamics.watch`."""
 TITLE = "What words tell and where attention lies, over training"
 RISE = 0.02
 """A curve that ends no more than this above its start did not rise."""

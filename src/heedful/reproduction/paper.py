@@ -7,6 +7,7 @@
     [corpora.sst]                      # title, reader, stand_in_for, scales, deviation
     [artifacts.T1]                     # title, where, kind, paper
     [claims.ERA-1]                     # sentence, where, statistic, side, paper, over
+    [claims.ERA-2.side]                # one for each part: "{HAN|FLAN}: size" names two of them
     [printed]                          # tables as `heedful.reproduction.tables.numbers` reads them
 
 How a claim is measured and an artifact made stands in the study's modules, under the same ids.
@@ -14,10 +15,12 @@ How a claim is measured and an artifact made stands in the study's modules, unde
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,14 +100,10 @@ class Paper:
         corpora: tuple[str, ...] | None = None,
         measure_all: Callable[[Views], Measured] | None = None,
         seeds: int | Callable[[Plan, str], int] | None = None,
-        side: Sides | None = None,
     ) -> Claim:
-        """The claim of that id, measured so; values of the paper's corpora are those of ours.
-
-        Its side stands beside its words, or is given where parts have names that code makes.
-        """
+        """The claim of that id, measured so; values of the paper's corpora are those of ours."""
         said = dict(self.said["claims"][id])
-        said["side"] = sides_of(said["side"]) if side is None else side
+        said["side"] = _sides(said["side"])
         if self.stands_for and not isinstance(said["paper"], str):
             theirs = said["paper"]
             said["paper"] = {
@@ -118,6 +117,23 @@ class Paper:
     def printed(self, name: str, keys: Sequence[str]) -> pd.DataFrame:
         """A printed table; the columns in `keys` stay text."""
         return numbers(self.said["printed"][name], keys)
+
+
+def _sides(text: str | Mapping[str, str]) -> Sides:
+    if isinstance(text, str):
+        return sides_of(text)
+    return sides_of({part: side for name, side in text.items() for part in named_parts(name)})
+
+
+def named_parts(name: str) -> list[str]:
+    """The parts that a name with alternatives stands for, in their order.
+
+    >>> named_parts("{HAN|FLAN}{rnn|conv}: size")
+    ['HANrnn: size', 'HANconv: size', 'FLANrnn: size', 'FLANconv: size']
+    """
+    pieces = re.split(r"{(.*?)}", name)
+    alternatives = [[one] if at % 2 == 0 else one.split("|") for at, one in enumerate(pieces)]
+    return ["".join(chosen) for chosen in product(*alternatives)]
 
 
 def _from_root(reader: str, plan: Plan) -> Corpus:

@@ -1,11 +1,15 @@
-"""How far two importances agree, and how far one agrees with known evidence.
+"""How far two importances agree, one with known evidence, and one series with another (`ccc`).
 
-Everything is per instance, over unpadded units, in float64. A row in which an unpadded importance
-is nan, or in which the measure has no meaning, is nan.
+Of importances everything is per instance, over unpadded units, in float64. A row in which an
+unpadded importance is nan, or in which the measure has no meaning, is nan.
 """
 
+from __future__ import annotations
+
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float64, Int, Int64, Shaped
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 
@@ -164,3 +168,26 @@ def _inversions(places: Int64[Tensor, "batch unit"]) -> Int64[Tensor, " batch"]:
         blocks = torch.empty_like(blocks).scatter_(-1, target, blocks)
         half //= 2
     return found
+
+
+def ccc(x: ArrayLike, y: ArrayLike) -> float:
+    """Lin's concordance correlation coefficient, with population moments.
+
+        2 cov(x, y) / (σ²_x + σ²_y + (μ_x - μ_y)²)
+
+    1 only where both are equal everywhere; 0 where one of two different series is constant; nan
+    where both are the same constant, or there is nothing.
+
+    >>> ccc([1, 2, 3], [1, 2, 3]), ccc([1, 2, 3], [3, 2, 1])
+    (1.0, -1.0)
+    """
+    first, second = (np.asarray(series, dtype=np.float64) for series in (x, y))
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(
+            f"two series of one length are compared, got {first.shape}, {second.shape}"
+        )
+    if not len(first):
+        return float("nan")
+    a, b = first - first.mean(), second - second.mean()
+    apart = float((a * a).mean() + (b * b).mean() + (first.mean() - second.mean()) ** 2)
+    return 2 * float((a * b).mean()) / apart if apart > 0 else float("nan")

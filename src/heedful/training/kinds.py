@@ -20,7 +20,7 @@ from heedful.models.recipe import Penalties
 from heedful.models.transformer import TransformerClassifier
 from heedful.models.verbs import evaluating
 from heedful.models.windows import NarrativeTransformer
-from heedful.statistics.concordance import ccc
+from heedful.statistics.agreement import ccc
 from heedful.training import fine_tuning, objectives
 from heedful.training.config import DECISIONS
 from heedful.training.evaluation import Metrics, evaluate

@@ -30,12 +30,7 @@ from heedful.models.ragged_stack import (
     sums_within,
 )
 from heedful.training.config import TrainConfig
-from heedful.training.evaluation import (
-    EVALUATION_TOKENS,
-    AttentiveMetrics,
-    Metrics,
-    StackTally,
-)
+from heedful.training.evaluation import EVALUATION_TOKENS, AttentiveMetrics, Metrics, StackTally
 from heedful.training.loop import History, train
 from heedful.training.optimisers import EachAdam, clip_each
 from heedful.training.precision import reduced_precision

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.corpora.batches import Batch, batches, collate, moved
 from heedful.corpora.encoded import Encoded, EncodedCorpus
@@ -29,7 +29,62 @@ from heedful.training.loop import History, Observer, train
 from heedful.training.optimisers import clip_each, optimiser_for
 from heedful.training.refusals import refuse_empty
 from heedful.training.resident import OwnBatch, ResidentDocuments
-from heedful.training.rows import WordRows, fits
+
+EPSILON = 1e-10
+"""Added to Adagrad's root, as the library does."""
+
+
+def keeps_other_rows(config: TrainConfig) -> bool:
+    """Whether a row without gradient stays as it is under this training."""
+    is_decayed = config.weight_decay > 0 and config.decay not in ("encoder", "additive map")
+    return config.optimiser in ("adagrad", "sgd") and not is_decayed
+
+
+class WordRows:
+    """The word vectors that a step reads, and their update: what the whole table would become.
+
+    Adagrad without decay and plain SGD leave a row without gradient as it was, so a step reads and
+    writes the vectors of the batch's words alone (docs/studies/polarity.md, "Shortcuts"). The
+    models of a stack share their batches, so these are the same rows in each.
+    """
+
+    def __init__(self, table: nn.Parameter, config: TrainConfig) -> None:
+        self.table, self.config = table, config
+        self.squares = torch.zeros_like(table) if config.optimiser == "adagrad" else None
+        self.step = 0
+        self.words: Int[Tensor, " row"] = torch.zeros(0, dtype=torch.long)
+        self.rows: Float[Tensor, "model row dim"] = table[:, :0]
+
+    def lend(self, batch: Batch) -> Batch:
+        """The batch, its words numbered by their place in `rows`; both on the table's device.
+
+        The batch comes from the host: counting its words there keeps a GPU from waiting.
+        """
+        is_read = torch.zeros(self.table.shape[1], dtype=torch.bool)
+        is_read[batch.ids] = True
+        place = is_read.cumsum(0) - 1
+        device = self.table.device
+        self.words = moved(is_read.nonzero()[:, 0], device)
+        self.rows = self.table.detach()[:, self.words].requires_grad_()
+        return replace(batch, ids=place[batch.ids]).to(device)
+
+    def update(self) -> None:
+        """One step of the optimiser on the rows lent, from their gradient."""
+        gradient = self.rows.grad
+        if gradient is None:
+            return
+        with torch.no_grad():
+            rate = self.config.learning_rate / (1 + self.step * self.config.rate_decay)
+            self.step += 1
+            rows = self.rows.detach()
+            if self.squares is None:
+                rows = rows.add(gradient, alpha=-rate)
+            else:
+                squares = self.squares[:, self.words].addcmul_(gradient, gradient)
+                self.squares.index_copy_(1, self.words, squares)
+                rows = rows.addcdiv(gradient, squares.sqrt_().add_(EPSILON), value=-rate)
+            self.table.index_copy_(1, self.words, rows)
+
 
 WORDS = "embedding.weight"
 
@@ -235,7 +290,7 @@ class StackedTask:
         """Word vectors updated row by row, where the training allows it; masked words ask for
         all of them."""
         table = self.model.weights[WORDS]
-        is_fit = fits(self.config) and table.requires_grad and self.masked is None
+        is_fit = keeps_other_rows(self.config) and table.requires_grad and self.masked is None
         return WordRows(table, self.config) if is_fit else None
 
 

@@ -9,8 +9,8 @@ examples in `examples`, tasks in `tasks`, claims in `claims`.
 
 from __future__ import annotations
 
-from heedful.reproduction.study import Artifact, Claim, Plan, Study
-from heedful.studies.dynamics import corpora, steps, task_claims, task_figures, tasks, translation
+from heedful.reproduction.study import Artifact, Plan, Study
+from heedful.studies.dynamics import corpora, steps, task_figures, tasks, translation
 from heedful.studies.dynamics.claims import CLAIMS
 from heedful.studies.dynamics.examples import EXAMPLES, SOURCE
 from heedful.studies.dynamics.figures import FIGURES
@@ -27,11 +27,6 @@ def _order(one: Artifact) -> tuple[int, int, str]:
     return "TFEX".index(one.id[0]), int(digits or 0), one.id
 
 
-def _number(one: Claim) -> tuple[bool, int]:
-    short = one.id.removeprefix("DYN-")
-    return short.startswith("A"), int(short.removeprefix("A"))
-
-
 ARTIFACTS = (*TABLES, *FIGURES, *EXAMPLES, *task_figures.ARTIFACTS, translation.LINEAR)
 STUDY = Study(
     name="dynamics",
@@ -39,7 +34,7 @@ STUDY = Study(
     reference=PAPER.reference,
     sources=(*corpora.SOURCES, *translation.SOURCES, *tasks.SOURCES, SOURCE),
     artifacts=tuple(sorted(ARTIFACTS, key=_order)),
-    claims=tuple(sorted((*CLAIMS, *task_claims.CLAIMS), key=_number)),
+    claims=CLAIMS,
     seeds={"smoke": 2, "paper": 5},
     deviations=_deviations,
     symbols=PAPER.said["symbols"],

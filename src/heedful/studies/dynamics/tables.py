@@ -181,13 +181,12 @@ def _differing(sizes: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_pairs(
-    views: Views,
     printed: pd.DataFrame,
     named: Mapping[str, str],
     said: Callable[[pd.DataFrame, pd.DataFrame], str],
     scale: float,
     digits: int,
-) -> Made:
+) -> Callable[[Views], Made]:
     """A table of a few agreements."""
 
     def one(view: View) -> list[dict[str, Any]]:
@@ -198,14 +197,16 @@ def _of_pairs(
             cells |= row({}, **{name: _scaled(estimate, scale)})
         return [{"corpus": view.corpus} | cells]
 
-    ours = views.table(one)
-    theirs = printed[printed["corpus"].isin(views.corpora)]
-    table = beside(ours, theirs, ["corpus"])
-    return Made(
-        _rounded(table, digits + 2),
-        sentence=f"{said(ours, printed)} {BRACKETS}",
-        shown=briefly(table, list(named), digits, has_intervals=True),
-    )
+    def make(views: Views) -> Made:
+        ours = views.table(one)
+        table = beside(ours, printed[printed["corpus"].isin(views.corpora)], ["corpus"])
+        return Made(
+            _rounded(table, digits + 2),
+            sentence=f"{said(ours, printed)} {BRACKETS}",
+            shown=briefly(table, list(named), digits, has_intervals=True),
+        )
+
+    return make
 
 
 def _frozen_said(ours: pd.DataFrame, printed: pd.DataFrame) -> str:
@@ -261,29 +262,9 @@ TABLES = (
         (*corpora.TEXTS, *TRANSLATED),
     ),
     PAPER.artifact(
-        "T10",
-        partial(
-            _of_pairs,
-            printed=paper.FROZEN,
-            named=_FROZEN,
-            said=_frozen_said,
-            scale=100,
-            digits=0,
-        ),
-        needs(),
-        corpora.SIX,
+        "T10", _of_pairs(paper.FROZEN, _FROZEN, _frozen_said, 100, 0), needs(), corpora.SIX
     ),
     PAPER.artifact(
-        "T11",
-        partial(
-            _of_pairs,
-            printed=paper.LOGISTIC,
-            named=_LOGISTIC,
-            said=_logistic_said,
-            scale=1,
-            digits=2,
-        ),
-        needs(),
-        corpora.SIX,
+        "T11", _of_pairs(paper.LOGISTIC, _LOGISTIC, _logistic_said, 1, 2), needs(), corpora.SIX
     ),
 )

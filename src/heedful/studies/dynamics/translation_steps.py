@@ -23,9 +23,9 @@ from heedful.corpora.pieces import MAX_PIECES, PieceTokeniser, bleu_counts, enco
 from heedful.dynamics.agreement import agrees, chance
 from heedful.dynamics.cooccurrence import EM, grid, looked_up, translation_table
 from heedful.dynamics.pair_probes import PairLog, pair_rows, probed_pairs
-from heedful.dynamics.pair_watch import pair_sides
 from heedful.dynamics.proxy import ProxyConfig, train_proxy
 from heedful.dynamics.trajectory import FollowedRun, kept_checkpoints, load_followed, save_followed
+from heedful.dynamics.watch import pair_sides
 from heedful.models.saved_translator import (
     SavedTranslator,
     load_translator,

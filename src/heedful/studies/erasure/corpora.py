@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Float32, Int8
 
 from heedful.corpora import (
     Corpus,
@@ -19,6 +21,7 @@ from heedful.corpora import (
     planted,
     prepare,
 )
+from heedful.corpora.vocabulary import PAD
 from heedful.errors import InputError
 from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan
@@ -69,8 +72,6 @@ def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
     def save(folder: Path, read: Corpus) -> None:
         from safetensors.numpy import save_file
 
-        from heedful.corpora.pretraining import pack, train_vectors
-
         seen = [*read.splits["train"], *read.splits.get("dev", ())]
         words = Vocabulary.of(seen, min_count)
         encoded = prepare(read, folder / _TEXT, vocabulary=words)
@@ -80,8 +81,6 @@ def text(plan: Plan, corpus: str) -> Step[EncodedCorpus]:
 
     def load(folder: Path) -> EncodedCorpus:
         from safetensors.numpy import load_file
-
-        from heedful.corpora.pretraining import unpack
 
         encoded = load_prepared(folder / _TEXT)
         if not (folder / _VECTORS).is_file():
@@ -141,3 +140,74 @@ def sentence_counts(part: Encoded) -> np.ndarray:
     changes[1:] = part.sentence[1:] != part.sentence[:-1]
     changes[part.starts[:-1]] = 1
     return np.add.reduceat(changes, part.starts[:-1])
+
+
+def train_vectors(
+    corpus: EncodedCorpus, dim: int = DIM, passes: int = 30, seed: int = 0
+) -> Float32[np.ndarray, "word dim"]:
+    """Vectors of the vocabulary, each of length 1; padding is zero, nan for words never seen.
+
+    CBOW with gensim's defaults (window 5, 5 negatives) on the sentences of train and dev, where
+    words outside the vocabulary stand as `<unk>`, which so gets a vector too. One worker: with
+    several, the result would depend on which was faster.
+    """
+    word2vec = _gensim()
+    text = [corpus.splits[split] for split in ("train", "dev") if split in corpus.splits]
+    model = word2vec(vector_size=dim, min_count=0, epochs=passes, workers=1, seed=seed, sg=0)
+    sentences = _Sentences(text, len(corpus.vocabulary))
+    model.build_vocab(sentences)
+    if not len(model.wv):
+        raise InputError(f"{corpus.name} has no training words to learn vectors from.")
+    model.train(sentences, total_examples=model.corpus_count, epochs=passes)
+    matrix = np.full((len(corpus.vocabulary), dim), np.nan, dtype=np.float32)
+    rows = np.array([int(word) for word in model.wv.index_to_key])
+    vectors = np.asarray(model.wv.vectors, dtype=np.float32)
+    matrix[rows] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+    matrix[PAD] = 0.0
+    return matrix
+
+
+def pack(vectors: Float[np.ndarray, "word dim"]) -> dict[str, np.ndarray]:
+    """The vectors as bytes with one scale per word; a scale of nan has no vector."""
+    largest = np.abs(vectors).max(1)
+    step = np.where(largest > 0, largest, 1.0) / 127
+    found = np.nan_to_num(vectors / step[:, None])
+    scale = np.where(np.isnan(largest), np.nan, step).astype(np.float32)
+    return {"bytes": np.round(found).astype(np.int8), "scale": scale}
+
+
+def unpack(packed: dict[str, np.ndarray]) -> Float32[np.ndarray, "word dim"]:
+    """The vectors again, to 1 part in 254 of each word's largest entry."""
+    entries: Int8[np.ndarray, "word dim"] = packed["bytes"]
+    return np.asarray(entries.astype(np.float32) * packed["scale"][:, None])
+
+
+class _Sentences:
+    """The sentences of several splits as lists of ids in text, once for every pass."""
+
+    def __init__(self, splits: list[Encoded], size: int) -> None:
+        self.splits = splits
+        # gensim takes numbers for places in its own table, hence text; one string for each word.
+        self.texts = np.array([str(word) for word in range(size)], dtype=object)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for split in self.splits:
+            if not len(split.ids):
+                continue
+            is_first = np.ones(len(split.ids), dtype=bool)
+            is_first[1:] = split.sentence[1:] != split.sentence[:-1]
+            is_first[split.starts[:-1]] = True
+            words = self.texts[split.ids].tolist()
+            bounds = [*np.flatnonzero(is_first).tolist(), len(words)]
+            for start, stop in pairwise(bounds):
+                yield words[start:stop]
+
+
+def _gensim() -> Any:
+    try:
+        from gensim.models import Word2Vec
+    except ImportError as error:
+        raise InputError(
+            "Training word vectors needs gensim: pip install 'heedful[pretrain]'."
+        ) from error
+    return Word2Vec

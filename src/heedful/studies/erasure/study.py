@@ -32,12 +32,7 @@ from heedful.studies.erasure import checks, several_claims, single_claims
 from heedful.studies.erasure.corpora import PASSES, SOURCES, counts, text
 from heedful.studies.erasure.figures import box_plots, contingencies, histograms, scatters
 from heedful.studies.erasure.models import MODELS, WITHOUT
-from heedful.studies.erasure.our_tables import (
-    all_rankings,
-    by_units,
-    how_they_learnt,
-    what_is_left,
-)
+from heedful.studies.erasure.our_tables import all_rankings, by_units, how_they_learnt, what_is_left
 from heedful.studies.erasure.printed import PAPER
 from heedful.studies.erasure.steps import needs
 from heedful.studies.erasure.tables import (

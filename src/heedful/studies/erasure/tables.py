@@ -25,6 +25,7 @@ from heedful.studies.erasure.printed import (
     TABLE_2,
     TABLE_3,
 )
+from heedful.studies.erasure.single_claims import negative_share
 
 CELLS = {"both": "both", "only top": "only_top", "only random": "only_random", "neither": "neither"}
 
@@ -246,7 +247,7 @@ def negatives(views: Views) -> Made:
                 change = pooled(view, model).delta_js(legacy)
                 keys = {"corpus": view.corpus, "model": model, "rule": rule}
                 counts = {"count": int((change < 0).sum())}
-                share = mean(view, model, _is_negative, legacy).estimate()
+                share = negative_share(view, model, legacy).estimate()
                 yield row(keys | counts, share=share, **{"exactly 0": int((change == 0).sum())})
 
     table = views.table(rows)
@@ -254,11 +255,6 @@ def negatives(views: Views) -> Made:
     least, most = per_cent(ours.min(), 1), per_cent(ours.max(), 1)
     said = f"ΔJS is negative in {least} to {most} of the instances of a model."
     return Made(table, sentence=said, deviations=_all_seeds(views.plan))
-
-
-def _is_negative(one: Erased, legacy: bool) -> np.ndarray:
-    change = one.delta_js(legacy)
-    return np.where(np.isnan(change), np.nan, change < 0)
 
 
 def exclusions(views: Views) -> Made:

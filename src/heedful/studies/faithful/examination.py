@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Float64, Int
 
 from heedful.audits import (
     adversary,
@@ -23,15 +24,82 @@ from heedful.audits import (
     input_erasure,
     substitution,
 )
+from heedful.audits.confidence import NEAR
 from heedful.audits.examination import Portion, examine
-from heedful.audits.finding import RowsOf
+from heedful.audits.finding import RowsOf, frame
 from heedful.audits.tables import of_several_units
 from heedful.corpora import Encoded, EncodedCorpus
 from heedful.corpora.batches import collate
+from heedful.importance import Importance
 from heedful.models import AttentionClassifier, read
-from heedful.models.verbs import alone
+from heedful.models.reading import Reading
+from heedful.models.verbs import AttentiveModel, alone
 from heedful.statistics import classification_scores
-from heedful.studies.faithful import information, leakage, probe
+from heedful.studies.faithful import information
+
+DISTANCES = (0, 1, 2, 3, 5, 9, 17)
+"""Where bins of distance start, in units; the last one is open."""
+NEWTON_STEPS = 50
+
+
+def distance_names() -> list[str]:
+    """The bins in words: `0`, `1`, `2`, `3-4`, …"""
+    ends = [*DISTANCES[1:], None]
+    return [
+        f"{a}+" if b is None else str(a) if b == a + 1 else f"{a}-{b - 1}"
+        for a, b in zip(DISTANCES, ends, strict=True)
+    ]
+
+
+def leakage_rows(
+    model: AttentiveModel, reading: Reading, importance: Importance, seed: int
+) -> pd.DataFrame:
+    """The units of each document that decide alike, by distance to its most attended unit.
+
+    What attention did not look at should not know the answer (docs/studies/faithful.md, "Controls
+    of our own").
+    `alike` and `there` list, for every bin of distance, how many units decide alike and how many
+    there are; `undecided` is the share of units within 0.1 of even odds when attended alone.
+    """
+    logits, mask = alone(model, reading), reading.mask
+    agrees = (logits.argmax(-1) == reading.decision[:, None]) & mask
+    top = reading.attention.masked_fill(~mask, -1).argmax(-1, keepdim=True)
+    away = (torch.arange(mask.shape[1], device=mask.device) - top).abs()
+    bounds = torch.tensor(DISTANCES, device=mask.device)
+    place = torch.bucketize(away, bounds, right=True) - 1
+    empty = torch.zeros(len(mask), len(DISTANCES), dtype=torch.long, device=mask.device)
+    even = (logits.softmax(-1) - 1 / logits.shape[-1]).abs().amax(-1)
+    undecided = ((even <= NEAR) & mask).sum(-1).double() / reading.units
+    return frame(
+        reading.names,
+        alike=empty.scatter_add(1, place, agrees.long()).to(torch.int32).cpu().numpy(),
+        there=empty.scatter_add(1, place, mask.long()).to(torch.int32).cpu().numpy(),
+        undecided=undecided.cpu().numpy(),
+    )
+
+
+def refitted_bias(
+    margins: Float64[np.ndarray, " instance"], labels: Int[np.ndarray, " instance"]
+) -> float:
+    """The shift b that makes σ(margin + b) fit two-class labels best, by Newton's method.
+
+    Flat attention may only move the logits past the threshold. What is lost even after the bias was
+    fitted again, on other documents than those scored, is lost information.
+    The loss is convex in b; where one class is absent or the margins separate the classes without
+    need of a shift, the steps are bounded and b stays finite.
+    """
+    is_second = labels == 1
+    shift = 0.0
+    for _ in range(NEWTON_STEPS):
+        probability = 1 / (1 + np.exp(-np.clip(margins + shift, -500, 500)))
+        slope = float((probability - is_second).mean())
+        curvature = float((probability * (1 - probability)).mean())
+        step = float(np.clip(slope / max(curvature, 1e-6), -5, 5))
+        shift -= step
+        if abs(step) < 1e-10:
+            break
+    return shift
+
 
 METHODS = ("random", "attention")
 READ = {"cpu": Portion(256, 2**15), "cuda": Portion(1_024, 2**18)}
@@ -82,7 +150,7 @@ def measure(
     numbers: dict[str, float] = {}
     substituted = {"substitution": partial(substitution.rows, draws=asked.draws)}
     dev = ask(corpus.splits["dev"], substituted)["substitution"]
-    shift = leakage.refitted_bias(_signed(dev), dev["label"].to_numpy())
+    shift = refitted_bias(_signed(dev), dev["label"].to_numpy())
     numbers |= _scored("dev", dev, shift)
     test = corpus.splits["test"]
     has_evidence = test.evidence is not None
@@ -150,14 +218,14 @@ def probed_words(
     model = model.to(device)
     train, test = corpus.splits["train"], corpus.splits["test"]
     known = information.sample(train, "MF", asked.types, asked.pairs)
-    asked_of = probe.occurrences(test, np.unique(known.words), asked.pairs)
+    asked_of = information.occurrences(test, np.unique(known.words), asked.pairs)
     documents = np.repeat(np.array(test.names), test.lengths)[asked_of.tokens]
     learnt = information.states_at(model, train, known.tokens, device)
     given = information.states_at(model, test, asked_of.tokens, device)
     rows = []
     for source, fit_on, tell in zip(("embedding", "state"), learnt, given, strict=True):
-        fitted = probe.fitted(fit_on, known.words)
-        got = probe.probed(fitted, tell, asked_of.words, documents.tolist(), device)
+        fitted = information.fitted(fit_on, known.words)
+        got = information.probed(fitted, tell, asked_of.words, documents.tolist(), device)
         for name in ("accuracy", "baseline", "gain"):
             estimate = getattr(got, name)
             ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
@@ -197,7 +265,7 @@ def audits_of(asked: Measuring, has_evidence: bool = False) -> dict[str, RowsOf]
     found: dict[str, RowsOf] = {
         "substitution": partial(substitution.rows, draws=asked.draws),
         "confidence": confidence.rows,
-        "leakage": leakage.rows,
+        "leakage": leakage_rows,
         "concentration": concentration.rows,
     }
     if asked.is_exact:
@@ -274,7 +342,7 @@ def _instances(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _distances(rows: pd.DataFrame) -> pd.DataFrame:
     alike, there = (np.stack(list(rows[name])).sum(0) for name in ("alike", "there"))
-    return pd.DataFrame({"distance": leakage.distance_names(), "alike": alike, "units": there})
+    return pd.DataFrame({"distance": distance_names(), "alike": alike, "units": there})
 
 
 def _small(table: pd.DataFrame) -> pd.DataFrame:

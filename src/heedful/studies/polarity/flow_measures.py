@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from heedful.reproduction.ledger import Parts, Side, above, at_least, at_most, below, within
+from heedful.reproduction.ledger import Parts
 from heedful.reproduction.measures import exact
 from heedful.reproduction.view import View, Views
 from heedful.statistics import Estimate, over_seeds, proportion
@@ -18,33 +18,10 @@ from heedful.studies.polarity import corpora, steps
 from heedful.studies.polarity.word_steps import Tables
 
 POLARITY_TERMS, ATTENTION_TERMS = ("B", "C"), ("E", "F")
-SIGN_SIDES: dict[str, Side] = {
-    f"{term} of {role}": above(0.5)
-    for term in (*POLARITY_TERMS, *ATTENTION_TERMS)
-    for role in ("positive", "negative")
-} | {f"{term}, neutral over class words": below(0.1) for term in "BCEF"}
-LATER_SIDES = {"F over E at the start": within(0.05), "F over E later": above(0)}
-"""Equal to 0 within a twentieth of E (ours): a failure to tell it from 0 would prove nothing."""
-D_SIDES = {"D of positive": above(0.5), "D of negative": above(0.5)}
-PAIR_SIDES = {
-    "positive-positive": above(0),
-    "negative-negative": above(0),
-    "negative-positive": below(0),
-    "negative-neutral": at_most(0.1),
-    "positive-neutral": at_most(0.1),
-    "neutral-neutral": at_most(0.1),
-}
-RATIO_SIDES = {
-    "1:1": within(21),
-    "1:2": below(0),
-    "1:5": below(0),
-    "2:1": above(0),
-    "5:2": above(0),
-}
-"""V·W at 1:1 is 0 within half of the smallest size published for another ratio, 42 (ours)."""
-IDENTITY_SIDES = {name: at_most(1e-9) for name in ("polarity", "attention", "dot products")} | {
-    f"printed {name}": at_least(1e-6) for name in ("polarity", "attention", "dot products")
-}
+WORD_PAIRS = (
+    "positive-positive", "negative-negative", "negative-positive",
+    "negative-neutral", "positive-neutral", "neutral-neutral",
+)  # fmt: skip
 
 
 def _terms(view: View) -> pd.DataFrame:
@@ -165,7 +142,7 @@ def embeddings_align(view: View) -> Parts:
     last = last_of(view.of(steps.path))
     same = last["dot/positive-positive"]
     found = Parts()
-    for pair in PAIR_SIDES:
+    for pair in WORD_PAIRS:
         values = last[f"dot/{pair}"]
         is_ratio = "neutral" in pair
         found[pair] = over_seeds(values.abs() / same.abs(), 0) if is_ratio else over_seeds(values)

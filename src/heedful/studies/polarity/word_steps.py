@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 
 from heedful.corpora import Encoded, EncodedCorpus, batches, redrawn, with_rare_unknown
-from heedful.corpora.redrawing import Pools
+from heedful.corpora.splits import Pools
 from heedful.dynamics import TokenRule, occurrence_scores, token_classes
 from heedful.dynamics.scores import read_flat, word_scores
 from heedful.dynamics.token_classes import TokenClasses

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,20 @@ import numpy as np
 import pandas as pd
 
 from heedful.corpora import Corpus, EncodedCorpus, planted
-from heedful.corpora.narrative_batches import NarrativeCorpus
-from heedful.corpora.narratives import Narratives, planted_narratives, read_send
+from heedful.corpora.narrative_batches import (
+    NarrativeCorpus,
+    encode_narratives,
+    load_narratives,
+    save_narratives,
+)
+from heedful.corpora.narratives import planted_narratives, read_send
 from heedful.corpora.root import root_of
 from heedful.corpora.vectors import load_vectors
 from heedful.errors import InputError
 from heedful.reproduction import stages
 from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan
-from heedful.runs.steps import TABLE
-from heedful.studies.tracing import trace_steps as traced
+from heedful.runs.steps import TABLE, Form
 from heedful.studies.tracing.printed import PAPER
 from heedful.studies.tracing.vectors import FIFTY, made_up
 
@@ -40,6 +43,7 @@ TALES = {
 }
 MINUTES = {"smoke": 1.2, "paper": 2.0}
 """Mean length of planted narratives."""
+NARRATIVES: Form[NarrativeCorpus] = Form("", save_narratives, load_narratives)
 
 
 def _planted(plan: Plan) -> Corpus:
@@ -82,14 +86,18 @@ def fifty(plan: Plan, corpus: str) -> Step[pd.DataFrame]:
 def told(plan: Plan, corpus: str) -> Step[NarrativeCorpus]:
     """The narratives in windows."""
 
-    def load() -> Narratives:
+    vectors = vectors_of(plan)
+
+    def compute(results: Results) -> NarrativeCorpus:
         if corpus == SEND:
-            return read_send(root_of(plan.data_root))
-        return planted_narratives(0, TALES[plan.scale], MINUTES[plan.scale])
+            return encode_narratives(read_send(root_of(plan.data_root)), vectors)
+        made = planted_narratives(0, TALES[plan.scale], MINUTES[plan.scale])
+        return encode_narratives(made, vectors)
 
     inputs = {"scale": plan.scale, "sizes": TALES, "minutes": MINUTES}
-    found = traced.told(corpus, load, inputs, vectors_of(plan))
-    return replace(found, absent=_without_send(plan)) if corpus == SEND else found
+    keyed = {**inputs, "vectors": None if vectors is None else vectors.name}
+    absent = _without_send(plan) if corpus == SEND else ""
+    return Step(named(corpus, "corpus"), compute, keyed, NARRATIVES, absent=absent)
 
 
 def either(plan: Plan, corpus: str) -> Step[Any]:

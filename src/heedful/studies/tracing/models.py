@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
 
-from heedful.models import TransformerConfig
+from heedful.audits.traces import accuracy, followed_tables, token_tables, window_tables
+from heedful.corpora import EncodedCorpus
+from heedful.models import TransformerConfig, build_narrator
 from heedful.reproduction.results import Results, Step, named
 from heedful.reproduction.study import Plan
 from heedful.reproduction.view import View
 from heedful.runs import TABLES
-from heedful.studies.tracing import trace_steps as traced
 from heedful.studies.tracing.corpora import DIM, STORIES, fifty, text, told
-from heedful.studies.tracing.trace_steps import Learnt, Learnts, Member, Tables
+from heedful.studies.tracing.learnt import (
+    LEARNT,
+    LEARNTS,
+    LOG,
+    Learnt,
+    Learnts,
+    Member,
+    Tables,
+    flow_of,
+    recorded,
+    row_of,
+)
 from heedful.studies.tracing.vectors import FIFTY, VectorChoice
-from heedful.training import TrainConfig
+from heedful.training import History, TrainConfig, fit
 from heedful.training.presets import PRESETS, TRACING_VARIANTS
+from heedful.training.together import fit_together
 
 PUBLISHED, UNTRAINED, UNTRAINED_FULL = "published", "untrained", "untrained-full-norm"
 RECIPES: dict[str, dict[str, Any]] = {
@@ -56,6 +70,8 @@ SMALL: dict[str, Any] = {
 SMALL_TRAIN = TrainConfig(
     epochs=5, batch_size=40, learning_rate=2e-3, weight_decay=1e-4, clip_norm=0.0, patience=0
 )
+NOTHING = History((), float("nan"), 0)
+"""How the training of an untrained model went."""
 FLOW_LENGTH = 10
 """Words of the sentence in the flow diagram, as near as the test set has one."""
 
@@ -85,13 +101,51 @@ def member(plan: Plan, variant: str, seed: int) -> Member:
 
 
 def trained(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Learnts]:
-    """The classifiers of a variant, all its seeds as one stack; an untrained one alone."""
+    """The classifiers of a variant by `Member.name`, all its seeds side by side.
+
+    An untrained one stands alone, as it starts.
+    """
     words = text(plan, corpus)
     if variant in BEFORE:
-        return traced.untrained(words, member(plan, variant, seed))
+        return _untrained(words, member(plan, variant, seed))
     members = [member(plan, variant, each) for each in plan.seeds]
     training = plan.pick(SMALL_TRAIN, replace(PRESETS["tracing/sst"].train, epochs=EPOCHS))
-    return traced.learnt_together(words, fifty(plan, corpus), members, training, variant)
+    others = fifty(plan, corpus)
+    needs = (words, others) if any(m.vectors.source == FIFTY for m in members) else (words,)
+
+    def compute(results: Results) -> Learnts:
+        read = results[words]
+        started = time.perf_counter()
+        narrow = results[others] if others in needs else None
+        models = [one.fresh(read, narrow) for one in members]
+        histories = fit_together(
+            models, read, training, seeds=[one.seed for one in members],
+            device=results.device, folder=results.scratch(step), show=results.show,
+            is_halved=True,
+        )  # fmt: skip
+        seconds = time.perf_counter() - started
+        return {
+            one.name: recorded(model, history, training.select, seconds, len(members))
+            for one, model, history in zip(members, models, histories, strict=True)
+        }
+
+    inputs = {
+        "members": [[m.name, asdict(m.config), asdict(m.vectors)] for m in members],
+        "train": asdict(training),
+        "products on a GPU": "bfloat16",
+    }
+    step = Step(words.beside(variant, "models"), compute, inputs, LEARNTS, needs)
+    return step
+
+
+def _untrained(words: Step[EncodedCorpus], one: Member) -> Step[Learnts]:
+    def compute(results: Results) -> Learnts:
+        model = one.fresh(results[words], None)
+        return {one.name: recorded(model, NOTHING, "accuracy", 0.0, 1)}
+
+    inputs: dict[str, Any] = {"model": asdict(one.config), "seed": one.seed}
+    inputs |= {"vectors": asdict(one.vectors)}
+    return Step(words.beside(one.variant, one.seed, "model"), compute, inputs, LEARNTS, (words,))
 
 
 def narrator_config(plan: Plan, reads: str = WINDOWED) -> TransformerConfig:
@@ -101,24 +155,60 @@ def narrator_config(plan: Plan, reads: str = WINDOWED) -> TransformerConfig:
 
 
 def narrator(plan: Plan, corpus: str, reads: str, seed: int) -> Step[Learnt]:
-    """A model that follows narratives, by what its words attend to; None trains nothing."""
+    """A model that follows narratives, by what its words attend to; or one that is untrained."""
     small = replace(SMALL_TRAIN, epochs=12, batch_size=6, learning_rate=2e-3, select="ccc")
     training: TrainConfig | None = plan.pick(small, PRESETS["tracing/send"].train)
     training = None if reads == UNTRAINED else training
     chosen = narrator_config(plan, WINDOWED if reads == UNTRAINED else reads)
-    return traced.learnt_narrator(told(plan, corpus), chosen, seed, training, reads)
+    stories = told(plan, corpus)
+
+    def compute(results: Results) -> Learnt:
+        read = results[stories]
+        model = build_narrator(chosen, read.vocabulary, seed, read.vectors)
+        started, history = time.perf_counter(), NOTHING
+        if training is not None:
+            history = fit(
+                model, read, training, seed=seed, device=results.device,
+                folder=results.scratch(step),
+            )  # fmt: skip
+        metric = "ccc" if training is None else training.select
+        return recorded(model, history, metric, time.perf_counter() - started, 1)
+
+    inputs = {"model": asdict(chosen), "seed": seed}
+    inputs["train"] = None if training is None else asdict(training)
+    step = Step(stories.beside(reads, seed, "model"), compute, inputs, LEARNT, (stories,))
+    return step
 
 
 def traces(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
-    """`tokens`, `cells` (and `documents`, `training` of texts) of one model over the test set.
+    """`tokens`, `cells` (and `documents`, `training`, `log` of texts) of one model on the test set.
 
     For narratives the variants are `published` (windows) and `untrained`.
     """
     if corpus in STORIES:
-        reads = UNTRAINED if variant == UNTRAINED else WINDOWED
-        return traced.traced_windows(told(plan, corpus), narrator(plan, corpus, reads, seed))
-    models = trained(plan, corpus, variant, seed)
-    return traced.traced(text(plan, corpus), models, member(plan, variant, seed))
+        return _traced_windows(plan, corpus, UNTRAINED if variant == UNTRAINED else WINDOWED, seed)
+    words, models = text(plan, corpus), trained(plan, corpus, variant, seed)
+    one = member(plan, variant, seed)
+
+    def compute(results: Results) -> Tables:
+        found = results[models][one.name]
+        tables = token_tables(found.model, results[words].splits["test"], results.device)
+        row = row_of(found) | {"accuracy": [accuracy(tables["documents"])]}
+        log = pd.DataFrame(found.training[LOG])
+        log = log.assign(setting="", seed=seed, seconds=found.training["seconds"])
+        return {**tables, "training": pd.DataFrame(row), LOG: log}
+
+    inputs = {"split": "test", "member": one.name}
+    return Step(words.beside(variant, seed, "traces"), compute, inputs, TABLES, (words, models))
+
+
+def _traced_windows(plan: Plan, corpus: str, reads: str, seed: int) -> Step[Tables]:
+    stories, model = told(plan, corpus), narrator(plan, corpus, reads, seed)
+
+    def compute(results: Results) -> Tables:
+        return window_tables(results[model].model, results[stories].splits["test"], results.device)
+
+    return Step(model.beside("traces"), compute, {"split": "test"}, TABLES, (stories, model))
 
 
 def decisions(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
@@ -136,8 +226,16 @@ def decisions(plan: Plan, corpus: str, variant: str, seed: int) -> Step[Tables]:
 
 
 def followed(plan: Plan, corpus: str, reads: str, seed: int) -> Step[Tables]:
-    """`windows`, `narratives` and `training` of one narrator over the test narratives."""
-    return traced.followed(told(plan, corpus), narrator(plan, corpus, reads, seed))
+    """Tables `windows` (narrative, window, seconds, rating, guess), `narratives` (ccc of each) and
+    one row of `training`, over the test narratives."""
+    stories, model = told(plan, corpus), narrator(plan, corpus, reads, seed)
+
+    def compute(results: Results) -> Tables:
+        found = results[model]
+        tables = followed_tables(found.model, results[stories].splits["test"], results.device)
+        return tables | {"training": pd.DataFrame(row_of(found))}
+
+    return Step(model.beside("followed"), compute, {"split": "test"}, TABLES, (stories, model))
 
 
 def variants_of(plan: Plan, corpus: str) -> tuple[str, ...]:
@@ -167,7 +265,7 @@ def flow(plan: Plan, corpus: str) -> Step[dict[str, Any]]:
     def compute(results: Results) -> dict[str, Any]:
         model = results[models][member(plan, PUBLISHED, first).name].model
         documents = results[seen]["documents"]
-        return traced.flow_of(model, results[words].splits["test"], documents, FLOW_LENGTH)
+        return flow_of(model, results[words].splits["test"], documents, FLOW_LENGTH)
 
     inputs = {"length": FLOW_LENGTH}
     return Step(named(corpus, "flow"), compute, inputs, needs=(words, models, seen), version=2)

@@ -17,8 +17,8 @@ from heedful.reproduction.view import View, Views
 from heedful.statistics import over_seeds
 from heedful.statistics.estimates import per_cent
 from heedful.studies.tracing import corpora, flow_diagram, models
+from heedful.studies.tracing.learnt import Tables
 from heedful.studies.tracing.printed import PAPER
-from heedful.studies.tracing.trace_steps import Tables
 
 COUNTS = {"SST-5 model": 3_993_222, "SEND model": 4_715_362}
 """Published numbers of trained parameters."""

@@ -13,7 +13,7 @@ from typing import Any
 from heedful.reproduction.paper import Paper
 from heedful.reproduction.results import Step
 from heedful.reproduction.study import Plan, Study
-from heedful.studies.transformers import evidence, layers, measures, steps
+from heedful.studies.transformers import evidence, measures, steps
 from heedful.studies.transformers.corpora import KNOWN, READ, RETRAINED, SOURCES
 from heedful.studies.transformers.steps import PLAIN, TIED
 
@@ -54,13 +54,13 @@ STUDY = Study(
         PAPER.artifact("T5", evidence.retraining, evidence.needs_retrained, RETRAINED),
         PAPER.artifact("F1", measures.ranked, _audits, READ),
         PAPER.artifact("F2", measures.sweep, _sweep, READ),
-        PAPER.artifact("F3", layers.by_layer, layers.needs_layers, READ),
+        PAPER.artifact("F3", measures.by_layer, measures.needs_layers, READ),
     ),
     claims=(
-        PAPER.claim("HF-5", partial(layers.shuffled, strength=0.0, site=layers.POOLED),
-                    layers.needs_layers, READ),
-        PAPER.claim("HF-6", partial(layers.shuffled, strength=0.0, site=layers.ALL),
-                    layers.needs_layers, READ),
+        PAPER.claim("HF-5", partial(measures.shuffled, strength=0.0, site=measures.POOLED),
+                    measures.needs_layers, READ),
+        PAPER.claim("HF-6", partial(measures.shuffled, strength=0.0, site=measures.ALL),
+                    measures.needs_layers, READ),
         PAPER.claim("HF-7", partial(measures.half_as_good, model=PLAIN), _audits, READ),
         PAPER.claim("HF-8", partial(measures.half_as_good, model=TIED), _audits, READ),
         PAPER.claim("HF-9", measures.tied_reliance, _sweep, READ),

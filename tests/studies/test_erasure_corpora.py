@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from heedful.corpora import Vocabulary, encode, planted
-from heedful.corpora.pretraining import pack, train_vectors, unpack
 from heedful.corpora.vocabulary import PAD, UNKNOWN
 from heedful.errors import InputError
+from heedful.studies.erasure.corpora import pack, train_vectors, unpack
 
 
 @pytest.fixture(scope="module")

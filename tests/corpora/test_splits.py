@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from heedful.corpora import Encoded, EncodedCorpus, encode, planted, redrawn
-from heedful.corpora.redrawing import together
 from heedful.corpora.samples import subset
+from heedful.corpora.splits import together
 from heedful.errors import InputError
 
 SIZES = {"train": 60, "dev": 20, "test": 20}
