@@ -25,9 +25,9 @@ from heedful.report.drawing import (
     SOFT,
     WARM,
     WIDTH,
-    PageFigure,
     plain_text,
 )
+from heedful.report.figures import PageFigure
 
 TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 DENSE = 400
