@@ -45,7 +45,7 @@ from heedful.models.huggingface.language_models import PREFIX as LANGUAGE_MODEL
 from heedful.models.huggingface.opening import PREFIX
 from heedful.models.saved import weights_digest
 from heedful.report import render
-from heedful.report.quality import quality_of
+from heedful.report.quality import accuracy_of, quality_of
 from heedful.runs import TABLE, RunFolder, fingerprint, held, plain, read_json, write_json, writing
 from heedful.runs.progress import duration
 from heedful.statistics.estimates import Estimate
@@ -236,7 +236,7 @@ class _Job:
         if self._has_words:
             self._keep_words()
         write_json(self.run.findings / "instances.json", examined.instances(looked.rows, show))
-        cost = cost_of(looked, examined)
+        cost, accuracy = cost_of(looked, examined), accuracy_of(looked.rows)
         if show:
             print(cost["sentence"], file=sys.stderr)
         elsewhere = self.trained if self.trained != self.run.path else None
@@ -253,6 +253,7 @@ class _Job:
                 "cost": cost,
                 "command": self.command or _called(len(examined.chosen), examined.seed),
             }
+            | ({"accuracy": accuracy} if accuracy else {})
             | ({"priors": self.priors} if self.priors else {})
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
             | _name_of(examined.model)
