@@ -47,6 +47,7 @@ from heedful.models.saved import weights_digest
 from heedful.report import render
 from heedful.report.quality import accuracy_of, quality_of
 from heedful.runs import TABLE, RunFolder, fingerprint, held, plain, read_json, write_json, writing
+from heedful.runs.meter import metering, spent_on
 from heedful.runs.progress import duration
 from heedful.statistics.estimates import Estimate
 
@@ -235,7 +236,10 @@ class _Job:
             self._keep(name, looked.rows[name], summarised(name, looked))
         if self._has_words:
             self._keep_words()
-        write_json(self.run.findings / "instances.json", examined.instances(looked.rows, show))
+        with spent_on("page"), metering() as meter:
+            shown = examined.instances(looked.rows, show)
+        looked.cost.append(meter.table())
+        write_json(self.run.findings / "instances.json", shown)
         cost, accuracy = cost_of(looked, examined), accuracy_of(looked.rows)
         if show:
             print(cost["sentence"], file=sys.stderr)
