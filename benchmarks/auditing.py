@@ -22,7 +22,7 @@ from heedful.runs import RunFolder
 
 ASKED: Mapping[str, tuple[str, dict[str, Any], float, float]] = {
     "word": ("the word alone", {"only": "verdict"}, 5, 12),
-    "normal": ("everything, effort normal", {}, 20, 90),
+    "normal": ("everything, effort normal", {}, 20, 70),
     "exhaustive": ("everything, effort exhaustive", {"effort": "exhaustive"}, 50, 400),
 }
 """What is asked of an audit, within how many forward passes of all its documents it should be, and
