@@ -18,6 +18,7 @@ from benchmarks import (
     cases,
     explaining,
     flow,
+    growing,
     growth,
     live,
     memory,
@@ -52,8 +53,13 @@ def measure(sizes: Sizes, bytes_per_second: float) -> list[Row]:
         "answers": lambda: answers.answer_rows(sizes.tokens, sizes.layers, sizes.slow_repeats),
         "alignment": lambda: alignment.alignment_rows(sizes.pairs),
         "audits": lambda: auditing.audit_rows(
-            sizes.audited, sizes.audited_few, sizes.audited_many, sizes.slow_repeats
+            sizes.audited,
+            sizes.compared,
+            sizes.audited_few,
+            sizes.audited_many,
+            sizes.slow_repeats,
         ),
+        "growing audits": lambda: growing.growth_rows(sizes.grown, sizes.grown_times),
         "growth": lambda: growth.growth_rows(sizes),
         "memory": lambda: [memory.memory_row(sizes.few, sizes.many, sizes.memory_units)],
     }

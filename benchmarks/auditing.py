@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 import heedful
+from benchmarks.ranking import ranking_rows
 from benchmarks.table import Row
 from heedful.corpora import Corpus, planted
 from heedful.corpora.batches import batches
@@ -21,7 +22,7 @@ from heedful.runs import RunFolder
 
 ASKED: Mapping[str, tuple[str, dict[str, Any], float, float]] = {
     "word": ("the word alone", {"only": "verdict"}, 5, 12),
-    "normal": ("everything, effort normal", {}, 20, 90),
+    "normal": ("everything, effort normal", {}, 20, 70),
     "exhaustive": ("everything, effort exhaustive", {"effort": "exhaustive"}, 50, 400),
 }
 """What is asked of an audit, within how many forward passes of all its documents it should be, and
@@ -30,8 +31,8 @@ GROWN = 3.0
 """Times that many documents at effort normal may cost what few do."""
 
 
-def audit_rows(documents: int, few: int, many: int, repeats: int) -> list[Row]:
-    """Audits of a `bilstm+additive` on planted reviews, and how they grow with documents."""
+def audit_rows(documents: int, compared: int, few: int, many: int, repeats: int) -> list[Row]:
+    """Audits of a `bilstm+additive` on planted reviews, and what captum takes."""
     with tempfile.TemporaryDirectory() as place, torch.enable_grad():
         out = Path(place)
         corpus = planted(2, sizes={"train": 1600, "dev": 100, "test": documents})
@@ -39,6 +40,7 @@ def audit_rows(documents: int, few: int, many: int, repeats: int) -> list[Row]:
         heedful.train("bilstm+additive", corpus, out=out / "trained", settings=settings)
         model = heedful.load(out / "trained")
         found = [_row(model, corpus, out, name, documents, repeats) for name in ASKED]
+        found += ranking_rows(model, read_by(model, corpus, None).splits["test"], compared)
         return [*found, _growth(model, out, few, many)]
 
 

@@ -42,9 +42,14 @@ class Sizes:
     memory_units: int = 200
     audited: int = 800
     """Documents of a whole audit."""
+    compared: int = 50
+    """Documents whose ranking is made with captum too: those of an audit's first look."""
     audited_few: int = 2_000
     audited_many: int = 100_000
     """Of audits at effort normal, whose cost is compared."""
+    grown: tuple[int, int, int] = (100, 60, 1)
+    """Documents, words and layers of an exhaustive audit, each of which grows so many times."""
+    grown_times: tuple[int, ...] = (1, 2, 4)
 
 
 PUBLISHED = Sizes()
@@ -70,6 +75,9 @@ SMALL = Sizes(
     many=64,
     memory_units=20,
     audited=60,
+    compared=4,
     audited_few=60,
     audited_many=120,
+    grown=(3, 6, 1),
+    grown_times=(1, 2),
 )

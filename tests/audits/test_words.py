@@ -13,7 +13,7 @@ from heedful.corpora import EncodedCorpus, encode, planted
 from heedful.dynamics import FlowLog
 from heedful.jobs.settings import settings_of
 from heedful.models import AttentionClassifier, build, parse
-from heedful.report.word_charts import growth
+from heedful.report.panels import growth
 from heedful.training import TrainConfig, fit
 from tests.tiny import classifier
 

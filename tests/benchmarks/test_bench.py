@@ -15,11 +15,12 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the benchmarks lie beside the package, not in it
 
 import benchmarks.__main__  # noqa: E402
-from benchmarks import cases, naive, timing  # noqa: E402
+from benchmarks import cases, naive, ranking, timing  # noqa: E402
 from benchmarks.sizes import SMALL  # noqa: E402
 from benchmarks.subjects import RANKINGS, batch_of, bilstm  # noqa: E402
 from benchmarks.table import COLUMNS, Row, cells, page, plain  # noqa: E402
-from heedful.models import read, without_each  # noqa: E402
+from heedful.corpora import encode, planted  # noqa: E402
+from heedful.models import build, parse, read, without_each  # noqa: E402
 from heedful.models.reading import Reading  # noqa: E402
 from heedful.models.verbs import weigh  # noqa: E402
 
@@ -62,6 +63,25 @@ def test_a_wrong_flip_stops_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(cases, "batched_loop", lambda *given: right(*given) + 1)
     with pytest.raises(cases.Disagreement, match="first flips differ from the batched"):
         cases.curve_rows(replace(SMALL, documents=1, units=8), 1e9)
+
+
+def test_the_ranking_by_hand_is_ours_and_another_stops_the_benchmark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    corpus = planted(2, "short", sizes={"train": 40, "dev": 2, "test": 6})
+    encoded = encode(corpus, min_count=1)
+    model = build(parse("bilstm+additive").model, encoded.vocabulary, corpus.classes, seed=0)
+    rows = ranking.ranking_rows(model, encoded.splits["test"], 3)  # compares every document
+    assert [row.ratio > 0 for row in rows] == [True] * len(ranking.HANDS)
+    right = ranking.by_hand
+
+    def wrong(*given: object) -> object:
+        worth, off = right(*given)  # type: ignore[arg-type]
+        return worth | {"occlusion": [x + 0.01 for x in worth["occlusion"]]}, off
+
+    monkeypatch.setattr(ranking, "by_hand", wrong)
+    with pytest.raises(cases.Disagreement, match="faithfulness of occlusion"):
+        ranking.ranking_rows(model, encoded.splits["test"], 3)
 
 
 def test_an_exponent_is_the_power_of_the_size() -> None:

@@ -4,18 +4,21 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from pandas.testing import assert_frame_equal
 
 import heedful
 from heedful.audits import AUDITS
 from heedful.audits.effort import ALL, MOST_ASKED, SETTLED
 from heedful.audits.examination import Portion, examine
+from heedful.audits.finding import Finding
 from heedful.corpora import encode, planted
+from heedful.corpora.batches import collate
 from heedful.errors import InputError
 from heedful.importance import methods_of
 from heedful.jobs.audit import audit, estimate
 from heedful.jobs.settings import settings_of
-from heedful.runs import RunFolder
+from heedful.runs import RunFolder, read_json
 
 CORPUS = planted(2, "short", sizes={"train": 400, "dev": 40, "test": 160})
 
@@ -52,6 +55,25 @@ def test_each_audit_says_how_many_documents_it_used_and_why(normal: Path) -> Non
     page = (normal / "report.html").read_text()
     assert "drawn by key, were looked at: what it is for is settled" in page
     assert "times forward and" in page
+
+
+def test_accuracy_is_told_of_every_document_that_was_read_not_of_those_that_settled_it(
+    trained: Path, normal: Path, exhaustive: Path
+) -> None:
+    model = heedful.load(trained)
+    encoded = encode(CORPUS, model.vocabulary).splits["test"]
+    with torch.no_grad():
+        decided = torch.cat([model(collate(encoded, [row])).logits for row in range(160)])
+    right = float((decided.argmax(-1).numpy() == encoded.labels).mean())
+    for run in (normal, exhaustive):
+        again = audit(trained, CORPUS, run, effort=run.name)  # kept: read from the folder
+        told = again.quality["test accuracy"]
+        assert (told["value"], told["n"]) == (right, 160)
+        assert f"{100 * right:.1f}\xa0% [" in (run / "report.html").read_text()
+    shuffled = Finding.from_json(read_json(normal / "findings" / "substitution.json"))
+    paired = shuffled.get("accuracy", "trained")  # stands beside uniform on the same documents
+    assert paired is not None
+    assert paired.n in (50, 100)
 
 
 def test_randomisation_asks_of_the_methods_that_the_ranking_names(

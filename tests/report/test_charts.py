@@ -172,8 +172,8 @@ def test_long_names_are_whole_and_shares_have_the_axis_to_themselves() -> None:
         Measure("forward passes", Estimate(5.7, 5.4, 6.0, 9, "student")),
     )
     drawn = measures_chart(finding("something new", measures=measures)).axes[0]
-    assert drawn.get_xlim()[1] < 1
-    labels = [label.get_text().replace("\n", " ") for label in drawn.get_yticklabels()]
+    assert drawn.x.ends[1] < 1
+    labels = [label.replace("\n", " ") for label in drawn.y.names]
     assert labels == [measure.name for measure in measures[:2]]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from heedful.errors import InputError
-from heedful.report.drawing import page_style, svg
+from heedful.report.figures import page_style, svg
 from heedful.report.lexicon_charts import CLOUD, cloud_layout, clouds, rated_scatter
 
 

@@ -2,8 +2,10 @@
 
 import math
 
+import pandas as pd
+
 from heedful.audits.finding import Finding, Measure
-from heedful.report.quality import in_words, quality_of
+from heedful.report.quality import accuracy_of, in_words, quality_of
 from heedful.statistics import Estimate
 
 ACCURACY = Estimate(0.904, 0.882, 0.924, 2_000, "wilson")
@@ -27,6 +29,18 @@ def test_the_audited_documents_have_an_interval_and_dev_is_what_training_noted()
         "test 90.4\xa0% [88.2, 92.4] of 2,000 documents, dev 91.2\xa0% (best while training)"
     )
     assert found["test accuracy"]["n"] == 2_000
+
+
+def test_accuracy_is_of_the_most_documents_that_one_audit_read() -> None:
+    few = pd.DataFrame({"label": [0, 1], "decision": [0, 1]})
+    many = pd.DataFrame({"label": [0, 1, 1, -1], "decision": [0, 0, 0, 1]})  # one has no label
+    other = pd.DataFrame({"instance": ["a"] * 9})
+    found = accuracy_of({"few": few, "many": many, "other": other})
+    assert found is not None
+    assert (found.value, found.n, found.method) == (1 / 3, 3, "wilson")
+    assert accuracy_of({"many": many[3:], "other": other}) is None
+    told = {**RECORD, "audited": {"split": "test", "accuracy": found.to_json()}}
+    assert quality_of(told, FINDINGS)["test accuracy"]["n"] == 3
 
 
 def test_without_substitution_it_is_the_accuracy_that_training_noted() -> None:

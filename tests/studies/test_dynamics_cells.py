@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heedful.report.drawing import page_style
+from heedful.report.figures import page_style
 from heedful.reproduction.ledger import NotMeasurable, judge
 from heedful.reproduction.results import Results, Skipped
 from heedful.reproduction.view import Views

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import linprog
 from torch import Tensor
 
 from heedful.statistics.divergence import total_variation
@@ -344,6 +343,8 @@ def _polytope_vertices(
     up to one common shift κ, within δ = 2 artanh(ε) of where it was, which keeps the total
     variation within tanh(δ / 2) = ε. A vertex has about as many units as there are classes.
     """
+    from scipy.optimize import linprog  # of more than two classes; takes long to import
+
     # A millionth inside, since the solver keeps its constraints to about 1e-7 only.
     slack = (1 - 1e-6) * 2 * np.arctanh(min(tolerance, 0.999))
     classes = said.shape[-1]

@@ -45,8 +45,9 @@ from heedful.models.huggingface.language_models import PREFIX as LANGUAGE_MODEL
 from heedful.models.huggingface.opening import PREFIX
 from heedful.models.saved import weights_digest
 from heedful.report import render
-from heedful.report.quality import quality_of
+from heedful.report.quality import accuracy_of, quality_of
 from heedful.runs import TABLE, RunFolder, fingerprint, held, plain, read_json, write_json, writing
+from heedful.runs.meter import metering, spent_on
 from heedful.runs.progress import duration
 from heedful.statistics.estimates import Estimate
 
@@ -235,8 +236,11 @@ class _Job:
             self._keep(name, looked.rows[name], summarised(name, looked))
         if self._has_words:
             self._keep_words()
-        write_json(self.run.findings / "instances.json", examined.instances(looked.rows, show))
-        cost = cost_of(looked, examined)
+        with spent_on("page"), metering() as meter:
+            shown = examined.instances(looked.rows, show)
+        looked.cost.append(meter.table())
+        write_json(self.run.findings / "instances.json", shown)
+        cost, accuracy = cost_of(looked, examined), accuracy_of(looked.rows)
         if show:
             print(cost["sentence"], file=sys.stderr)
         elsewhere = self.trained if self.trained != self.run.path else None
@@ -253,6 +257,7 @@ class _Job:
                 "cost": cost,
                 "command": self.command or _called(len(examined.chosen), examined.seed),
             }
+            | ({"accuracy": accuracy} if accuracy else {})
             | ({"priors": self.priors} if self.priors else {})
             | ({"run": str(elsewhere.resolve())} if elsewhere else {})
             | _name_of(examined.model)

@@ -146,14 +146,16 @@ def _column(run: RunFolder) -> Column:
         corpus=str(audited.get("corpus") or run.configuration.get("corpus", "")),
         fingerprint=str(record.get("corpus", "")),
         documents=int(audited.get("documents") or 0),
-        accuracy=_accuracy(findings.get("substitution")),
+        accuracy=_accuracy(audited.get("accuracy"), findings.get("substitution")),
         verdict=read_json(verdict),
         findings=findings,
     )
 
 
-def _accuracy(finding: dict[str, Any] | None) -> Estimate | None:
-    """The accuracy on the audited documents, where they have labels."""
+def _accuracy(told: dict[str, Any] | None, finding: dict[str, Any] | None) -> Estimate | None:
+    """The accuracy on the documents that were read, where they have labels."""
+    if told:
+        return Estimate.from_json(told)
     measures = finding["measures"] if finding else ()
     found = [m for m in measures if (m["measure"], m["method"]) == ("accuracy", "trained")]
     return Estimate.from_json(found[0]) if found else None

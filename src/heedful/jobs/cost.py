@@ -17,8 +17,9 @@ TOLD = 3
 def cost_of(looked: Looked, examined: Examination) -> dict[str, Any]:
     """Passes forward and backward, as often as all documents were read once: in all and by part.
 
-    `parts` are those of each audit and method, the dearest first; `documents` counts what one pass
-    is. What is read counts: special tokens and a prompt, and in each pass its padding.
+    `parts` are those of each audit and method, the dearest first, and `page`: what is read again
+    of the texts that are shown. `documents` counts what one pass is. What is read counts: special
+    tokens and a prompt, and in each pass its padding.
     """
     documents = subset(examined.documents, examined.chosen)
     one = int(documents.lengths.sum()) + len(documents) * specials_of(examined.model)

@@ -8,28 +8,25 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from heedful.audits import AUDITS
 from heedful.audits.effort import NAMED_FIRST
 from heedful.audits.examination import examine
-from heedful.audits.finding import Measure
 from heedful.audits.verdict import AUDIT as EXCHANGE
 from heedful.audits.verdict import HEADS
 from heedful.corpora.samples import Rows, drawn, subset
 from heedful.jobs.examination import SHOWN, Examination, importance_rows
-from heedful.report.charts import draw
 from heedful.runs.memory import peak_memory
 from heedful.runs.progress import duration
-from heedful.statistics.estimates import Estimate
 
 TRIED, TRIED_WORD = 12, 32
 """Documents that are looked at, and texts whose words are exchanged, to see how long it takes."""
 NAMED = 5
 """Methods that a ranking names, about."""
-DRAWN = 6.0
-"""Times as long as a plain chart: an audit's own chart, drawn twice, its intervals and its place on
-the page, about."""
+TOLD = 3.0
+"""Times as long as telling what the few say: what more documents say, and the page, about."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,11 @@ def estimated(examined: Examination) -> Estimated:
     single = [name for name in applicable if not AUDITS[name].whole and not AUDITS[name].of_named]
     rows = drawn(examined.documents.names, examined.chosen, TRIED, examined.seed)
     _timed(examined, lambda: _examine(examined, rows[:1], single, examined.methods))  # warms up
-    each = _timed(examined, lambda: _examine(examined, rows, single, examined.methods)) / len(rows)
+    seen: dict[str, pd.DataFrame] = {}
+    each = _timed(
+        examined, lambda: seen.update(_examine(examined, rows, single, examined.methods))
+    ) / len(rows)
+    told = _timed(examined, lambda: [AUDITS[name].summarise(seen[name]) for name in single])
     seconds = {"word": 0.0}
     if EXCHANGE in applicable:
         some = drawn(examined.documents.names, examined.chosen, TRIED_WORD, examined.seed)
@@ -111,7 +112,7 @@ def estimated(examined: Examination) -> Estimated:
         asked = count if examined.effort.level == "exhaustive" else NAMED_FIRST
         shown = _shown(examined, rows[:4]) * min(count, SHOWN)
         ends.append(each * count + redrawn * min(asked, named) + shown)
-    fixed = DRAWN * (len(applicable) + 1) * _chart(examined) + sum(seconds.values())
+    fixed = TOLD * told + sum(seconds.values())
     return Estimated(
         seconds["word"],
         fixed + ends[0],
@@ -122,20 +123,11 @@ def estimated(examined: Examination) -> Estimated:
     )
 
 
-def _chart(examined: Examination) -> float:
-    """Seconds for a plain chart, on a machine as busy as it is."""
-    estimate = Estimate(0.5, 0.4, 0.6, 100, "wilson")
-    measures = tuple(Measure("share", estimate, f"method {number}") for number in range(10))
-    finding = AUDITS[EXCHANGE].finding("Nothing yet.", measures=measures)
-    draw(finding)  # warms up
-    return _timed(examined, lambda: draw(finding))
-
-
 def _examine(
     examined: Examination, rows: Rows, audits: Sequence[str], methods: Sequence[str]
-) -> None:
+) -> dict[str, pd.DataFrame]:
     functions = {name: AUDITS[name].rows for name in audits}
-    examine(
+    return examine(
         examined.model,
         subset(examined.documents, rows),
         functions | {"importance": importance_rows},

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float64, Int
-from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from heedful.corpora.batches import batches
@@ -119,6 +118,8 @@ def fitted(
         right = said[np.arange(len(labels)), labels].sum() + even.sum()
         slope = np.exp(said).sum(0) + len(offset) * np.exp(even) - counts
         return -float(right), slope
+
+    from scipy.optimize import minimize  # takes long to import
 
     found = minimize(loss, np.zeros(logits.shape[1]), jac=True, method="L-BFGS-B").x
     offset: Float64[np.ndarray, "class"] = found - found.mean()

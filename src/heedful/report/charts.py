@@ -8,14 +8,14 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
 from heedful.errors import InputError
+from heedful.report.axes import Axes
+from heedful.report.canvas import Canvas, canvas
 from heedful.report.drawing import (
     ACCENT,
     GREY,
@@ -26,30 +26,29 @@ from heedful.report.drawing import (
     SERIES,
     SOFT,
     WARM,
-    canvas,
     columns,
     fitted,
-    page_style,
+    page,
     plain_text,
-    share_labels,
-    svg,
     width,
     worded,
 )
-from heedful.report.lexicon_charts import heads, lexicon
 from heedful.report.method_charts import (
     EMPHASISED,
     ROW,
-    as_percent,
     colours_of,
     ends,
     lines,
     points,
     randomisation,
+    share_labels,
     violation,
 )
 from heedful.report.word_charts import words
 from heedful.statistics.estimates import per_cent
+
+if TYPE_CHECKING:
+    from heedful.report.figures import PageFigure
 
 SHORT, LONG = 17, 28
 """Room of a cell that holds a number in hundredths, and one with its point."""
@@ -67,9 +66,9 @@ def draw(finding: Finding, is_narrow: bool = False) -> str:
     """
     name = "chart-" + re.sub(r"[^a-z0-9]+", "-", finding.audit.lower()).strip("-")
     name += "-narrow" * is_narrow
-    with page_style(name, is_narrow):
+    with page(is_narrow):
         chart = CHARTS.get(finding.chart, measures) if finding.drawn else measures
-        return svg(chart(finding), name, finding.question, finding.answer)
+        return chart(finding).svg(name, finding.question, finding.answer)
 
 
 def draw_training(metrics: Path, is_narrow: bool = False) -> str:
@@ -80,8 +79,8 @@ def draw_training(metrics: Path, is_narrow: bool = False) -> str:
     if not history:
         return ""
     name = "chart-training" + "-narrow" * is_narrow
-    with page_style(name, is_narrow):
-        return svg(training(history), name, "Training curve", _told(history))
+    with page(is_narrow):
+        return training(history).svg(name, "Training curve", _told(history))
 
 
 def _history(metrics: Path) -> list[dict[str, Any]]:
@@ -104,7 +103,7 @@ def _history(metrics: Path) -> list[dict[str, Any]]:
     return history
 
 
-def measures(finding: Finding) -> Figure:
+def measures(finding: Finding) -> Canvas:
     """Every measure as a point with its interval; the first ones where there are many.
 
     What is above 1 would press shares together on one axis, and is left to the table of numbers.
@@ -122,13 +121,13 @@ def measures(finding: Finding) -> Figure:
     if not kept:
         return _nothing(figure, axes)
     points(axes, names, [ends(m.estimate.to_json()) for m in kept])
-    axes.set_yticks(range(len(names)), names)
+    axes.y.mark(range(len(names)), names)
     if len(shares) > 1 and all(m.estimate.value >= 0 for m in kept):
-        as_percent(axes.xaxis)
+        axes.x.is_share = True
     return figure
 
 
-def erasure(finding: Finding) -> Figure:
+def erasure(finding: Finding) -> Canvas:
     """Box plots of the fraction removed before the decision flips, one line per ranking."""
     boxes = {n: b for n, b in finding.drawn["boxes"].items() if b["n"]}
     if not boxes:
@@ -137,18 +136,18 @@ def erasure(finding: Finding) -> Figure:
     for line, (name, box) in enumerate(boxes.items()):
         colour = ACCENT if name == EMPHASISED else GREY
         axes.plot([box["low"], box["high"]], [line, line], color=colour, lw=1)
-        axes.barh(line, box["q3"] - box["q1"], 0.56, box["q1"], color=colour, alpha=0.35, lw=0)
+        spread = box["q3"] - box["q1"]
+        axes.box(box["q1"], line - 0.28, spread, 0.56, color=colour, alpha=0.35)
         axes.plot([box["median"]] * 2, [line - 0.28, line + 0.28], color=colour, lw=2.2)
     lines(axes, list(boxes))
-    axes.set_xlim(-0.01, 1.01)
-    as_percent(axes.xaxis)
-    axes.set_xlabel(
-        fitted(f"of a text without attention when the decision changes ({per_cent(1)} = never)")
+    axes.x.limits, axes.x.is_share = (-0.01, 1.01), True
+    axes.x.label = fitted(
+        f"of a text without attention when the decision changes ({per_cent(1)} = never)"
     )
     return figure
 
 
-def single_erasure(finding: Finding) -> Figure:
+def single_erasure(finding: Finding) -> Canvas:
     """ΔJS against Δα of each document, and who flips: the top unit, a random one, both, neither."""
     drawn = finding.drawn
     table = drawn["contingency"][drawn["ranking"]]
@@ -157,22 +156,22 @@ def single_erasure(finding: Finding) -> Figure:
     is_dense = len(x) > DENSE
     colour = RASTER if is_dense else ACCENT
     left.axhline(0, color=LINE, lw=1)
-    left.scatter(x, y, s=7, alpha=0.6, lw=0, color=colour, rasterized=is_dense)
-    left.set_xlabel("Δ attention, top − other")
-    left.set_title("Δ JS divergence of the output", color=SOFT)
+    left.scatter(x, y, s=7, alpha=0.6, color=colour, is_painted=is_dense)
+    left.y.colour = INK
+    left.x.label = "Δ attention, top − other"
+    left.title = "Δ JS divergence of the output"
     _contingency(right, table)
     return figure
 
 
-def substitution(finding: Finding) -> Figure:
+def substitution(finding: Finding) -> Canvas:
     """Scores under the trained, uniform and permuted attention, with intervals."""
     scores = finding.drawn["scores"]
     if not scores:
         changed = finding.drawn["changed"]
         figure, (axes,) = canvas(len(changed) * ROW * 1.4 + 52)
         points(axes, list(map(worded, changed)), [ends(e) for e in changed.values()])
-        axes.set_xlabel("decisions that change")
-        as_percent(axes.xaxis)
+        axes.x.label, axes.x.is_share = "decisions that change", True
         return figure
     names = list(next(iter(scores.values())))[:8]
     figure, (axes,) = canvas(len(names) * 3 * 13 + 72)
@@ -182,40 +181,33 @@ def substitution(finding: Finding) -> Figure:
             value, low, high = ends(found[name])
             at = line + (place - 1) * 0.26
             axes.plot([low, high], [at, at], color=colours[edit], lw=1.6, alpha=0.55)
-            axes.plot(
-                value,
-                at,
-                "o",
-                color=colours[edit],
-                ms=5,
-                label=None if line else worded(edit),
-            )
+            label = None if line else worded(edit)
+            axes.points(value, at, color=colours[edit], ms=5, label=label)
     lines(axes, names)
-    as_percent(axes.xaxis)
-    figure.legend(loc="outside upper left", ncols=columns(3), handletextpad=0.1, columnspacing=1.2)
+    axes.x.is_share = True
+    figure.legend(columns(3), is_above=True)
     return figure
 
 
-def concentration(finding: Finding) -> Figure:
+def concentration(finding: Finding) -> Canvas:
     """Histograms of entropy and of the largest weight over documents."""
     figure, (left, right) = canvas(180, 2)
     _histogram(left, finding.drawn["entropy"], "entropy, of its maximum")
     _histogram(right, finding.drawn["largest weight"], "largest weight")
-    left.set_title("documents", color=SOFT)
+    left.title = "documents"
     return figure
 
 
-def confidence(finding: Finding) -> Figure:
+def confidence(finding: Finding) -> Canvas:
     """Histograms of the decision's probability on single units, and of its mean per document."""
     figure, (left, right) = canvas(180, 2)
     _histogram(left, finding.drawn["units"], "probability on one unit alone")
     _histogram(right, finding.drawn["documents"], "mean over a document")
-    left.set_title("units", color=SOFT)
-    right.set_title("documents", color=SOFT)
+    left.title, right.title = "units", "documents"
     return figure
 
 
-def agreement(finding: Finding) -> Figure:
+def agreement(finding: Finding) -> Canvas:
     """A heat map of Kendall's τ between every two importance methods."""
     names = finding.drawn["methods"]
     matrix = np.array(finding.drawn["Kendall τ"], dtype=float)
@@ -224,48 +216,45 @@ def agreement(finding: Finding) -> Figure:
     for i, j in np.ndindex(*matrix.shape):
         value = float(matrix[i, j])
         if i == j or not math.isfinite(value):
-            axes.add_patch(_cell(j, i, HUSH, 1.0))
+            _cell(axes, j, i, HUSH, 1.0)
             continue
-        axes.add_patch(_cell(j, i, ACCENT if value >= 0 else WARM, 0.06 + 0.64 * abs(value)))
+        _cell(axes, j, i, ACCENT if value >= 0 else WARM, 0.06 + 0.64 * abs(value))
         if room >= SHORT:  # the table has the numbers
             # Adding 0 turns -0.0 into 0.0.
             shown = f"{round(value, 2) + 0.0:.2f}" if room > LONG else f"{round(100 * value)}"
             size = 9 if room > LONG else 7.5
             shown = shown.replace("-", "−")
-            axes.text(j, i, shown, ha="center", va="center", fontsize=size, in_layout=False)
-    axes.set_title(f"Kendall τ{'' if room > LONG else ', in hundredths'}", color=SOFT)
-    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
-    across = [plain_text(n, 18) for n in names]
-    turn = {"rotation": 90} if room < LONG else {"rotation": 35, "ha": "right"}
-    axes.set_xticks(range(len(names)), across, **turn)
-    axes.set_yticks(range(len(names)), [plain_text(n, 18) for n in names])
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
+            axes.text(j, i, shown, size=size)
+    axes.title = f"Kendall τ{'' if room > LONG else ', in hundredths'}"
+    shown_names = [plain_text(n, 18) for n in names]
+    axes.x.mark(range(len(names)), shown_names, 90 if room < LONG else 35)
+    axes.y.mark(range(len(names)), shown_names)
+    _table(axes, len(names))
     return figure
 
 
-def evidence(finding: Finding) -> Figure:
+def evidence(finding: Finding) -> Canvas:
     """How well each method finds the known evidence: AUPRC, token F1 and mass on it."""
     kinds = [kind for kind in ("AUPRC", "token F1", "mass on evidence") if kind in finding.drawn]
     names = finding.drawn["methods"]
     figure, panels = canvas(len(names) * ROW + 62, len(kinds))
     for panel, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
         points(axes, names, [ends(bar) for bar in finding.drawn[kind]])
-        axes.set_xlim(0, 1)
-        axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
-        axes.set_title(kind, color=SOFT)
+        axes.x.limits = 0, 1
+        axes.x.mark([0, 0.5, 1], ["0", "½", "1"])
+        axes.title = kind
         if panel:
             share_labels(axes)
     return figure
 
 
-def adversary(finding: Finding) -> Figure:
+def adversary(finding: Finding) -> Canvas:
     """How far attention can move while the output stays, and what a search finds of it."""
     drawn = finding.drawn
     has_search = bool(drawn["searched"])
     figure, panels = canvas(190, 1 + has_search)
     _histogram(panels[0], drawn["exact_jsd"], "farthest attention with the same output (JSD)")
-    panels[0].set_title("documents", color=SOFT)
+    panels[0].title = "documents"
     panels[0].axvline(drawn["largest"], color=SOFT, lw=1, ls=(0, (2, 2)))
     if has_search:
         is_dense = len(drawn["exact"]) > DENSE
@@ -276,16 +265,15 @@ def adversary(finding: Finding) -> Figure:
             drawn["searched"],
             s=9,
             alpha=0.7,
-            lw=0,
             color=RASTER if is_dense else ACCENT,
-            rasterized=is_dense,
+            is_painted=is_dense,
         )
-        right.set_xlabel("exact")
-        right.set_title("found by gradient search", color=SOFT)
+        right.x.label = "exact"
+        right.title = "found by gradient search"
     return figure
 
 
-def input_erasure(finding: Finding) -> Figure:
+def input_erasure(finding: Finding) -> Canvas:
     """What removing the top words, and keeping only them, costs the decision, by method."""
     drawn = finding.drawn
     mode, *_ = (name for name in drawn if name not in ("methods", "shares"))
@@ -298,12 +286,10 @@ def input_erasure(finding: Finding) -> Figure:
         for name, found in drawn[mode][kind].items():
             style = styles[name] | ({} if axes is panels[0] else {"label": None})
             axes.plot(shares, [ends(estimate)[0] for estimate in found], **style)
-        axes.set_title(kind, color=SOFT)
-        axes.set_xlabel("% of words")
-        axes.yaxis.grid(True, color=LINE, lw=0.7)
-        axes.tick_params(axis="y", labelcolor=SOFT)
-        axes.spines["left"].set_visible(False)
-    figure.legend(loc="outside lower left", ncols=columns(3), handlelength=1.4, columnspacing=1.2)
+        axes.title = kind
+        axes.x.label = "% of words"
+        axes.y.has_grid, axes.y.has_line, axes.y.colour = True, False, SOFT
+    figure.legend(columns(3))
     return figure
 
 
@@ -318,35 +304,30 @@ def _worth(drawn: Mapping[str, Mapping[str, Any]], method: str) -> float:
     return float(np.nansum(found))
 
 
-def training(history: Sequence[Mapping[str, Any]]) -> Figure:
+def training(history: Sequence[Mapping[str, Any]]) -> Canvas:
     """Loss on the training and dev documents, and the dev score, over epochs."""
-    figure, (left, right) = canvas(180, 2)
+    figure, (left, right) = canvas(200, 2)
     epoch = [entry.get("epoch", place + 1) for place, entry in enumerate(history)]
     panels = {left: ("loss", "dev_loss"), right: ("dev_accuracy", "dev_macro_f1")}
+    colours = iter(SERIES)
     for axes, keys in panels.items():
-        for key, colour in zip(keys, SERIES, strict=False):
+        for key, colour in zip(keys, colours, strict=False):
             if key in history[0]:
                 values = [math.nan if e.get(key) is None else e[key] for e in history]
                 label = {"loss": "train"}.get(key, key.replace("_", " ").replace(" f1", " F1"))
                 axes.plot(epoch, values, color=colour, lw=1.8, label=label)
-        axes.set_xlabel("epoch")
-        if axes.get_lines():
-            axes.legend()
-    left.set_title("loss", color=SOFT)
-    right.set_title("score", color=SOFT)
+        axes.x.label = "epoch"
+    left.title, right.title = "loss", "score"
+    figure.legend(columns(4))
     return figure
 
 
 def _histogram(axes: Axes, drawn: Mapping[str, Any], label: str) -> None:
     edges, counts = np.array(drawn["edges"]), drawn["counts"]
-    axes.bar(edges[:-1], counts, np.diff(edges) * 0.9, align="edge", color=ACCENT, lw=0)
-    axes.set_xlabel(label)
-    axes.set_xlim(edges[0], edges[-1])
-    axes.locator_params(nbins=5)
-    axes.tick_params(axis="y", labelcolor=SOFT)
-    axes.spines["left"].set_visible(False)
-    axes.yaxis.grid(True, color=LINE, lw=0.7)
-    axes.set_axisbelow(True)
+    axes.bars(edges, counts, 0.9, color=ACCENT)
+    axes.x.label, axes.x.limits = label, (edges[0], edges[-1])
+    axes.x.most = axes.y.most = 5
+    axes.y.has_grid, axes.y.has_line, axes.y.colour = True, False, SOFT
 
 
 def _contingency(axes: Axes, table: Mapping[str, int]) -> None:
@@ -356,28 +337,47 @@ def _contingency(axes: Axes, table: Mapping[str, int]) -> None:
     for name, (x, y) in cells.items():
         share = table[name] / total
         colour = WARM if name == "only_random" else ACCENT if name != "neither" else GREY
-        axes.add_patch(_cell(x, y, colour, 0.14 + 0.36 * share))
-        axes.text(x, y, per_cent(share, 1), ha="center", va="center", weight="bold")
-    axes.set(xlim=(-0.5, 1.5), ylim=(1.5, -0.5))
-    axes.set_xticks([0, 1], ["flips", "stays"])
-    axes.set_yticks([0, 1], ["flips", "stays"])
-    axes.set_xlabel("other without attention")
-    axes.set_title("top unit without attention", color=SOFT)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
+        _cell(axes, x, y, colour, 0.14 + 0.36 * share)
+        axes.text(x, y, per_cent(share, 1), weight="bold")
+    axes.x.mark([0, 1], ["flips", "stays"])
+    axes.y.mark([0, 1], ["flips", "stays"])
+    axes.x.label = "other without attention"
+    axes.title = "top unit without attention"
+    _table(axes, 2)
 
 
-def _cell(x: float, y: float, colour: str, alpha: float) -> Any:
-    from matplotlib.patches import Rectangle
+def _table(axes: Axes, count: int) -> None:
+    """Makes axes those of a table with so many lines and columns."""
+    axes.x.limits, axes.y.limits = (-0.5, count - 0.5), (count - 0.5, -0.5)
+    axes.x.has_line = axes.y.has_line = False
+    axes.x.tick = 0
 
-    return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=colour, alpha=alpha, lw=0)
+
+def _cell(axes: Axes, x: float, y: float, colour: str, alpha: float) -> None:
+    axes.box(x - 0.48, y - 0.48, 0.96, 0.96, color=colour, alpha=alpha)
 
 
-def _nothing(figure: Figure, axes: Axes) -> Figure:
-    axes.set_axis_off()
+def _nothing(figure: Canvas, axes: Axes) -> Canvas:
+    axes.is_off = True
     # In the middle of the figure: beside axes of no size it would fall off a narrow page.
-    figure.text(0.5, 0.5, "Nothing to draw: no number is defined.", color=SOFT, ha="center")
+    figure.said = "Nothing to draw: no number is defined."
     return figure
+
+
+def lexicon(finding: Finding) -> PageFigure:
+    """Word averages over ratings; what matplotlib draws is imported where it is drawn."""
+    from heedful.report import figures, lexicon_charts
+
+    with figures.page_style():
+        return lexicon_charts.lexicon(finding)
+
+
+def heads(finding: Finding) -> PageFigure:
+    """Each head's share of attention on rated words, beside chance."""
+    from heedful.report import figures, lexicon_charts
+
+    with figures.page_style():
+        return lexicon_charts.heads(finding)
 
 
 def _told(history: Sequence[Mapping[str, Any]]) -> str:
@@ -386,7 +386,7 @@ def _told(history: Sequence[Mapping[str, Any]]) -> str:
     return f"{len(history)} evaluations; at the last one: {ends}."
 
 
-CHARTS: dict[str, Callable[[Finding], Figure]] = {
+CHARTS: dict[str, Callable[[Finding], Canvas | PageFigure]] = {
     "adversary": adversary,
     "agreement": agreement,
     "concentration": concentration,

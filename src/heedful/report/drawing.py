@@ -1,20 +1,15 @@
-"""Figures as SVG that belongs to the page: its fonts, its colours by day and night, its ids."""
+"""What all pictures share: the page's colours by day and night, its width, names that fit, ids."""
 
 from __future__ import annotations
 
 import html
-import io
 import re
 import textwrap
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
+from contextvars import ContextVar
+from typing import NamedTuple
 
 from heedful.errors import one_line
 
@@ -57,47 +52,22 @@ RASTER = "#2b8f97"
 
 WIDTH, NARROW = 460, 340
 """Width of every chart in its own units, and on a phone; the page stretches it to the column."""
-_STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib; what is measured is the same
-    "font.size": 10.5,
-    "axes.linewidth": 0.7,
-    "axes.edgecolor": SOFT,
-    "axes.facecolor": "none",
-    "axes.labelcolor": SOFT,
-    "axes.titlecolor": INK,
-    "axes.titlesize": 10.5,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "figure.facecolor": "none",
-    "text.color": INK,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
-    "xtick.labelcolor": SOFT,
-    "ytick.labelcolor": INK,
-    "xtick.major.size": 3,
-    "ytick.major.size": 0,
-    "xtick.major.width": 0.7,
-    "legend.frameon": False,
-    "legend.labelcolor": INK,
-    "lines.solid_capstyle": "round",
-}
+_NARROWED: ContextVar[bool] = ContextVar("narrowed", default=False)
 
 
 @contextmanager
-def page_style(name: str, is_narrow: bool = False) -> Iterator[None]:
-    """Lends matplotlib the page's style; `name` makes generated ids the same in every run."""
-    size = ((NARROW if is_narrow else WIDTH) / 72, 3)
-    style: Any = {**_STYLE, "svg.hashsalt": name, "figure.figsize": size}
-    with matplotlib.rc_context(style):
+def page(is_narrow: bool = False) -> Iterator[None]:
+    """Charts drawn inside are as wide as a page, or as a phone."""
+    token = _NARROWED.set(is_narrow)
+    try:
         yield
+    finally:
+        _NARROWED.reset(token)
 
 
 def width() -> int:
-    """The width of a chart in the style that is lent; that of a page where none is."""
-    return NARROW if round(matplotlib.rcParams["figure.figsize"][0] * 72) == NARROW else WIDTH
+    """The width of a chart: that of a page unless a phone is asked for."""
+    return NARROW if _NARROWED.get() else WIDTH
 
 
 def columns(most: int) -> int:
@@ -108,43 +78,6 @@ def columns(most: int) -> int:
 def fitted(label: str) -> str:
     """A long label of an axis, in lines on a phone."""
     return label if width() == WIDTH else textwrap.fill(label, 38)
-
-
-def share_labels(axes: Axes) -> None:
-    """Leaves out the names of lines that stand on the panel to the left, where there is one."""
-    if width() == WIDTH:
-        axes.set_yticklabels([])
-
-
-class PageFigure(Figure):
-    """A figure that is laid out without being drawn.
-
-    `savefig` draws a figure with a layout twice, the first time only to lay it out.
-    """
-
-    def draw(self, renderer: Any) -> None:
-        """Lays out on the first call of `savefig`, draws on the second."""
-        layout = self.get_layout_engine()
-        if isinstance(layout, ConstrainedLayoutEngine):
-            layout.execute(self)
-        else:
-            super().draw(renderer)
-
-
-def canvas(
-    height: float, columns: int = 1, widths: tuple[float, ...] | None = None
-) -> tuple[Figure, list[Axes]]:
-    """An empty figure of the page's width, axes side by side; on a phone one below the other."""
-    if width() == WIDTH:
-        shape, ratios = (1, columns), {"width_ratios": widths}
-    else:
-        shape, ratios, height = (columns, 1), {}, height * columns
-    figure = PageFigure(figsize=(width() / 72, height / 72), dpi=200, layout="constrained")
-    axes = figure.subplots(*shape, squeeze=False, gridspec_kw=ratios)
-    if width() == NARROW:
-        for one in axes.flat:
-            one.locator_params(axis="x", nbins=5)
-    return figure, list(axes.flat)
 
 
 def plain_text(text: object, most: int = 26) -> str:
@@ -175,23 +108,13 @@ def worded(name: str) -> str:
     return said.replace("permuted", "shuffled").replace("violations", "claims belied")
 
 
-def svg(figure: Figure, name: str, title: str, description: str) -> str:
-    """The figure as an inline SVG element, titled and described for those who do not see it."""
-    out = io.StringIO()
-    empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(out, format="svg", metadata=empty)
-    drawn = out.getvalue()
-    body = drawn[drawn.index(">", drawn.index("<svg")) + 1 : drawn.rindex("</svg>")]
-    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL)
-    # matplotlib's style sheet would apply to the whole page; the root element carries it instead.
-    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, flags=re.DOTALL)
-    body = body.replace("xlink:href", "href")
-    body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
-    body = re.sub(r"font-family:[^;\"]*;?\s*", "", body)  # the page's own font instead
+def element(
+    name: str, title: str, description: str, body: str, across: float, height: float
+) -> str:
+    """The inside of a picture as an SVG element in the page's colours, titled and described."""
     for colour in _COLOURS.values():
         body = body.replace(colour.stand_in, colour.themed)
     body = re.sub(r"\s*\n\s*", "\n", body.strip())
-    across, height = (72 * inches for inches in figure.get_size_inches())
     return (
         f'<svg viewBox="0 0 {across:g} {height:g}" role="img" '
         f'aria-labelledby="{name}-title {name}-desc" '

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
 from heedful.errors import InputError
-from heedful.report.drawing import INK, LINE, SERIES, SOFT, WIDTH, PageFigure, plain_text
+from heedful.report.drawing import INK, LINE, SERIES, SOFT, WIDTH, plain_text
+from heedful.report.figures import PageFigure
 from heedful.report.panels import DENSE, PAINTED, heatmap
 from heedful.report.word_charts import LETTER, overlap
 from heedful.statistics.regression import SQUARE, curve, quadratic
@@ -29,7 +30,7 @@ MOST_WORDS = 120
 """Words in a cloud: more could not be read at the page's width."""
 
 
-def lexicon(finding: Finding) -> Figure:
+def lexicon(finding: Finding) -> PageFigure:
     """Word averages over ratings with fitted parabolas and bands, the highest words named."""
     drawn = finding.drawn
     figure = PageFigure(figsize=(WIDTH / 72, 290 / 72), dpi=160, layout="constrained")
@@ -51,7 +52,7 @@ def lexicon(finding: Finding) -> Figure:
     return figure
 
 
-def heads(finding: Finding) -> Figure:
+def heads(finding: Finding) -> PageFigure:
     """Each head's share of attention on rated words, beside chance."""
     return heatmap(pd.DataFrame(finding.drawn["rows"]), x="head", y="kind", value="share")
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from heedful.audits.finding import Finding
+from heedful.report.axes import Axes
+from heedful.report.canvas import Canvas, canvas
 from heedful.report.drawing import (
     ACCENT,
     BLUE,
@@ -19,16 +19,13 @@ from heedful.report.drawing import (
     LINE,
     OCHRE,
     ROSE,
-    SOFT,
     WARM,
-    canvas,
+    WIDTH,
     columns,
     last_part,
     plain_text,
-    share_labels,
     width,
 )
-from heedful.statistics.estimates import per_cent
 
 ROW = 21
 """Height of one line of a chart that lists methods."""
@@ -39,7 +36,7 @@ OTHERS = (WARM, BLUE, OCHRE, ROSE, GREEN)
 """Colours of curves beside attention's: so many can be told apart."""
 
 
-def violation(finding: Finding) -> Figure:
+def violation(finding: Finding) -> Canvas:
     """How often each method's first unit belies its claim, beside chance, and what it is worth."""
     drawn, names = finding.drawn, finding.drawn["methods"]
     figure, (left, right) = canvas(len(names) * ROW + 62, 2)
@@ -47,20 +44,18 @@ def violation(finding: Finding) -> Figure:
     for line, chance in enumerate(drawn["chance"]):
         if chance is not None:
             left.plot([chance] * 2, [line - 0.3, line + 0.3], color=WARM, lw=1.4)
-    left.set_xlim(left=min(0.0, left.get_xlim()[0]))
-    left.set_title("claims belied (tick: by chance)", color=SOFT)
-    as_percent(left.xaxis)
+    left.x.limits = min(0.0, left.x.ends[0]), None
+    left.title, left.x.is_share = "claims belied (tick: by chance)", True
     right.axvline(0, color=LINE, lw=1)
     points(right, names, [ends(bar) for bar in drawn["effect as claimed"]])
     share_labels(right)
-    low, high = right.get_xlim()
-    right.set_xlim(max(low, -1.02), min(high, 1.02))
-    right.set_title("probability moved as claimed", color=SOFT)
-    as_percent(right.xaxis)
+    low, high = right.x.ends
+    right.x.limits = max(low, -1.02), min(high, 1.02)
+    right.title, right.x.is_share = "probability moved as claimed", True
     return figure
 
 
-def randomisation(finding: Finding) -> Figure:
+def randomisation(finding: Finding) -> Canvas:
     """How much of each method's order is left as weights are drawn anew from the top down."""
     drawn = finding.drawn
     steps = drawn["down to"]
@@ -70,17 +65,15 @@ def randomisation(finding: Finding) -> Figure:
     colours = colours_of(sorted(last, key=lambda name: -np.nan_to_num(last[name], nan=-9)))
     for name in drawn["methods"]:
         values = [ends(estimate)[0] for estimate in drawn["τ"][name]]
-        axes.plot(range(len(steps) + 1), [1.0, *values], **colours[name], marker="o", ms=3)
+        axes.plot(range(len(steps) + 1), [1.0, *values], "o", **colours[name], ms=3)
     names = [plain_text(".".join(step.split(".")[-2:]), 18) for step in steps]
     room = width() / (len(names) + 1)
     is_tight = any(len(name) * LETTER > room for name in names)
-    turn: dict[str, Any] = {"rotation": 35, "ha": "right"} if is_tight else {}
-    axes.set_xticks(range(len(steps) + 1), ["as trained", *names], **turn)
-    axes.set_xlabel("weights drawn anew, from the top down to")
-    axes.set_title("Kendall τ with the order on the trained model", color=SOFT)
-    axes.yaxis.grid(True, color=LINE, lw=0.7)
-    axes.spines["left"].set_visible(False)
-    figure.legend(loc="outside lower left", ncols=columns(3), handlelength=1.4, columnspacing=1.2)
+    axes.x.mark(range(len(steps) + 1), ["as trained", *names], 35 if is_tight else 0)
+    axes.x.label = "weights drawn anew, from the top down to"
+    axes.title = "Kendall τ with the order on the trained model"
+    axes.y.has_grid, axes.y.has_line = True, False
+    figure.legend(columns(3))
     return figure
 
 
@@ -115,22 +108,23 @@ def points(axes: Axes, names: Sequence[str], found: Sequence[tuple[float, float,
     for colour, is_here in ((GREY, ~stands_out), (ACCENT, stands_out)):
         rows = np.flatnonzero(is_here)
         value, low, high = np.array(found, dtype=float).reshape(-1, 3)[rows].T
-        # As one path each: a hundred lines of their own take several times as long to draw.
-        axes.hlines(rows, low, high, color=colour, lw=2, alpha=0.5, capstyle="round")
-        axes.plot(value, rows, "o", color=colour, ms=5)
+        axes.hlines(rows, low, high, color=colour, lw=2, alpha=0.5)
+        axes.points(value, rows, color=colour, ms=5)
     lines(axes, names)
 
 
 def lines(axes: Axes, names: Sequence[str]) -> None:
     """Names from top to bottom on the left, a faint grid, no frame."""
-    axes.set_yticks(range(len(names)), [last_part(name) for name in names])
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.spines["left"].set_visible(False)
-    axes.xaxis.grid(True, color=LINE, lw=0.7)
-    axes.set_axisbelow(True)
-    for label, name in zip(axes.get_yticklabels(), names, strict=True):
-        if name == EMPHASISED:
-            label.set_color(ACCENT)
+    axes.y.mark(range(len(names)), [last_part(name) for name in names])
+    axes.y.limits, axes.y.has_line = (len(names) - 0.4, -0.6), False
+    axes.x.has_grid = True
+    axes.y.colours = {line: ACCENT for line, name in enumerate(names) if name == EMPHASISED}
+
+
+def share_labels(axes: Axes) -> None:
+    """Leaves out the names of lines that stand on the panel to the left, where there is one."""
+    if width() == WIDTH:
+        axes.y.names = [""] * len(axes.y.names or ())
 
 
 def ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -138,8 +132,3 @@ def ends(estimate: Mapping[str, Any]) -> tuple[float, float, float]:
     value = math.nan if estimate["value"] is None else float(estimate["value"])
     low, high = (value if e is None else float(e) for e in (estimate["low"], estimate["high"]))
     return value, low, high
-
-
-def as_percent(axis: Any) -> None:
-    """Marks an axis in per cent."""
-    axis.set_major_formatter(lambda value, _: per_cent(value))

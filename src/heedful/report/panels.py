@@ -15,7 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from heedful.report.drawing import HUSH, INK, RASTER, SERIES, SOFT, WIDTH, PageFigure, plain_text
+from heedful.report.drawing import HUSH, INK, LINE, RASTER, SERIES, SOFT, WIDTH, plain_text
+from heedful.report.figures import PageFigure
 
 LETTER = 5.0
 """About the width of a letter of a label."""
@@ -199,7 +200,7 @@ def heatmap(
     panel: str | None = None,
     digits: int = 2,
     share: bool = True,
-) -> Figure:
+) -> PageFigure:
     """A cell per row, darker for larger values, with the number written in it.
 
     Without `share` every panel has rows and a darkest value of its own.
@@ -233,6 +234,39 @@ def heatmap(
     return _panels(table, panel, one, legend=False, share=share)
 
 
+def growth(table: pd.DataFrame) -> Figure:
+    """How the scores of chosen words grew, and the terms that pushed them (from a `FlowLog`).
+
+    A row per word; polarity and its terms, then attention and its terms, over epochs.
+    """
+    chosen = list(dict.fromkeys(table["word"]))
+    figure = Figure(figsize=(WIDTH / 72, (110 * len(chosen) + 40) / 72), dpi=72)
+    figure.set_layout_engine("constrained")
+    grid = figure.subplots(len(chosen), 4, squeeze=False, sharex=True)
+    for line, word in enumerate(chosen):
+        rows = table[table["word"] == word]
+        for column, score in enumerate(("polarity", "attention")):
+            own, pushed = grid[line][2 * column], grid[line][2 * column + 1]
+            own.plot(rows["epoch"], rows[score], color=INK, lw=1.6)
+            own.axhline(0, color=LINE, lw=0.7)
+            pushed.axhline(0, color=LINE, lw=0.7)
+            terms = [c for c in table if str(c).startswith(f"{score} ")]
+            for number, term in enumerate(terms):
+                name = str(term).removeprefix(f"{score} ")
+                colour = SERIES[number % len(SERIES)]
+                pushed.plot(rows["epoch"], rows[term], color=colour, lw=1.2, label=name)
+            if not line:
+                own.set_title(score, color=SOFT)
+                pushed.set_title("its terms", color=SOFT)
+                pushed.legend(fontsize=7, handlelength=1, labelspacing=0.2)
+        grid[line][0].set_ylabel(plain_text(word, 16))
+    for axes in grid.flat:
+        axes.tick_params(labelsize=7)
+    for axes in grid[-1]:
+        axes.set_xlabel("epoch")
+    return figure
+
+
 def _panels(
     table: pd.DataFrame,
     panel: str | None,
@@ -240,7 +274,7 @@ def _panels(
     legend: bool,
     share: bool = True,
     height: int = 0,
-) -> Figure:
+) -> PageFigure:
     """A grid of panels, at most three in a row, in the order of the table."""
     names = _levels(table, panel)
     columns = min(len(names), 3 if len(names) != 4 else 2)
@@ -281,4 +315,4 @@ def _rectangle(corner: tuple[float, float], **settings: Any) -> Any:
     return Rectangle(corner, **settings)
 
 
-__all__ = ["BOX", "boxes", "heatmap", "lines", "scatter"]
+__all__ = ["BOX", "boxes", "growth", "heatmap", "lines", "scatter"]

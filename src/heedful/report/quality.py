@@ -5,22 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
+
 from heedful.audits.finding import Finding
-from heedful.statistics.estimates import per_cent
+from heedful.statistics.estimates import Estimate, per_cent
+from heedful.statistics.intervals import proportion
 
 Quality = Mapping[str, Mapping[str, float]]
 """By split and metric: `value`, and `low`, `high` and `n` where there is an interval."""
 
 
-def quality_of(record: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
-    """The accuracy on the audited documents, and what training noted on dev.
+def accuracy_of(tables: Mapping[str, pd.DataFrame]) -> Estimate | None:
+    """The share of right decisions, of the most documents that one audit read; none without labels.
 
-    A run that was trained elsewhere has no dev; an audit without substitution takes the accuracy on
-    test that training noted.
+    What is asked of many readings stops early, what is asked of one has nearly all documents.
+    """
+    told = [rows for rows in tables.values() if {"label", "decision"} <= set(rows.columns)]
+    known = [rows[rows["label"] >= 0] for rows in told]
+    most = max(known, key=len, default=pd.DataFrame())
+    if not len(most):
+        return None
+    return proportion(int((most["label"] == most["decision"]).sum()), len(most))
+
+
+def quality_of(record: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
+    """The accuracy on the documents that were read, and what training noted on dev.
+
+    A run that was trained elsewhere has no dev; an audit that read no document for this takes what
+    substitution says of its own, or else the accuracy on test that training noted.
     """
     found: dict[str, dict[str, float]] = {}
     substitution = findings.get("substitution")
     accuracy = substitution.get("accuracy", "trained") if substitution else None
+    if said := record.get("audited", {}).get("accuracy"):
+        accuracy = Estimate.from_json(said)
     if accuracy is not None:
         split = record.get("audited", {}).get("split", "test")
         ends = {"value": accuracy.value, "low": accuracy.low, "high": accuracy.high}

@@ -6,9 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from heedful.audits.alignment import (
     BASELINES,
     BEYOND,
@@ -21,19 +18,11 @@ from heedful.audits.alignment import (
 )
 from heedful.audits.finding import Finding
 from heedful.audits.tables import in_points, percent
-from heedful.report.drawing import (
-    ACCENT,
-    GREEN,
-    GREY,
-    INK,
-    OCHRE,
-    WARM,
-    canvas,
-    page_style,
-    svg,
-)
+from heedful.report.axes import Axes
+from heedful.report.canvas import Canvas, canvas
+from heedful.report.drawing import ACCENT, GREEN, GREY, INK, OCHRE, WARM
 from heedful.report.html import asset, template
-from heedful.report.method_charts import as_percent, ends
+from heedful.report.method_charts import ends
 from heedful.report.method_charts import lines as axes_lines
 from heedful.report.watch_charts import PAIR_CURVES, RISE, draw_entries, told
 from heedful.statistics.estimates import Estimate, per_cent
@@ -108,17 +97,15 @@ def _numbers(found: Mapping[str, Any], finding: Finding) -> dict[str, str]:
 
 def draw_learning(curves: Sequence[Mapping[str, Any]], usual: float) -> str:
     """Loss, and token accuracy with BLEU, over steps; dotted what the most frequent piece gets."""
-    with page_style("chart-learning"):
-        figure = _learning(curves, usual)
-        last = curves[-1]
-        said = (
-            f"Dev loss from {curves[0]['dev_loss']:.2f} to {last['dev_loss']:.2f}, token accuracy "
-            f"from {curves[0]['dev_accuracy']:.2f} to {last['dev_accuracy']:.2f}."
-        )
-        return svg(figure, "chart-learning", "Loss, accuracy and BLEU", said)
+    last = curves[-1]
+    said = (
+        f"Dev loss from {curves[0]['dev_loss']:.2f} to {last['dev_loss']:.2f}, token accuracy "
+        f"from {curves[0]['dev_accuracy']:.2f} to {last['dev_accuracy']:.2f}."
+    )
+    return _learning(curves, usual).svg("chart-learning", "Loss, accuracy and BLEU", said)
 
 
-def _learning(curves: Sequence[Mapping[str, Any]], usual: float) -> Figure:
+def _learning(curves: Sequence[Mapping[str, Any]], usual: float) -> Canvas:
     figure, (left, right) = canvas(210, 2)
     steps = [entry["step"] for entry in curves]
 
@@ -132,13 +119,11 @@ def _learning(curves: Sequence[Mapping[str, Any]], usual: float) -> Figure:
     line(right, "dev_accuracy", "token accuracy", INK)
     line(right, "greedy bleu", "greedy BLEU / 100", WARM, 0.01)
     right.axhline(usual, color=GREY, lw=1.2, ls=(0, (2, 2)), label="most frequent piece")
-    left.set_ylabel("nats per piece")
-    left.set_ylim(bottom=0)
-    right.set_ylabel("share, or BLEU / 100")
-    right.set_ylim(-0.02, 1.04)
+    left.y.label, left.y.limits = "nats per piece", (0, None)
+    right.y.label, right.y.limits = "share, or BLEU / 100", (-0.02, 1.04)
     for axes in (left, right):
-        axes.set_xlabel("training step")
-    figure.legend(loc="outside lower left", ncols=3, handlelength=1.4, columnspacing=1.2)
+        axes.x.label = "training step"
+    figure.legend(3)
     return figure
 
 
@@ -146,20 +131,18 @@ def draw_audit(finding: Finding) -> str:
     """The shares of the audit with their intervals, from 0 to 1; dashed the bound of a yes."""
     shown = [m for m in finding.measures if m.name in ROWS]
     names = [ROWS[m.name] + (f": {m.method}" if m.name == HIT else "") for m in shown]
-    with page_style("chart-alignment"):
-        figure, (axes,) = canvas(len(shown) * 26 + 50)
-        axes.axvline(MOST, color=GREY, lw=1.2, ls=(0, (2, 2)))
-        for row, one in enumerate(shown):
-            value, low, high = ends(one.estimate.to_json())
-            colour = GREY if one.method in BASELINES else ACCENT
-            axes.plot([low, high], [row, row], color=colour, lw=2, alpha=0.5)
-            axes.plot(value, row, "o", color=colour, ms=5)
-        axes_lines(axes, names)
-        axes.set_yticks(range(len(names)), names)  # whole, not cut
-        axes.set_xlim(0, 1)
-        as_percent(axes.xaxis)
-        axes.set_xlabel("of the output pieces, or of their attention")
-        return svg(figure, "chart-alignment", finding.question, finding.answer)
+    figure, (axes,) = canvas(len(shown) * 26 + 50)
+    axes.axvline(MOST, color=GREY, lw=1.2, ls=(0, (2, 2)))
+    for row, one in enumerate(shown):
+        value, low, high = ends(one.estimate.to_json())
+        colour = GREY if one.method in BASELINES else ACCENT
+        axes.plot([low, high], [row, row], color=colour, lw=2, alpha=0.5)
+        axes.points(value, row, color=colour, ms=5)
+    axes_lines(axes, names)
+    axes.y.mark(range(len(names)), names)  # whole, not cut
+    axes.x.limits, axes.x.is_share = (0, 1), True
+    axes.x.label = "of the output pieces, or of their attention"
+    return figure.svg("chart-alignment", finding.question, finding.answer)
 
 
 def _moment(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from heedful.report.drawing import ACCENT, GREY, OCHRE, SOFT, VIOLET, WARM, canvas, page_style, svg
+from heedful.report.canvas import Canvas, canvas
+from heedful.report.drawing import ACCENT, GREY, OCHRE, SOFT, VIOLET, WARM, page
 from heedful.runs.watched import read_watched
 from heedful.statistics.estimates import per_cent
 
@@ -48,11 +47,11 @@ def draw_entries(
 ) -> str:
     """The curves of some entries as an inline SVG element."""
     name = "chart-watched" + "-narrow" * is_narrow
-    with page_style(name, is_narrow):
-        return svg(watched(entries, curves), name, TITLE, told(entries, curves, words))
+    with page(is_narrow):
+        return watched(entries, curves).svg(name, TITLE, told(entries, curves, words))
 
 
-def watched(entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES) -> Figure:
+def watched(entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES) -> Canvas:
     """Agreements over steps on the left, entropy of attention on the right."""
     figure, (left, right) = canvas(210, 2, (1.7, 1))
     steps = [entry["step"] for entry in entries]
@@ -61,12 +60,11 @@ def watched(entries: Sequence[Mapping[str, Any]], curves: Curves = CURVES) -> Fi
         width = 1.2 if name == "chance" else 1.8
         left.plot(steps, values, color=colour, ls=dashes, lw=width, label=name)
     right.plot(steps, [entry["entropy of attention"] for entry in entries], color=SOFT, lw=1.8)
-    left.set_title(f"first of one in the other's top {per_cent(0.05)}", color=SOFT)
-    right.set_title("entropy of attention", color=SOFT)
+    left.title = f"first of one in the other's top {per_cent(0.05)}"
+    right.title = "entropy of attention"
     for axes in (left, right):
-        axes.set_ylim(-0.02, 1.04)
-        axes.set_xlabel("training step")
-    figure.legend(loc="outside lower left", ncols=2, handlelength=1.6, columnspacing=1.2)
+        axes.y.limits, axes.x.label = (-0.02, 1.04), "training step"
+    figure.legend(2)
     return figure
 
 

@@ -99,7 +99,8 @@ def _write_data(folder: Path, name: str, made: Made) -> dict[str, str]:
 
 def _picture(artifact: Artifact, name: str, made: Made) -> str:
     """The SVG file: what `draw` makes of the table, the table itself, or the drawing."""
-    from heedful.report.drawing import page_style, standalone, svg
+    from heedful.report.drawing import standalone
+    from heedful.report.figures import page_style, svg
     from heedful.reproduction.readable_tables import picture
 
     if made.svg:

@@ -23,9 +23,9 @@ from heedful.report.drawing import (
     SOFT,
     WARM,
     WIDTH,
-    PageFigure,
     plain_text,
 )
+from heedful.report.figures import PageFigure
 from heedful.reproduction.study import Made
 from heedful.reproduction.view import View, Views
 from heedful.statistics.estimates import per_cent

@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.report.drawing import SERIES, SOFT, WIDTH, PageFigure, plain_text
+from heedful.report.drawing import SERIES, SOFT, WIDTH, plain_text
+from heedful.report.figures import PageFigure
 from heedful.report.panels import _levels, _panels, lines
 from heedful.reproduction.results import Skipped, Step
 from heedful.reproduction.study import Artifact, Made, Plan
