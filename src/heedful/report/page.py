@@ -24,6 +24,7 @@ from heedful.report.html import (
     shareable,
     template,
 )
+from heedful.report.outcomes import outcome_of, share_of
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
 from heedful.report.shown_documents import (
@@ -41,7 +42,6 @@ from heedful.statistics.estimates import per_cent
 SCRIPTS = ("decision.js", "words.js", "flow.js", "heads.js", "panel.js", "list.js", "start.js")
 ANSWERS = "answers"
 """The kind of a run that audited answers, which has a page of its own."""
-OUTCOMES = ("supports", "mixed", "contradicts", "unknown")
 WORDS = ("yes", "partly", "no", "cannot tell")
 OPTION, UNBROKEN = re.compile(r"--[\w-]+"), r'<span class="option">\g<0></span>'
 INTERVAL, HYPHEN = re.compile(r"(\[-?[\d.,]+,) (?=-?[\d.])"), re.compile(r"(?<![\w.-])-(?=\d)")
@@ -252,16 +252,17 @@ def shown_tests(
 
 def _test(test: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
     """One line of the tests behind the verdict, with where its numbers lie on the strip."""
-    outcome = test.get("outcome")
+    outcome = outcome_of(test)
     numbers: dict[str, Any] = {n: test.get(n) for n in ("value", "low", "high", "threshold")}
     numbers["contradicts"] = test.get("contradicts")
     return {
         "name": test.get("name", ""),
         "sentence": test.get("sentence", ""),
-        "outcome": outcome if outcome in OUTCOMES else "unknown",
+        "outcome": outcome.mark,
+        "told": outcome.told,
         "anchor": anchor(test["audit"]) if test.get("audit") in findings else None,
         "strip": _strip(**numbers) if numbers["value"] is not None else None,
-        "shown": _percent(**numbers),
+        "shown": share_of(test),
         "border": _border(numbers["threshold"], numbers["contradicts"]),
     }
 
@@ -270,8 +271,10 @@ def _border(supports: float | None, contradicts: float | None) -> str:
     """Where a test supports and where it contradicts, for who reads its number."""
     if supports is None:
         return ""
-    above = f"supports above {_per_cent(supports)}"
-    return above if contradicts is None else f"{above}, contradicts below {_per_cent(contradicts)}"
+    from_on = f"supports from {_per_cent(supports)} on"
+    return (
+        from_on if contradicts is None else f"{from_on}, contradicts up to {_per_cent(contradicts)}"
+    )
 
 
 def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -302,18 +305,6 @@ def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
         "columns": ["above random", "faithfulness", *columns],
         "rows": rows,
     }
-
-
-def _percent(value: float | None, low: float | None, high: float | None, **_: Any) -> str:
-    """A share with its interval as `19 % [15, 23]`."""
-    if value is None:
-        return "not measured"
-    ends = "" if low is None or high is None else f" [{_whole(low)}, {_whole(high)}]"
-    return f"{_per_cent(value)}{ends}"
-
-
-def _whole(share: float) -> str:
-    return str(round(100 * share)).replace("-", "−")
 
 
 def _per_cent(share: float) -> str:
