@@ -57,6 +57,30 @@ def test_a_run_brings_its_own_documents_and_folder(run: Path, reviews: Path) -> 
         assert subject.documents.fingerprint == own.open()[0].fingerprint
 
 
+@pytest.mark.parametrize("name", ["text", "text2", "label", "split"])
+def test_a_run_s_own_documents_are_not_read_otherwise_in_silence(
+    name: str, run: Path, reviews: Path
+) -> None:
+    for options in (Options(), Options(data=reviews)):
+        with pytest.raises(InputError, match=f"was trained without --{name}, and its own"):
+            subject_of(str(run), replace(options, **{name: "label"}))
+    for other in (Options(data=reviews, threshold=0.0), Options(data=reviews, labels="a=bad")):
+        with pytest.raises(InputError, match=r"was trained without --(threshold|labels)"):
+            subject_of(str(run), other)
+
+
+def test_a_run_s_own_documents_may_be_named_with_the_columns_of_its_training(
+    reviews: Path, tmp_path: Path
+) -> None:
+    named = Options(data=reviews, text="text", label="label", out=tmp_path / "run")
+    subject = subject_of("none+additive", named)
+    train("none+additive", subject.documents, subject.place, settings=TINY, source=subject.source)
+    again = subject_of(str(subject.place), named)
+    assert (again.place, again.run) == (subject.place, subject.place)
+    with pytest.raises(InputError, match="was trained by --text text, and its own"):
+        subject_of(str(subject.place), replace(named, text="label"))
+
+
 def test_other_documents_get_a_folder_of_their_own(run: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
     pd.DataFrame({"text": ["a fine soup", "a bad bar"]}).to_csv(new, index=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from heedful.audits.verdict import Verdict
+from heedful.audits.verdict import FEWEST_DOCUMENTS, Verdict
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
 from heedful.jobs.decider import Decider, lacking
@@ -96,7 +96,10 @@ def _more(situation: Situation) -> str:
         return f"{said}: `{call}` takes all {situation.of:,}."
     command = f"heedful audit {quote(situation.name)}{situation.documents}{situation.flags}"
     command += f" --out {quote(nearby(situation.folder))} --documents 0"
-    return f"{said}: `{command}` takes all {situation.of:,}."
+    few = " Where that is still too few, name a larger file or corpus by --data or --corpus."
+    return (
+        f"{said}: `{command}` takes all {situation.of:,}.{few * (situation.of < FEWEST_DOCUMENTS)}"
+    )
 
 
 def _shown(verdict: Verdict, situation: Situation) -> str:

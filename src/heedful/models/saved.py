@@ -25,6 +25,7 @@ from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from heedful.models.windows import NarrativeTransformer
 from heedful.runs.atomic import read_json, write_json, writing
+from heedful.runs.entries import refuse_pipe
 from heedful.runs.memory import refuse_larger, refuse_without_room
 from heedful.runs.randomness import seeded
 
@@ -224,6 +225,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], said: dict[str, str]) 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors of a file and what is said of them; one that was changed since is refused."""
     refuse_without_room()
+    refuse_pipe(path)
     with safe_open(path, framework="pt") as file:
         said = file.metadata() or {}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -40,6 +40,8 @@ from heedful.runs.watched import FILE
 from heedful.statistics.estimates import per_cent
 
 SCRIPTS = ("decision.js", "words.js", "flow.js", "heads.js", "panel.js", "list.js", "start.js")
+SKIPPED = 20
+"""Files that could not be read of which the page says why."""
 ANSWERS = "answers"
 """The kind of a run that audited answers, which has a page of its own."""
 WORDS = ("yes", "partly", "no", "cannot tell")
@@ -238,6 +240,16 @@ def policies_of(record: Mapping[str, Any]) -> list[str]:
         lines.insert(0, f"{drawn}, drawn by the seed; `--documents 0` audits all.")
     if said := audited.get("cost", {}).get("sentence"):
         lines.append(said.removesuffix("."))
+    if (read := audited.get("cost", {}).get("documents", 0)) and documents > read:
+        lines.append(
+            f"The {read:,} documents were drawn by key; measures that add up are over all "
+            f"{documents:,}, each of which was read besides"
+        )
+    skipped = audited.get("skipped shards") or {}
+    if skipped:
+        files = len(skipped) + audited.get("shards", 0)
+        lines.append(f"{len(skipped):,} of {files:,} files were skipped")
+        lines += [" ".join(map(shareable, why.split())) for why in [*skipped.values()][:SKIPPED]]
     if audited.get("words"):
         lines.append(f"Importance is given per word, not per piece: {audited['words']}.")
     return lines
