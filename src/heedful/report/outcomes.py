@@ -11,7 +11,7 @@ IN_ORDER = ("contradicts", "mixed", "supports")
 SIGN = "\N{NO-BREAK SPACE}%"
 
 
-class Outcome(NamedTuple):
+class ShownOutcome(NamedTuple):
     """How a test is shown."""
 
     mark: str
@@ -25,28 +25,28 @@ class Outcome(NamedTuple):
         return self.mark == self.told
 
 
-def outcome_of(test: Mapping[str, Any]) -> Outcome:
+def outcome_of(test: Mapping[str, Any]) -> ShownOutcome:
     """The outcome of a stored test: one word, or those that its interval leaves open.
 
     >>> ends = {"low": 0.11, "high": 0.45, "contradicts": 0.25, "threshold": 0.7}
     >>> outcome_of({"outcome": "contradicts", **ends})
-    Outcome(mark='unknown', told='contradicts or mixed')
+    ShownOutcome(mark='unknown', told='contradicts or mixed')
     >>> outcome_of({"outcome": "mixed", **ends, "low": 0.3})
-    Outcome(mark='mixed', told='mixed')
+    ShownOutcome(mark='mixed', told='mixed')
     """
     outcome = test.get("outcome")
     if outcome not in IN_ORDER:
-        return Outcome("unknown", "unknown")
+        return ShownOutcome("unknown", "unknown")
     supports, contradicts = test.get("threshold"), test.get("contradicts")
     ends = [end for end in (test.get("low"), test.get("high")) if end is not None]
     if supports is None or contradicts is None or not ends:
-        return Outcome(outcome, outcome)
+        return ShownOutcome(outcome, outcome)
     places = [2 if end >= supports else 0 if end <= contradicts else 1 for end in ends]
     reached = {outcome, *IN_ORDER[min(places) : max(places) + 1]}
     if len(reached) == 1:
-        return Outcome(outcome, outcome)
+        return ShownOutcome(outcome, outcome)
     *first, last = (word for word in IN_ORDER if word in reached)
-    return Outcome("unknown", f"{', '.join(first)} or {last}")
+    return ShownOutcome("unknown", f"{', '.join(first)} or {last}")
 
 
 def share_of(test: Mapping[str, Any]) -> str:
