@@ -1,5 +1,6 @@
 """What the user named becomes a model, its documents and a folder."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import source_of
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier
+from heedful.runs import read_json, write_json
 from tests.tiny_transformers import save
 
 TINY = settings_of({"model": {"embedding_dim": 6}, "train": {"epochs": 1}})
@@ -67,6 +69,17 @@ def test_a_run_s_own_documents_are_not_read_otherwise_in_silence(
     for other in (Options(data=reviews, threshold=0.0), Options(data=reviews, labels="a=bad")):
         with pytest.raises(InputError, match=r"was trained without --(threshold|labels)"):
             subject_of(str(run), other)
+
+
+@pytest.mark.parametrize("source", [{"nosuch": 1}, {"data": "a.csv", "corpus": "planted"}])
+def test_a_run_that_says_strangely_where_its_documents_are_is_refused(
+    source: dict[str, object], run: Path, tmp_path: Path
+) -> None:
+    copied = shutil.copytree(run, tmp_path / "run")
+    record = read_json(copied / "run.json")
+    write_json(copied / "run.json", record | {"source": source})
+    with pytest.raises(InputError):
+        subject_of(str(copied), Options())
 
 
 def test_a_run_s_own_documents_may_be_named_with_the_columns_of_its_training(

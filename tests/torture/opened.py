@@ -177,6 +177,8 @@ def own_model(folder: Path) -> Reader:
     recipe = parse("bigru+additive", embedding_dim=4, width=4)
     place = folder / "model"
     save_model(build(recipe.model, corpus.vocabulary, corpus.classes), place)
+    weights = place / "model.safetensors"
+    write_tensors(weights, read_tensors(weights)[0], {})  # as older versions did: all gets further
     files = {"config.json": tampered, "vocabulary.json": tampered}
 
     def opened() -> None:

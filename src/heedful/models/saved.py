@@ -28,6 +28,7 @@ from heedful.runs.atomic import read_json, write_json, writing
 from heedful.runs.entries import refuse_pipe
 from heedful.runs.memory import refuse_larger, refuse_without_room
 from heedful.runs.randomness import seeded
+from heedful.runs.steps import fingerprint
 
 FORMAT = 1
 DIGEST = "digest"
@@ -35,6 +36,8 @@ DIGEST = "digest"
 TRAINED = 4
 """Training keeps the weights, their gradients and two numbers for each of them."""
 WEIGHTS, CONFIG, WORDS = "model.safetensors", "config.json", "vocabulary.json"
+BESIDE = "beside"
+"""What weights are said to have been written with; those of older versions do not say it."""
 
 Classifier: TypeAlias = AttentionClassifier | TransformerClassifier
 """A model of our own that decides."""
@@ -145,12 +148,13 @@ def save_model(model: Saved, folder: Path) -> None:
         config |= {"recipe": model.recipe, "tokeniser": model.tokeniser}
         config |= {"max_tokens": model.max_tokens}
     config |= {"model": asdict(model.config)}
+    words = list(model.vocabulary.words)
     write_json(folder / CONFIG, config)
-    write_json(folder / WORDS, list(model.vocabulary.words))
+    write_json(folder / WORDS, words)
     weights = {
         name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()
     }
-    write_tensors(folder / WEIGHTS, weights, {})
+    write_tensors(folder / WEIGHTS, weights, {BESIDE: _beside(config, words)})
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
@@ -169,7 +173,13 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
                 "use the version that wrote it, or train again."
             )
         model = _made(stored, Vocabulary(tuple(words)))
-        model.load_state_dict(read_tensors(folder / WEIGHTS)[0])
+        weights, said = read_tensors(folder / WEIGHTS)
+        model.load_state_dict(weights)
+        if said.get(BESIDE, _beside(stored, words)) != _beside(stored, words):
+            raise InputError(
+                f"{folder / CONFIG} or {folder / WORDS} is damaged: they are not those that its "
+                "weights were written with; take them from a copy, or train it again."
+            )
         refuse_undefined(model, str(folder))
     except InputError:
         raise
@@ -179,6 +189,11 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
             f"{folder} is not a model heedful can read ({reason}); train it again."
         ) from error
     return model.to(device).eval()
+
+
+def _beside(config: dict[str, Any], words: Any) -> str:
+    """The digest of what lies beside weights; a word that became another would be no error."""
+    return fingerprint({"config": config, "words": words})
 
 
 def load_classifier(folder: Path, device: torch.device | str = "cpu") -> AttentionClassifier:
