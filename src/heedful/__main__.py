@@ -16,8 +16,10 @@ def main() -> None:
     share_cores()
     use_system_memory()
     from heedful.cli import app
+    from heedful.cli.plain_streams import use_plain_characters
     from heedful.errors import InputError, one_line
 
+    use_plain_characters()
     try:
         code = app(standalone_mode=False)
     except InputError as error:

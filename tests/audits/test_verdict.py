@@ -85,11 +85,11 @@ def test_a_word_within_its_own_noise_of_a_border_says_so() -> None:
 
 def test_a_head_is_advised_only_where_its_whole_interval_is_above_the_border() -> None:
     def advice(*shares: float, goes: float = 0.1) -> str:
-        heads = [Measure(SHARE, estimate(s), f"head {n}") for n, s in enumerate(shares, 1)]
+        heads = [Measure(SHARE, estimate(s), f"head {n}") for n, s in enumerate(shares)]
         alone = Finding(HEADS, "?", ".", tuple(heads), "measures")
         return " ".join(judge(findings(goes) | {HEADS: alone}, 200, CALIBRATED).advice)
 
-    assert "Show head 3 of the audited layer instead" in advice(0.4, 0.78, 0.9)
+    assert "Show head 2 of the audited layer instead" in advice(0.4, 0.78, 0.9)
     assert "all three tests hold at once in 90\xa0% of 200 texts" in advice(0.4, 0.78, 0.9)
     assert "head" not in advice(0.4, 0.76)  # its interval is 0.74 to 0.78
     assert "head" not in advice(0.9, goes=0.95)  # the mean over heads may be shown

@@ -1,5 +1,6 @@
 """What the user named becomes a model, its documents and a folder."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import source_of
 from heedful.jobs.train import train
 from heedful.models import AttentionClassifier
+from heedful.runs import read_json, write_json
 from tests.tiny_transformers import save
 
 TINY = settings_of({"model": {"embedding_dim": 6}, "train": {"epochs": 1}})
@@ -55,6 +57,41 @@ def test_a_run_brings_its_own_documents_and_folder(run: Path, reviews: Path) -> 
         own = source_of(run)
         assert own is not None
         assert subject.documents.fingerprint == own.open()[0].fingerprint
+
+
+@pytest.mark.parametrize("name", ["text", "text2", "label", "split"])
+def test_a_run_s_own_documents_are_not_read_otherwise_in_silence(
+    name: str, run: Path, reviews: Path
+) -> None:
+    for options in (Options(), Options(data=reviews)):
+        with pytest.raises(InputError, match=f"was trained without --{name}, and its own"):
+            subject_of(str(run), replace(options, **{name: "label"}))
+    for other in (Options(data=reviews, threshold=0.0), Options(data=reviews, labels="a=bad")):
+        with pytest.raises(InputError, match=r"was trained without --(threshold|labels)"):
+            subject_of(str(run), other)
+
+
+@pytest.mark.parametrize("source", [{"nosuch": 1}, {"data": "a.csv", "corpus": "planted"}])
+def test_a_run_that_says_strangely_where_its_documents_are_is_refused(
+    source: dict[str, object], run: Path, tmp_path: Path
+) -> None:
+    copied = shutil.copytree(run, tmp_path / "run")
+    record = read_json(copied / "run.json")
+    write_json(copied / "run.json", record | {"source": source})
+    with pytest.raises(InputError):
+        subject_of(str(copied), Options())
+
+
+def test_a_run_s_own_documents_may_be_named_with_the_columns_of_its_training(
+    reviews: Path, tmp_path: Path
+) -> None:
+    named = Options(data=reviews, text="text", label="label", out=tmp_path / "run")
+    subject = subject_of("none+additive", named)
+    train("none+additive", subject.documents, subject.place, settings=TINY, source=subject.source)
+    again = subject_of(str(subject.place), named)
+    assert (again.place, again.run) == (subject.place, subject.place)
+    with pytest.raises(InputError, match="was trained by --text text, and its own"):
+        subject_of(str(subject.place), replace(named, text="label"))
 
 
 def test_other_documents_get_a_folder_of_their_own(run: Path, tmp_path: Path) -> None:

@@ -71,7 +71,8 @@ def test_the_page_has_the_documents_that_a_smaller_audit_draws(place, streamed):
     assert set(rows["instance"]) == wanted
     note = streamed.findings["concentration"].notes[-1]
     assert note.startswith("Measures are over all 450 documents;")
-    assert streamed.report.is_file()
+    page = " ".join(streamed.report.read_text().split())
+    assert f"The {DRAWN} documents were drawn by key; measures that add up are over all 450" in page
 
 
 def test_rows_of_every_document_lie_beside_their_shard(place, streamed):
@@ -103,6 +104,14 @@ def test_shards_that_cannot_be_read_are_named_and_counted(tmp_path):
     first, second = told["skipped shards"].values()
     assert "part-0.parquet is not a readable Parquet file" in first
     assert "part-2.parquet has no text column 'text'" in second
+    page = " ".join(done.report.read_text().split())
+    assert "2 of 3 files were skipped" in page
+    assert "part-2.parquet has no text column" in page
+    assert str(tmp_path) not in page
+    few = audited(tmp_path, "few", documents=10, audits=("concentration",))
+    told = json.loads((few.folder / "run.json").read_text())["audited"]
+    assert (told["of"], len(told["skipped shards"])) == (40, 2)
+    assert "2 of 3 files were skipped" in few.report.read_text()
     with pytest.raises(InputError, match=r"part-0\.parquet is not a readable Parquet file"):
         audited(tmp_path, "none", "shards/part-0*")
 

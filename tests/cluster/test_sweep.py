@@ -1,6 +1,7 @@
 """A grid of a user's own: every cell once, a table and a page at the end."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -46,6 +47,11 @@ def test_every_cell_is_audited_once_and_put_side_by_side(grid, capsys):
     assert "step 4/4" in capsys.readouterr().err
     assert len(conforms("sweep", json.dumps(done.to_json()))["cells"]) == 4
     assert done.lines()[-1] == f"Page: {done.page}"
+    cells = done.table.to_dict("records")
+    for line, cell in zip(done.lines()[1:], cells, strict=False):
+        assert line.split()[-4] == str(cell["documents"])  # whole, not 60.0
+        assert re.search(r"\d\.\d+ \[\d\.\d+, \d\.\d+\]$", line)
+        assert float(line.split()[-3]) == pytest.approx(cell["accuracy"], abs=0.05)
     journal = done.folder / "steps" / "journal.jsonl"
     before = journal.read_text()
     again = sweep(grid, grid.parent / "out", device="cpu")
@@ -61,6 +67,8 @@ def test_a_cell_that_cannot_be_had_says_why_and_the_rest_goes_on(grid, tmp_path)
     done = sweep(asked, tmp_path / "out", device="cpu")
     assert done.page is None
     assert "nosuch.csv does not exist" in done.table["skipped"].iloc[0]
+    assert done.lines()[1].split()[-2:] == ["skipped", "–"]
+    assert done.lines()[2].startswith("Skipped (1): ")
     assert ",'=1+1," in (tmp_path / "out" / "table.csv").read_text()  # no formula
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tests.docs.exchange_again import shares
 from tests.docs.intervals_again import Told, gap
-from tests.docs.known_sentences import E, borders
+from tests.docs.known_sentences import P, borders
 from tests.docs.sentences import NUMBER, Expected, Known, Run, mistold, numbers_of
 
 Match = re.Match[str]
@@ -51,10 +51,14 @@ def check_tests(compared: Compared) -> None:
             if np.isnan(found.value):
                 assert told.startswith("–:")
             else:
-                assert mistold(told, [found, found.n]) == [], line
+                assert mistold(told, [found.times(), found.n]) == [], line
                 at = borders()
-                side = "contradicts" if found.value <= at["no"] else "mixed"
-                assert told.endswith("supports" if found.value >= at["yes"] else side), line
+                ends = (found.low, found.value, found.high)
+                sides = {"supports" if at["yes"] <= end else "contradicts" if end <= at["no"]
+                         else "mixed" for end in ends}  # fmt: skip
+                if {"supports", "contradicts"} <= sides:
+                    sides.add("mixed")
+                assert sorted(re.split(", | or ", told.rpartition(": ")[2])) == sorted(sides), line
 
 
 def _named(compared: Compared, match: Match) -> Expected:
@@ -68,7 +72,7 @@ def _named(compared: Compared, match: Match) -> Expected:
 
 def _right(compared: Compared, match: Match) -> Expected:
     run = compared.runs[match[1]]
-    return [run.right(), run.right().n]
+    return [run.right().times(), run.right().n]
 
 
 def _gain(compared: Compared, match: Match) -> Expected:
@@ -88,8 +92,9 @@ def _gain(compared: Compared, match: Match) -> Expected:
 
 
 COMPARE: Known = [
-    (rf"(\S+) {E}, # documents", _right),
-    (rf"\S+ {E}, n #: \w+", lambda c, m: [None] * m[0].count("#")),  # see `check_tests`
+    (rf"(\S+) {P} of # documents", _right),
+    # See `check_tests`.
+    (rf"\S+ {P}, n #: \w+(?:, \w+)*(?: or \w+)?", lambda c, m: [None] * m[0].count("#")),
     (r"\S+ (?:yes|partly|no|cannot tell) \S+ on \S+|\S+ –: unknown", _named),
     (r"The runs were audited on different numbers of documents: #, #\.",
      lambda c, m: [run.documents for run in c.runs.values()]),

@@ -247,7 +247,7 @@ def _test(place: int) -> object:
     def test(run: Run, match: Match) -> Expected:
         found = shares(run.rows("exchange"))[1 + place].times()
         at = borders()
-        if "supports above" in match[0]:
+        if "supports from" in match[0]:
             return [found.value, 100 * at["yes"], 100 * at["no"], found]
         return [found]
 
@@ -319,17 +319,17 @@ AUDIT: Known = [
      r"\(most of it: [a-z-]+.*\)\.?", cost),
     (r"All three tests hold at once in # % of the texts\.",
      lambda r, m: [100 * shares(r.rows("exchange")).every.value]),
-    (r"(?:\w+ The decision goes with the words shown )?Put into texts that were decided otherwise, "
-     r".* in # % of the texts.*", _test(0)),
-    (r"(?:\w+ Most of .* matter )?Where they do, most of the attention lies on words that the "
-     r"decision needs in # % of the texts\..*", _test(1)),
-    (r"(?:\w+ Their effect .* attention )?Where they do, most of their effect is gone .*in # % of "
-     r"the texts\..*", _test(2)),
+    (r"(?:[\w, ]+ The decision goes with the words shown )?Put into texts that were decided "
+     r"otherwise, .* in # % of the texts.*", _test(0)),
+    (r"(?:[\w, ]+ Most of .* matter )?Where they do, most of the attention lies on words that "
+     r"the decision needs in # % of the texts\..*", _test(1)),
+    (r"(?:[\w, ]+ Their effect .* attention )?Where they do, most of their effect is gone .*in # % "
+     r"of the texts\..*", _test(2)),
     (rf"The decision goes with the words shown in {P} of the texts, most of the attention lies on "
      rf"words that matter in (?:{P}|an undefined share) of these, and their effect passes through "
      rf"attention in (?:{P}|an undefined share)\.",
      _exchanged),
-    (r"unknown .* could not be measured here\. supports above # %, contradicts below # % not "
+    (r"unknown .* could not be measured here\. supports from # % on, contradicts up to # % not "
      r"measured", lambda r, m: [100 * borders()["yes"], 100 * borders()["no"]]),
     (r"Yes if all of this holds in at least # % of the texts.*, no if in at most # %, partly .*",
      lambda r, m: [100 * borders()["yes"], 100 * borders()["no"]]),
@@ -400,7 +400,8 @@ AUDIT: Known = [
      r"flip, .*", _shown),
     (r"All # documents\.", lambda r, m: [r.documents]),
     (r"# of # test documents were audited, drawn by the seed; .*", _of_all),
-    (r".*takes all #\.", lambda r, m: [r.record["audited"]["of"]]),
+    (r".*takes all #\.(?: Where that is still too few, .*)?",
+     lambda r, m: [r.record["audited"]["of"]]),
     (r"(?:Each line shows|Faithfulness: what the decision loses) .*# % interval.*",
      lambda r, m: [95]),
     (r"What .* attention costs, F1 \(below #: a gain\)", lambda r, m: [0]),

@@ -1,14 +1,29 @@
 """What is advised for a run: a command that can be pasted, or why there is none."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from heedful import explain, load
+from heedful.audits.verdict import Verdict
 from heedful.corpora import encode, planted
-from heedful.jobs.advice import RESULT, advised, again, hindrance, next_objective, silence
+from heedful.jobs.advice import (
+    RESULT,
+    Situation,
+    advice,
+    advised,
+    again,
+    hindrance,
+    next_objective,
+    silence,
+)  # fmt: skip
+from heedful.models import read
 from heedful.runs import write_json
+from tests.tiny_transformers import save
 
 
 def made(folder: Path, recipe: str = "bilstm+additive", **record: Any) -> Path:
@@ -109,3 +124,27 @@ def test_a_run_from_python_is_trained_again_from_python(tmp_path: Path) -> None:
         "strengths=[3], limit=2.5)"
     )
     assert command.said == "in Python, where its documents are"
+
+
+@pytest.mark.parametrize(("site", "heads"), [("pooled", "heads:1.1"), ("layer:0", "heads:0.1")])
+def test_a_head_that_may_be_shown_is_named_as_the_option_names_it(
+    site: str, heads: str, tmp_path: Path
+) -> None:
+    save(tmp_path / "bert", "bert", ("a", "b"))
+    corpus = encode(planted(2, "short", 1, {"train": 4, "test": 4}))
+    model = load(tmp_path / "bert", site=site)
+    about = Situation(model, tmp_path / "bert", None, None, corpus, 4, 4)
+    told = Verdict("no", ".", (), ("Show head 1 of the audited layer instead: it holds.",))
+    said = advice(told, about)[1]
+    command = shlex.split(said.split("`")[1])
+    assert command[-2:] == ["--site", heads]
+    assert command[3:5] == ["--model", str(tmp_path / "bert")]
+    text = "Good food, bad service."
+    alone = explain(load(tmp_path / "bert", site=heads), text, ["attention"])
+    rows = read(model, model.batch([text]))
+    assert rows.heads is not None
+    shown, row = torch.tensor(alone.importance["attention"]), rows.heads[0, 1].double()
+    assert torch.allclose(shown.double(), row / row.sum(), atol=1e-6)  # of words alone
+    assert advice(replace(told, advice=("Show it.",)), about) == ("Show it.",)
+    everywhere = replace(about, model=load(tmp_path / "bert", site="all"))
+    assert len(advice(told, everywhere)) == 1  # no layer is the audited one

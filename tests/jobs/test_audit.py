@@ -16,6 +16,7 @@ from heedful.errors import InputError
 from heedful.jobs import audit as job
 from heedful.jobs import decider, ready
 from heedful.jobs.audit import audit
+from heedful.jobs.decider import device_of
 from heedful.jobs.settings import settings_of
 from heedful.jobs.train import train
 from heedful.runs import RunFolder, locked, write_json
@@ -194,3 +195,8 @@ def test_a_finished_audit_opens_from_a_disk_that_cannot_be_written(
     again = audit(run, CORPUS, run, **WORDS)
     assert (again.verdict.word, again.findings) == (first.verdict.word, first.findings)
     assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+def test_a_device_without_numbers_is_refused() -> None:
+    with pytest.raises(InputError, match="Device 'meta' cannot be used here"):
+        device_of("meta")

@@ -12,7 +12,11 @@ from tests.tiny_transformers import CONFIGS, LIMIT, enlarged, reader, tokenizer
     ("site", "where", "rows"),
     [
         ("pooled", "in the last layer", "the last layer, the row that decides"),
-        ("layer:0", "in layer 1 of 2", "layer 1 of 2, the row that decides; removed in all rows"),
+        (
+            "layer:0",
+            "in layer 0 (of 2, from 0)",
+            "layer 0 (of 2, from 0), the row that decides; removed in all rows",
+        ),
         ("all", "in all 2 layers", "all 2 layers, the row that decides; removed in all rows"),
     ],
 )

@@ -101,6 +101,9 @@ def test_every_run_has_one_accuracy_with_its_documents(runs: list[Path], tmp_pat
     place = lines.index("accuracy on the audited documents:")
     for line, column in zip(lines[place + 1 :], found.columns, strict=False):
         assert column.accuracy is not None
-        assert line.endswith(f"{column.accuracy}, {column.accuracy.n} documents")
+        right = column.accuracy
+        ends = f"[{100 * right.low:.1f}, {100 * right.high:.1f}]"
+        said = f"{100 * right.value:.1f}\xa0% {ends} of {right.n} documents"
+        assert line.endswith(said)
     assert "0.123" not in found.page.read_text()
     assert "[" in lines[lines.index("Decisions depend on where attention lies:") + 1]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from heedful.errors import InputError
@@ -12,6 +13,7 @@ from heedful.models.recipe import parse
 from heedful.models.saved import (
     CONFIG,
     WEIGHTS,
+    WORDS,
     build,
     example,
     load_model,
@@ -31,6 +33,25 @@ def test_a_model_whose_numbers_were_changed_is_refused(tmp_path: Path) -> None:
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
         with pytest.raises(InputError, match="is damaged: its numbers are not those"):
             load_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", [CONFIG, WORDS])
+def test_a_model_with_another_letter_beside_its_weights_is_refused(
+    name: str, tmp_path: Path
+) -> None:
+    save_model(example(), tmp_path)
+    with safe_open(tmp_path / WEIGHTS, framework="pt") as file:
+        assert len(file.metadata()) == 1  # of several the order is another in each process
+    whole = (tmp_path / name).read_bytes()
+    for place in range(len(whole)):
+        if chr(whole[place]).isalnum():
+            (tmp_path / name).write_bytes(
+                whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+            )
+            with pytest.raises(InputError):
+                load_model(tmp_path)
+    (tmp_path / name).write_bytes(whole)
+    load_model(tmp_path)
 
 
 def test_what_is_said_of_tensors_belongs_to_their_digest(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_an_even_start_is_a_distribution_over_tokens():
 def test_rows_that_do_not_sum_to_one_are_refused_by_layer():
     stack = stack_of(6, (6,))
     scores = Explicit(torch.full((1, HEADS, 6, 6), 0.3, dtype=torch.float64))
-    with pytest.raises(UnsupportedModel, match="layer 2"):
+    with pytest.raises(UnsupportedModel, match="layer 1"):
         trace([stack.layers[0], scores, stack.layers[1]], stack.pooling)
 
 

@@ -73,6 +73,11 @@ def test_a_head_that_is_chosen_colours_the_words_and_draws_who_attends_to_whom(
     chosen = panel.find_element(By.CSS_SELECTOR, '.head[data-layer="0"][data-head="1"]')
     page.execute_script("arguments[0].click()", chosen)
     assert chosen.get_attribute("aria-pressed") == "true"
+    told = panel.find_element(By.CSS_SELECTOR, ".head-shown .help").text
+    assert told == "Layer 0, head 1 (--site heads:0.1)"
+    line = panel.find_element(By.CSS_SELECTOR, ".head-shown .words").rect
+    canvas = panel.find_element(By.CSS_SELECTOR, ".head-shown .pairs").rect
+    assert canvas["y"] >= line["y"] + line["height"]  # below the words, not beside them
     words = panel.find_elements(By.CSS_SELECTOR, ".head-shown .word")
     units = int(reading.units[0])
     assert len(words) == units

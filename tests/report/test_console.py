@@ -117,3 +117,15 @@ def test_no_line_ends_inside_an_interval_or_before_a_sign(
     said = capsys.readouterr().out
     assert all(line.count("[") == line.count("]") for line in said.splitlines())
     assert " ".join(said.split()).count("7 % [3, 12] here") == 5
+
+
+def test_a_test_whose_interval_crosses_a_border_says_what_is_open(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    test = {"sentence": "It does.", "threshold": 0.7, "contradicts": 0.25, "n": 60}
+    open_ = test | {"outcome": "contradicts", "value": 0.24, "low": 0.11, "high": 0.45}
+    sure = test | {"outcome": "contradicts", "value": 0.1, "low": 0.05, "high": 0.2}
+    print_verdict(VERDICT | {"word": "cannot tell", "tests": [open_, sure]}, 60, "page.html")
+    lines = capsys.readouterr().out.splitlines()
+    assert " ? It does.  [11, 45]  not settled: contradicts or mixed" in lines
+    assert " ✗ It does.  [5, 20]" in lines

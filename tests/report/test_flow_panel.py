@@ -46,13 +46,13 @@ def test_a_head_and_a_layer_that_are_clicked_show_their_shares(run):
             panel.find_element(By.CSS_SELECTOR, f'[aria-label="{name}"]').click()
 
         assert shown() == pytest.approx(shares[0].sum(0), abs=3e-4)
-        click("head 2")
+        click("head 1")
         assert shown() == pytest.approx(shares[0, 1], abs=2e-4)
-        click("layer 1")
+        click("layer 0")
         assert shown() == pytest.approx(shares[1, 1], abs=2e-4)
         caption = panel.find_element(By.CSS_SELECTOR, "[role=status]").text
-        assert "head 2" in caption
-        assert "layer 1" in caption
-        click("head 2")
+        assert "head 1" in caption
+        assert "layer 0" in caption
+        click("head 1")
         assert shown() == pytest.approx(shares[1].sum(0), abs=3e-4)
         assert not [line for line in browser.get_log("browser") if line["level"] == "SEVERE"]

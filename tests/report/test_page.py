@@ -119,7 +119,7 @@ def test_the_page_answers_with_its_tests_advice_and_numbers(run: RunFolder) -> N
         "bilstm+additive",
         "planted:2",
         "31 % [27, 35]",
-        "supports above 20 %",
+        "supports from 20 % on",
         "not measured",
         "contradicts",
         VERDICT["advice"][0],
@@ -312,7 +312,7 @@ def test_the_rule_and_the_borders_of_the_verdict_are_on_the_page(run: RunFolder)
     write_json(run.findings / "verdict.json", VERDICT | {"rule": ["All or none."], "tests": tests})
     text = " ".join(page_of(run).text)
     assert "All or none." in text
-    assert "supports above 20\xa0%, contradicts below 5\xa0%" in text
+    assert "supports from 20\xa0% on, contradicts up to 5\xa0%" in text
 
 
 def test_the_page_says_where_attention_is_read_and_removed(run: RunFolder) -> None:

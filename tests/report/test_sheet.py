@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from heedful.cli import app
 from heedful.errors import InputError
 from heedful.report.sheet import LIMITS, NO_COMMAND, render_sheet
-from heedful.runs import RunFolder, write_json
+from heedful.runs import RunFolder, read_json, write_json
 from tests.demo_run import VERDICT
 from tests.schemas import conforms
 
@@ -101,3 +101,17 @@ def test_it_prints_on_one_or_two_pages(run: Path) -> None:
     printed = base64.b64decode(made["data"])
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 2
     assert b"595" in printed  # A4 is 595 points wide
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("has_browser")
+def test_what_is_not_settled_does_not_widen_it(run: Path) -> None:
+    verdict = read_json(run / "findings" / "verdict.json")
+    ends = {"value": 0.4, "low": 0.01, "high": 0.99, "contradicts": 0.25, "threshold": 0.7}
+    tests = [test | ends | {"outcome": "mixed"} for test in verdict["tests"]]
+    write_json(run / "findings" / "verdict.json", verdict | {"tests": tests})
+    found = render_sheet(run)
+    assert "contradicts, mixed or supports" in found.markdown.read_text()
+    with chromium() as browser:
+        show(browser, found.html, 390)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390

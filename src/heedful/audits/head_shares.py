@@ -160,8 +160,8 @@ def summarise(table: pd.DataFrame) -> Finding:
         above = [one.estimate() for one in above_chance(table, kind)]
         for head, column in enumerate(held.T):
             share = draws.average(column, _names(table)).estimate()
-            measures.append(Measure(f"share on words rated {called}", share, f"head {head + 1}"))
-            rows.append({"kind": called, "head": str(head + 1), "share": share.value})
+            measures.append(Measure(f"share on words rated {called}", share, f"head {head}"))
+            rows.append({"kind": called, "head": str(head), "share": share.value})
         ahead = lead(table, kind).estimate()
         luck = float(np.quantile(relabelled_leads(table, kind), 0.95))
         measures.append(Measure(f"lead on words rated {called}", ahead, "largest - others"))

@@ -20,7 +20,7 @@ from heedful.audits.exchange import GOES, MATTER, PASSES, SHARE
 from heedful.audits.finding import Finding, Outcome
 from heedful.audits.ranking import Ranking, rank
 from heedful.runs.atomic import read_json
-from heedful.statistics.estimates import Estimate, per_cent
+from heedful.statistics.estimates import Estimate, per_cent, per_cent_beside
 
 Word = Literal["yes", "partly", "no", "cannot tell"]
 
@@ -179,7 +179,8 @@ def judge(
         assert share is not None
         assert finding is not None
         near = _near(word, share, at)
-        reason = f"All three tests hold at once in {per_cent(share.value)} of the texts."
+        shown = per_cent_beside(share.value, *at.values())
+        reason = f"All three tests hold at once in {shown} of the texts."
         if word != "yes" and (failed := _failed(finding, at)):
             said = failed[0].upper() + failed[1:]
             reason = f"{reason} In the others {failed}" if word == "partly" else f"{said} {reason}"
@@ -247,7 +248,7 @@ def _tests(finding: Finding, at: Mapping[str, float]) -> tuple[Test, ...]:
         outcome: Outcome = "unknown"
         said = "could not be measured here."
         if not math.isnan(estimate.value):
-            said = sentence.format(value=per_cent(estimate.value))
+            said = sentence.format(value=per_cent_beside(estimate.value, *at.values()))
             word = word_of(estimate, at)
             outcome = OUTCOMES[word]
         title = name[0].upper() + name[1:]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.cli.plain_streams import takes_all
 from heedful.errors import InputError, escaped, visible
 
 if TYPE_CHECKING:
@@ -277,4 +278,5 @@ def print_json(value: Any) -> None:
 
     from heedful.runs import plain
 
-    sys.stdout.write(escaped(json.dumps(plain(value), indent=2, ensure_ascii=False)) + "\n")
+    bare = not takes_all(sys.stdout.encoding)  # JSON has a way of its own to write any character
+    sys.stdout.write(escaped(json.dumps(plain(value), indent=2, ensure_ascii=bare)) + "\n")

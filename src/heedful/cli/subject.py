@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from heedful.cli.options import Options, say
 from heedful.errors import InputError
 
+OWN = {name: name for name in ("text", "label", "split", "labels", "threshold")}
+OWN |= {"text2": "second"}
+"""Options that say how a file is read, and what a run calls them that was trained on it."""
 if TYPE_CHECKING:
     from heedful.corpora import Corpus, EncodedCorpus
     from heedful.jobs.decider import Decider
@@ -90,7 +93,10 @@ def _of_run(run: Path, options: Options) -> Subject:
 
     refuse_translator(run)
     own = source_of(run)
-    if own is not None and options.data is not None and own.is_same_file(options.data):
+    is_same = own is not None and options.data is not None and own.is_same_file(options.data)
+    if own is not None and (is_same or (options.data is None and options.corpus is None)):
+        _refuse_another_reading(run, own, options)
+    if is_same:
         say([f"{options.data} is the file the run was trained on: auditing its test documents."])
         options = replace(options, data=None, labels=None, threshold=None)
     if options.corpus is None and options.data is None:
@@ -119,6 +125,19 @@ def _of_run(run: Path, options: Options) -> Subject:
     documents, title = _others(model, options)
     place = options.out or run.with_name(f"{run.name}-on-{title}")
     return Subject(model, documents, place, run, options.source())
+
+
+def _refuse_another_reading(run: Path, own: DocumentSource, options: Options) -> None:
+    """Raises where a run's own documents would have to be read otherwise than it was trained."""
+    kept = own.to_json()
+    for name, field in OWN.items():
+        asked = getattr(options, name)
+        if asked is not None and asked != kept.get(field):
+            before = f"by --{name} {kept[field]}" if field in kept else f"without --{name}"
+            raise InputError(
+                f"{run} was trained {before}, and its own documents are read in the same way; "
+                f"leave --{name} out, or give other documents by --data."
+            )
 
 
 def _others(model: Decider, options: Options) -> tuple[Corpus | EncodedCorpus, str]:

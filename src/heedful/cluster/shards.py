@@ -149,14 +149,31 @@ def audit_shards(
         "device": "auto" if is_far else device,
         "run": Path(model) if Path(model).exists() else None,
     }  # fmt: skip
-    result = audit(opened, corpus, folder, show=show, **settings)
-    if not task["audits"]:
-        return result
     every = sum(read_json(place / "counts.json")["documents"] for place in places)
-    _add_up(result, places, task["audits"], every, skipped)
+    if show:
+        count = len(corpus.splits["test"])
+        print(f"drawn by key: {count:,} of {every:,} documents", file=sys.stderr, flush=True)
+    result = audit(opened, corpus, folder, show=show, **settings)
+    read = {"of": every, "shards": len(places), "skipped shards": skipped}
+    if not task["audits"]:
+        if _note(folder, read):
+            render(folder)
+        return result
+    _add_up(result, places, task["audits"], every)
+    _note(folder, read | {"documents": every})
     result = audit(opened, corpus, folder, **settings)  # judged again, by all documents
     render(folder)
     return replace(result, documents=every)
+
+
+def _note(folder: Path, read: Mapping[str, Any]) -> bool:
+    """Keeps what was read beside what was audited; false where it was there already."""
+    run = RunFolder.open(folder)
+    before = run.record["audited"]
+    if before | read == before:
+        return False
+    run.update(audited=before | read)
+    return True
 
 
 def _adds_up(name: str) -> bool:
@@ -328,7 +345,6 @@ def _add_up(
     places: Sequence[Path],
     audits: Sequence[str],
     every: int,
-    skipped: Mapping[str, str],
 ) -> None:
     """Puts the measures over all documents in the place of the sample's, where they add up."""
     totals: dict[tuple[str, str, str], Sums] = {}
@@ -339,8 +355,6 @@ def _add_up(
     for name in audits:
         if (path := run.findings / f"{name}.parquet").is_file():
             write_json(run.findings / f"{name}.json", _added(name, path, totals, every))
-    told = {"documents": every, "of": every, "shards": len(places), "skipped shards": skipped}
-    run.update(audited=run.record["audited"] | told)
 
 
 def _added(

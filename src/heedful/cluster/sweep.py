@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from heedful.jobs.settings import settings_of
 from heedful.jobs.sources import DocumentSource
 from heedful.reproduction.results import Results, Step, named
 from heedful.runs import digest, fingerprint, locked, remove_leftovers, write_csv
+from heedful.runs.entries import refuse_pipe
+from heedful.statistics.estimates import Estimate
 
 KEYS = ("models", "corpora", "seeds", "settings", "audits", "methods", "documents")
 """What a grid may say; `settings` has a table for each name."""
@@ -47,9 +50,16 @@ class Swept:
 
     def lines(self) -> list[str]:
         """The sweep for the terminal."""
-        told = self.table.drop(columns=["run"]).to_string(index=False, na_rep="–").splitlines()
+        told = self.table[["model", "corpus", "seed", "settings", "word", "documents"]].copy()
+        told["word"] = told["word"].fillna("skipped")
+        told["documents"] = ["–" if pd.isna(n) else f"{n:,}" for n in told["documents"]]
+        for name, title in (("accuracy", "accuracy"), ("share", "all three tests hold")):
+            if self.table[name].notna().any():
+                told[title] = [_told(row, name) for row in self.table.to_dict("records")]
+        reasons = self.table.loc[self.table["skipped"] != "", "skipped"].value_counts()
         return [
-            *told,
+            *(line.rstrip() for line in told.to_string(index=False, na_rep="–").splitlines()),
+            *(f"Skipped ({count:,}): {reason}" for reason, count in reasons.items()),
             f"Table: {self.folder / 'table.csv'}",
             *([f"Page: {self.page}"] if self.page else []),
         ]
@@ -57,6 +67,7 @@ class Swept:
 
 def read_grid(path: Path) -> dict[str, Any]:
     """The grid of a TOML file, each key checked."""
+    refuse_pipe(path)
     try:
         grid = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -118,7 +129,7 @@ def sweep(
                 if outcome.skipped:
                     results.skipped[name] = outcome.skipped
         rows = [_row(results, step, cell) for step, cell in zip(steps, _cells(said), strict=True)]
-        table = pd.DataFrame(rows)
+        table = pd.DataFrame(rows).astype({"documents": "Int64"})
         runs = [str(row["run"]) for row in rows if not row["skipped"]]
         page = folder / "index.html" if len(runs) > 1 else None
         file = folder / "table.csv"
@@ -209,6 +220,15 @@ def _summary(found: Audited) -> dict[str, Any]:
     for name, estimate in numbers.items():
         told[name] = None if estimate is None else estimate.to_json()
     return told
+
+
+def _told(row: Mapping[Any, Any], name: str) -> str:
+    """A number of the table with its interval."""
+    value, low, high = (row[one] for one in (name, f"{name}, low", f"{name}, high"))
+    if pd.isna(value):
+        return "–"
+    low, high = (math.nan if pd.isna(end) else float(end) for end in (low, high))
+    return str(Estimate(float(value), low, high, 0, ""))
 
 
 def _row(results: Results, step: Step[Any], cell: Sequence[Any]) -> dict[str, Any]:

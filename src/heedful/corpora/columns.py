@@ -27,6 +27,8 @@ SPLIT_VALUES: Mapping[str, str] = {
     "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "development": "dev",
     "test": "test", "testing": "test",
 }  # fmt: skip
+READ = ("text", "second", "label", "split")
+"""What a column can be named for, each another one."""
 _MISSING = frozenset(("", "nan", "null", "na", "n/a", "<na>"))
 _MANY_CLASSES = 50
 
@@ -85,6 +87,18 @@ def in_class_order(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(sorted(distinct, key=lambda name: (float(name), name)))
     except ValueError:
         return tuple(sorted(distinct))
+
+
+def _refuse_one_for_two(named: Mapping[str, str], where: str) -> None:
+    """Raises where one column is to be, say, both text and label: nothing could be learnt of it."""
+    roles: dict[str, str] = {}
+    for role, column in named.items():
+        if column in roles:
+            raise InputError(
+                f"{where}: column {column!r} was named for the {roles[column]} and the {role}; "
+                "name another one."
+            )
+        roles[column] = role
 
 
 def _named(table: Table, name: str, role: str, where: str) -> str:
@@ -151,6 +165,7 @@ def find_columns(
     guessed = []
     given = (("text", text), ("second", second), ("label", label), ("split", split), ("id", id))
     named = {role: _named(table, name, role, where) for role, name in given if name is not None}
+    _refuse_one_for_two({role: named[role] for role in READ if role in named}, where)
     if "split" not in named:
         found = _known(table, SPLIT_NAMES)
         if found is not None and found not in named.values() and _is_split(table[found]):

@@ -14,6 +14,7 @@ from heedful.corpora.entries import CATALOGUE
 from heedful.corpora.root import expect, find, root_of
 from heedful.corpora.tables import decode
 from heedful.errors import InputError
+from heedful.runs.entries import refuse_pipe
 
 WARRINER = CATALOGUE["warriner"]
 
@@ -40,6 +41,7 @@ def read_ratings(path: str | Path) -> Ratings:
     header) and a file without any word are errors.
     """
     path = Path(path)
+    refuse_pipe(path)
     try:
         text = decode(path.read_bytes(), path)
     except OSError as error:

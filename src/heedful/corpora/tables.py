@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heedful.errors import InputError
+from heedful.runs.entries import refuse_pipe
 from heedful.runs.progress import ticking
 
 Table = dict[str, list[Any]]
@@ -36,6 +37,7 @@ _CELLS = 100_000_000
 
 def bytes_of(path: Path) -> bytes:
     """The file's bytes, unpacked where its name ends in `.gz`; a trap is refused."""
+    refuse_pipe(path)
     try:
         if path.suffix != ".gz":
             return path.read_bytes()
@@ -253,6 +255,7 @@ def read_table(path: Path) -> Table:
         raise InputError(f"{path} is a folder, expected a file ({', '.join(SUFFIXES)}).")
     if not path.exists():
         raise InputError(f"{path} does not exist; expected a file ({', '.join(SUFFIXES)}).")
+    refuse_pipe(path)
     suffix = suffix_of(path)
     if suffix == ".parquet" and path.suffix != ".gz":
         table = _parquet(path)

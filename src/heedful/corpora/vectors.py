@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from heedful.corpora.vocabulary import Vocabulary
 from heedful.errors import InputError
+from heedful.runs.entries import refuse_pipe
 
 MOST_BYTES = 1_000_000
 """Of a line; one that is longer is no word with its numbers."""
@@ -40,6 +41,7 @@ def load_vectors(path: str | Path, vocabulary: Vocabulary) -> Vectors:
     spaces. A line of another length is an error.
     """
     path = Path(path)
+    refuse_pipe(path)
     matrix: Float[np.ndarray, "word dim"] | None = None
     found = np.zeros(len(vocabulary), dtype=bool)
     dim = 0

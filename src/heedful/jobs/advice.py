@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from heedful.audits.verdict import Verdict
+from heedful.audits.verdict import FEWEST_DOCUMENTS, Verdict
 from heedful.corpora import Corpus, EncodedCorpus
 from heedful.errors import InputError
 from heedful.jobs.decider import Decider, lacking
@@ -27,6 +27,7 @@ RESULT = "remedy.json"
 TYING = "1"
 """Strength of tying that is advised for a pretrained model, the middle of those that are tried."""
 CODE = " --trust-remote-code"
+ONE_HEAD = re.compile(r"Show head (\d+) of the audited layer instead")
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ def advice(verdict: Verdict, situation: Situation) -> tuple[str, ...]:
         return verdict.advice
     if verdict.word == "cannot tell":
         return (_more(situation),)
-    return (*verdict.advice, *filter(None, (_shown(verdict, situation), _trained(situation))))
+    ways = (_head(verdict, situation), _shown(verdict, situation), _trained(situation))
+    return (*verdict.advice, *filter(None, ways))
 
 
 def _more(situation: Situation) -> str:
@@ -96,7 +98,27 @@ def _more(situation: Situation) -> str:
         return f"{said}: `{call}` takes all {situation.of:,}."
     command = f"heedful audit {quote(situation.name)}{situation.documents}{situation.flags}"
     command += f" --out {quote(nearby(situation.folder))} --documents 0"
-    return f"{said}: `{command}` takes all {situation.of:,}."
+    few = " Where that is still too few, name a larger file or corpus by --data or --corpus."
+    return (
+        f"{said}: `{command}` takes all {situation.of:,}.{few * (situation.of < FEWEST_DOCUMENTS)}"
+    )
+
+
+def _head(verdict: Verdict, situation: Situation) -> str:
+    """How to see the head that may be shown; nothing where none may, or no option names it."""
+    found = next(filter(None, map(ONE_HEAD.match, verdict.advice)), None)
+    model = situation.model
+    if found is None or not isinstance(model, PretrainedClassifier) or not situation.name:
+        return ""
+    if len(model.site.calls) > 1 or model.site.heads:
+        return ""
+    layer = model.layout.audited.index(model.site.last)
+    code = CODE if brings_code(model) else ""
+    return (
+        f"To see that head on a text: `heedful explain 'your text' --model "
+        f"{quote(nearby(situation.folder))} --method attention --site "
+        f"heads:{layer}.{found[1]}{code}`."
+    )
 
 
 def _shown(verdict: Verdict, situation: Situation) -> str:

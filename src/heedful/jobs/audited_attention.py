@@ -40,7 +40,7 @@ def audited_attention(model: AttentiveModel) -> AuditedAttention:
     elif site.calls == layout.audited[-1:]:
         place = "the last layer"
     else:
-        place = f"layer {layout.audited.index(site.last) + 1} of {layers}"
+        place = f"layer {layout.audited.index(site.last)} (of {layers}, from 0)"
     if layout.pooled == "every":
         rows, heads = "the mean of all rows", "What all positions, whose mean decides, attend to"
     else:

@@ -26,6 +26,7 @@ from heedful.models.huggingface.language_models import (
 from heedful.models.saved import weights_digest
 from heedful.models.saved_translator import PIECES_FILE
 from heedful.runs import RunFolder
+from heedful.runs.entries import refuse_pipes
 
 Decider: TypeAlias = Classifier | PretrainedClassifier
 """A model that decides: one of our own, or any other that is read through its attention."""
@@ -40,7 +41,7 @@ def device_of(name: str = "auto") -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
+        torch.zeros(1, device=device).cpu()  # a device without numbers (meta) has none to give
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"Device {name!r} cannot be used here ({reason}); try cpu.") from error
@@ -129,6 +130,8 @@ def load(
     folder, is_named = Path(path), str(path).startswith("hf:")
     if not is_named and not folder.exists():
         raise InputError(f"{folder} does not exist; expected a run or model folder, or hf:NAME.")
+    if not is_named and folder.is_dir():
+        refuse_pipes(folder, deep=0)
     refuse_translator(folder)
     if (folder / "run.json").exists():
         run = RunFolder.open(folder)

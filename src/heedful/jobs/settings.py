@@ -12,6 +12,7 @@ from heedful.corpora.documents import SPLITS
 from heedful.corpora.encoded import MAX_TOKENS
 from heedful.errors import InputError, unknown
 from heedful.models.recipe import REDUCTIONS, Penalties, with_settings
+from heedful.runs.entries import refuse_pipe
 from heedful.training.config import TrainConfig
 from heedful.training.presets import PRESETS
 
@@ -89,6 +90,7 @@ def settings_for(recipe: str, given: Settings) -> Settings:
 
 def read_settings(path: Path, usual: TrainConfig = TrainConfig()) -> Settings:
     """The settings of a TOML file with the tables [model], [train], [words] and [penalties]."""
+    refuse_pipe(path)
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from typing import Any, overload
 from heedful.corpora import Corpus, EncodedCorpus, load_corpus, load_prepared, read_file, read_texts
 from heedful.corpora.in_memory import Documents
 from heedful.corpora.labels import Labelling
-from heedful.errors import InputError, unknown
+from heedful.errors import InputError, intact, unknown
 from heedful.runs import RunFolder
 
 
@@ -97,7 +97,8 @@ def source_of(run: Path) -> DocumentSource | None:
     if not (run / "run.json").is_file():
         return None
     stored = RunFolder.open(run).record.get("source")
-    return DocumentSource(**stored) if isinstance(stored, Mapping) else None
+    with intact(run / "run.json"):
+        return DocumentSource(**stored) if isinstance(stored, Mapping) else None
 
 
 def documents_of(

@@ -25,8 +25,10 @@ from heedful.models.transformer import TransformerClassifier
 from heedful.models.transformer_config import TransformerConfig
 from heedful.models.windows import NarrativeTransformer
 from heedful.runs.atomic import read_json, write_json, writing
+from heedful.runs.entries import refuse_pipe
 from heedful.runs.memory import refuse_larger, refuse_without_room
 from heedful.runs.randomness import seeded
+from heedful.runs.steps import fingerprint
 
 FORMAT = 1
 DIGEST = "digest"
@@ -144,12 +146,13 @@ def save_model(model: Saved, folder: Path) -> None:
         config |= {"recipe": model.recipe, "tokeniser": model.tokeniser}
         config |= {"max_tokens": model.max_tokens}
     config |= {"model": asdict(model.config)}
+    words = list(model.vocabulary.words)
     write_json(folder / CONFIG, config)
-    write_json(folder / WORDS, list(model.vocabulary.words))
+    write_json(folder / WORDS, words)
     weights = {
         name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()
     }
-    write_tensors(folder / WEIGHTS, weights, {})
+    write_tensors(folder / WEIGHTS, weights, {}, _beside(config, words))
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
@@ -168,7 +171,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
                 "use the version that wrote it, or train again."
             )
         model = _made(stored, Vocabulary(tuple(words)))
-        model.load_state_dict(read_tensors(folder / WEIGHTS)[0])
+        model.load_state_dict(read_tensors(folder / WEIGHTS, _beside(stored, words))[0])
         refuse_undefined(model, str(folder))
     except InputError:
         raise
@@ -178,6 +181,11 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
             f"{folder} is not a model heedful can read ({reason}); train it again."
         ) from error
     return model.to(device).eval()
+
+
+def _beside(config: dict[str, Any], words: Any) -> str:
+    """The digest of what lies beside weights; a word that became another would be no error."""
+    return fingerprint({"config": config, "words": words})
 
 
 def load_classifier(folder: Path, device: torch.device | str = "cpu") -> AttentionClassifier:
@@ -215,23 +223,38 @@ def weights_digest(model: nn.Module) -> str:
     return tensors_digest(model.state_dict())
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], said: dict[str, str]) -> None:
-    """Writes tensors, what is said of them, and the digest of both."""
+def _with(said: dict[str, str], beside: str) -> dict[str, str]:
+    """What a digest is of besides numbers."""
+    return said | ({"beside": beside} if beside else {})
+
+
+def write_tensors(
+    path: Path, tensors: dict[str, Tensor], said: dict[str, str], beside: str = ""
+) -> None:
+    """Writes tensors, what is said of them, and the digest of both and of what lies beside them."""
     with writing(path) as temporary:
-        save_file(tensors, temporary, said | {DIGEST: tensors_digest(tensors, said)})
+        digest = tensors_digest(tensors, _with(said, beside))
+        # A model has this entry alone: of several the order changes from process to process.
+        save_file(tensors, temporary, said | {DIGEST: digest})
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file and what is said of them; one that was changed since is refused."""
+def read_tensors(path: Path, beside: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file and what is said of them; one that was changed since is refused.
+
+    So is what lies beside it, but for files of versions that did not count that in.
+    """
     refuse_without_room()
+    refuse_pipe(path)
     with safe_open(path, framework="pt") as file:
         said = file.metadata() or {}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     digest = said.pop(DIGEST, None)  # files of older versions have none
-    if digest is not None and digest != tensors_digest(tensors, said):
+    known = (tensors_digest(tensors, one) for one in (_with(said, beside), said))
+    if digest is not None and digest not in known:
+        others = ", or the words and settings beside it" if beside else ""
         raise InputError(
-            f"{path} is damaged: its numbers are not those that were written; take it from a copy, "
-            "or remove it and train again."
+            f"{path} is damaged: its numbers are not those that were written{others}; take it from "
+            "a copy, or remove it and train again."
         )
     return tensors, said
 

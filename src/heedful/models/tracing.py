@@ -230,10 +230,10 @@ def _check(shares: Float[Tensor, "height batch head token"], layers: Sequence[La
     lost = (sums - sums[-1]).abs().amax((1, 2))
     allowed = max(_loss(layer.dtype) for layer in layers)
     if not float(lost.max()) <= allowed:  # also when it is not a number
-        wrong = int((~(lost <= allowed)).nonzero()[-1]) + 1
+        wrong = int((~(lost <= allowed)).nonzero()[-1])
         raise UnsupportedModel(
             f"attention of layer {wrong} does not hand on what it holds (off by "
-            f"{float(lost[wrong - 1]):.2g} of one): its rows do not sum to one over the tokens."
+            f"{float(lost[wrong]):.2g} of one): its rows do not sum to one over the tokens."
         )
 
 

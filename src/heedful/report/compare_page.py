@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heedful.report.html import asset, shareable, template
+from heedful.report.outcomes import outcome_of, share_of
+from heedful.report.quality import right_of
 from heedful.statistics.estimates import Estimate
 
 ENDS = ("low", "high")
-OUTCOMES = ("supports", "mixed", "contradicts", "unknown")
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,13 @@ def _tests(columns: Sequence[Column]) -> list[dict[str, Any]]:
 
 def _test(test: Mapping[str, Any] | None) -> dict[str, str]:
     if test is None:
-        return {"text": "–", "outcome": "unknown", "sentence": "not made in this run", "n": ""}
-    outcome = test.get("outcome")
+        missing = "not made in this run"
+        return {"text": "–", "outcome": "unknown", "told": "unknown", "sentence": missing, "n": ""}
+    outcome = outcome_of(test)
     return {
-        "text": _estimate(test),
-        "outcome": str(outcome) if outcome in OUTCOMES else "unknown",
+        "text": "–" if test.get("value") is None else share_of(test),
+        "outcome": outcome.mark,
+        "told": outcome.told,
         "sentence": str(test.get("sentence", "")),
         "n": f", n {test['n']:,}" if test.get("n") else "",
     }
@@ -84,12 +87,9 @@ def _test(test: Mapping[str, Any] | None) -> dict[str, str]:
 
 def numbers(columns: Sequence[Column]) -> list[tuple[str, list[str]]]:
     """What is told of every run in numbers: accuracy, then the tests behind the verdict."""
-    right = [
-        "–" if one.accuracy is None else f"{one.accuracy}, {one.accuracy.n:,} documents"
-        for one in columns
-    ]
+    right = ["–" if one.accuracy is None else right_of(one.accuracy.to_json()) for one in columns]
     tests = [
-        (str(row["name"]), [f"{c['text']}{c['n']}: {c['outcome']}" for c in row["cells"]])
+        (str(row["name"]), [f"{c['text']}{c['n']}: {c['told']}" for c in row["cells"]])
         for row in _tests(columns)
     ]
     return [("accuracy on the audited documents", right), *tests]

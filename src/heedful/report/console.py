@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import visible
+from heedful.report.outcomes import outcome_of, share_of
 from heedful.statistics.estimates import per_cent
 
 if TYPE_CHECKING:
@@ -63,13 +64,16 @@ def print_verdict(
     some = f"{asked:,} of {documents:,}" if 0 < asked < documents else f"{documents:,}"
     console.print(Text(f"Tests on {some} documents:", "dim"))
     for test in verdict["tests"]:
-        mark, colour = OUTCOMES[test["outcome"]]
+        outcome = outcome_of(test)
+        mark, colour = OUTCOMES[outcome.mark]
         line = Text(f" {mark} ", f"bold {colour}")
         if test["outcome"] == "unknown":
             line.append(f"{test['name']}: ")
         line.append(str(test["sentence"]))
-        if test["low"] is not None:
-            line.append(f"  [{round(100 * test['low'])}, {round(100 * test['high'])}]", "dim")
+        if interval := share_of(test).partition("[")[2]:
+            line.append(f"  [{interval}", "dim")
+        if not outcome.is_settled:
+            line.append(f"  not settled: {outcome.told}", "dim")
         console.print(line)
     for advice in verdict["advice"]:
         # A command must stay in one line to be pasted.

@@ -24,6 +24,7 @@ from heedful.report.html import (
     shareable,
     template,
 )
+from heedful.report.outcomes import outcome_of, share_of
 from heedful.report.quality import in_words, quality_of
 from heedful.report.scales import scales_of
 from heedful.report.shown_documents import (
@@ -39,9 +40,10 @@ from heedful.runs.watched import FILE
 from heedful.statistics.estimates import per_cent
 
 SCRIPTS = ("decision.js", "words.js", "flow.js", "heads.js", "panel.js", "list.js", "start.js")
+SKIPPED = 20
+"""Files that could not be read of which the page says why."""
 ANSWERS = "answers"
 """The kind of a run that audited answers, which has a page of its own."""
-OUTCOMES = ("supports", "mixed", "contradicts", "unknown")
 WORDS = ("yes", "partly", "no", "cannot tell")
 OPTION, UNBROKEN = re.compile(r"--[\w-]+"), r'<span class="option">\g<0></span>'
 INTERVAL, HYPHEN = re.compile(r"(\[-?[\d.,]+,) (?=-?[\d.])"), re.compile(r"(?<![\w.-])-(?=\d)")
@@ -238,6 +240,16 @@ def policies_of(record: Mapping[str, Any]) -> list[str]:
         lines.insert(0, f"{drawn}, drawn by the seed; `--documents 0` audits all.")
     if said := audited.get("cost", {}).get("sentence"):
         lines.append(said.removesuffix("."))
+    if (read := audited.get("cost", {}).get("documents", 0)) and documents > read:
+        lines.append(
+            f"The {read:,} documents were drawn by key; measures that add up are over all "
+            f"{documents:,}, each of which was read besides"
+        )
+    skipped = audited.get("skipped shards") or {}
+    if skipped:
+        files = len(skipped) + audited.get("shards", 0)
+        lines.append(f"{len(skipped):,} of {files:,} files were skipped")
+        lines += [" ".join(map(shareable, why.split())) for why in [*skipped.values()][:SKIPPED]]
     if audited.get("words"):
         lines.append(f"Importance is given per word, not per piece: {audited['words']}.")
     return lines
@@ -252,16 +264,17 @@ def shown_tests(
 
 def _test(test: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:
     """One line of the tests behind the verdict, with where its numbers lie on the strip."""
-    outcome = test.get("outcome")
+    outcome = outcome_of(test)
     numbers: dict[str, Any] = {n: test.get(n) for n in ("value", "low", "high", "threshold")}
     numbers["contradicts"] = test.get("contradicts")
     return {
         "name": test.get("name", ""),
         "sentence": test.get("sentence", ""),
-        "outcome": outcome if outcome in OUTCOMES else "unknown",
+        "outcome": outcome.mark,
+        "told": outcome.told,
         "anchor": anchor(test["audit"]) if test.get("audit") in findings else None,
         "strip": _strip(**numbers) if numbers["value"] is not None else None,
-        "shown": _percent(**numbers),
+        "shown": share_of(test),
         "border": _border(numbers["threshold"], numbers["contradicts"]),
     }
 
@@ -270,8 +283,10 @@ def _border(supports: float | None, contradicts: float | None) -> str:
     """Where a test supports and where it contradicts, for who reads its number."""
     if supports is None:
         return ""
-    above = f"supports above {_per_cent(supports)}"
-    return above if contradicts is None else f"{above}, contradicts below {_per_cent(contradicts)}"
+    from_on = f"supports from {_per_cent(supports)} on"
+    return (
+        from_on if contradicts is None else f"{from_on}, contradicts up to {_per_cent(contradicts)}"
+    )
 
 
 def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -302,18 +317,6 @@ def _ranking(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
         "columns": ["above random", "faithfulness", *columns],
         "rows": rows,
     }
-
-
-def _percent(value: float | None, low: float | None, high: float | None, **_: Any) -> str:
-    """A share with its interval as `19 % [15, 23]`."""
-    if value is None:
-        return "not measured"
-    ends = "" if low is None or high is None else f" [{_whole(low)}, {_whole(high)}]"
-    return f"{_per_cent(value)}{ends}"
-
-
-def _whole(share: float) -> str:
-    return str(round(100 * share)).replace("-", "−")
 
 
 def _per_cent(share: float) -> str:

@@ -65,11 +65,16 @@ def in_words(quality: Quality) -> str:
             parts.append(f"{name} {number['value']:.3f}")
             continue
         name_alone = name.removesuffix(" accuracy").removeprefix("accuracy, ")
-        said = f"{name_alone} {per_cent(number['value'], 1)}"
-        low, high = number.get("low"), number.get("high")
-        if low is not None and high is not None and low == low and high == high:
-            said += f" [{100 * low:.1f}, {100 * high:.1f}]"
-        said += f" of {number['n']:,} documents" if "n" in number else ""
+        said = f"{name_alone} {right_of(number)}"
         said += " (best while training)" if name.startswith("dev") and "n" not in number else ""
         parts.append(said)
     return ", ".join(parts)
+
+
+def right_of(number: Mapping[str, Any]) -> str:
+    """One share of right decisions, with its interval and the documents where they are known."""
+    said = per_cent(number["value"], 1)
+    low, high = number.get("low"), number.get("high")
+    if low is not None and high is not None and low == low and high == high:
+        said += f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return said + (f" of {number['n']:,} documents" if "n" in number else "")

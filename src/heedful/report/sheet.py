@@ -126,7 +126,7 @@ def _markdown(
     lines += [_escaped(verdict["sentence"]), ""]
     lines += [f"| test | result | {per_cent(0.95)} interval | n |", "|---|---|---|---|"]
     lines += [
-        f"| {_escaped(test['sentence'])} | {test['outcome']} | {test['shown']} | {test['n']} |"
+        f"| {_escaped(test['sentence'])} | {test['told']} | {test['shown']} | {test['n']} |"
         for test in tests
     ]
     lines += ["", "| | |", "|---|---|"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import InputError
+from heedful.runs.entries import refuse_pipe
 from heedful.runs.memory import refuse_without_room
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def write_json(path: Path | str, value: Any) -> None:
 def read_json(path: Path | str) -> Any:
     """The content of a JSON file, or an error that names the file and what is wrong with it."""
     path = Path(path)
+    refuse_pipe(path)
     try:
         return json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -11,6 +11,7 @@ from typing import Any
 
 from heedful.errors import InputError
 from heedful.runs.atomic import plain, read_json, remove_leftovers, write_json
+from heedful.runs.entries import refuse_links, refuse_other_bytes, refuse_pipes
 from heedful.runs.locks import locked
 from heedful.runs.provenance import commit, now, versions
 
@@ -43,6 +44,7 @@ class RunFolder:
         """
         run = cls(Path(path))
         configuration = plain(configuration)
+        refuse_other_bytes(run.path)
         if run.file.is_file():
             found = cls.open(run.path).record
             _refuse_other_settings(run.path, found, configuration, corpus)
@@ -78,6 +80,7 @@ class RunFolder:
                 f"{run.path} is not a heedful run: no run.json; "
                 "expected a folder made by `heedful train` or `heedful audit`."
             )
+        refuse_pipes(run.path)
         record = read_json(run.file)
         missing = {"format", "configuration", "steps"} - set(record if _is_object(record) else ())
         if missing or not _is_readable(record):
@@ -164,12 +167,7 @@ def held(path: Path | str) -> Iterator[None]:
     run = RunFolder(Path(path))
     with locked(run.path):
         if run.file.is_file():
-            for entry in (*run.path.glob("*"), *run.path.glob("*/*")):
-                if entry.is_symlink():
-                    raise InputError(
-                        f"{entry} is a link, and heedful follows none inside a run; put the file "
-                        "or folder itself there."
-                    )
+            refuse_links(run.path)
         # A folder with nothing visible is new, or its maker was killed before run.json stood.
         if run.file.is_file() or not _visible(run.path):
             remove_leftovers(run.path)

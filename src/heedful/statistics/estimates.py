@@ -97,6 +97,19 @@ def per_cent(share: float, digits: int = 0) -> str:
     return f"{round(100 * share, digits) + 0.0:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
+def per_cent_beside(share: float, *borders: float) -> str:
+    """The same, with as many digits as show on which side of each border the share lies.
+
+    >>> per_cent_beside(0.2534, 0.25), per_cent_beside(0.2466, 0.25), per_cent_beside(0.25, 0.25)
+    ('25.3\\xa0%', '24.7\\xa0%', '25\\xa0%')
+    """
+    for digits in range(4):
+        shown = round(share, digits + 2)
+        if all(_order(share, border) == _order(shown, border) for border in borders):
+            return per_cent(share, digits)
+    return per_cent(share, 4)
+
+
 def _order(first: float, second: float) -> int:
     """Whether the first is larger (1), smaller (-1) or neither."""
     return (first > second) - (first < second)

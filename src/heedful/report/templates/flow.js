@@ -72,13 +72,13 @@ const flowView = (entry) => {
   drawing.append(...cells.map(({ cell }) => cell));
   const names = [];
   for (let head = 0; head < heads; head += 1) {
-    const name = pressable(text(left(head) + width / 2, 10, head + 1), `head ${head + 1}`, choose("head", head));
+    const name = pressable(text(left(head) + width / 2, 10, head), `head ${head}`, choose("head", head));
     names.push({ name, head });
   }
   for (let height = 0; height <= layers; height += 1) {
-    const label = height ? height : "input";
+    const label = height ? height - 1 : "input";  // what enters a layer is what the one below gives
     const name = text(FLOW.side - 9, bottom - height * width + 4, label, "end");
-    names.push({ name: pressable(name, height ? `layer ${height}` : "input", choose("layer", height)), height });
+    names.push({ name: pressable(name, height ? `layer ${label}` : label, choose("layer", height)), height });
   }
   drawing.append(...names.map(({ name }) => name));
   const words = labels.map((unit) => make("bdi", { class: "unit-text word" }, unit));
@@ -100,11 +100,11 @@ const flowView = (entry) => {
     });
     names.forEach(({ name, head, height: row }) =>
       name.setAttribute("aria-pressed", head === undefined ? row === state.layer : head === state.head));
-    const whose = state.head === null ? "all heads" : `head ${state.head + 1}`;
-    const where = height ? `at layer ${height}` : "on the input";
+    const whose = state.head === null ? "all heads" : `head ${state.head}`;
+    const where = height ? `at layer ${height - 1}` : "on the input";
     const most = held.indexOf(Math.max(...held));
     caption.textContent = `What ${whose} ${state.head === null ? "leave" : "leaves"} ${where}; the most, `
-      + `${digits4(held[most])}, on “${labels[most]}”. Click a head or a layer.`;
+      + `${digits4(held[most])}, on “${labels[most]}”. Click a head or a layer; both count from 0.`;
   };
   show();
   return make("details", { class: "flow-panel" },

@@ -33,7 +33,7 @@ const headsView = (entry, sentence) => {
     const values = Array.from(rowOf(layer, head));
     const line = colouredWords(entry, entry.units.map((_, unit) => values[entry.positions?.[unit] ?? unit]), true);
     line.addEventListener("keydown", (event) => walk(event, line));
-    shown.replaceChildren(make("p", { class: "help" }, `Layer ${layer + 1}, head ${head + 1} (heads:${layer}.${head} as a --site)`), line);
+    shown.replaceChildren(make("p", { class: "help" }, `Layer ${layer}, head ${head} (--site heads:${layer}.${head})`), line);
     if (pairs) {
       const size = count * count;
       const canvas = make("canvas", { class: "pairs", role: "img", "aria-label": "Who attends to whom: a row per word that attends, a column per word attended" });
@@ -52,14 +52,14 @@ const headsView = (entry, sentence) => {
     shown.hidden = false;
   };
   for (let layer = layers - 1; layer >= 0; layer -= 1) {
-    grid.append(make("span", { class: "layer-name" }, `layer ${layer + 1}`));
+    grid.append(make("span", { class: "layer-name" }, `layer ${layer}`));
     for (let head = 0; head < heads; head += 1) {
       const values = rowOf(layer, head);
       const most = values.indexOf(Math.max(...values));
       const canvas = make("canvas", { "aria-hidden": "true" });
       const button = make("button", {
         type: "button", class: "head", "aria-pressed": "false", "data-layer": layer, "data-head": head,
-        "aria-label": `Layer ${layer + 1}, head ${head + 1}: most on ${entry.units[most] ?? "a word not shown"}`,
+        "aria-label": `Layer ${layer}, head ${head}: most on ${entry.units[most] ?? "a word not shown"}`,
       }, canvas);
       paint(canvas, values, count);
       button.addEventListener("click", () => choose(layer, head, button));
@@ -68,6 +68,6 @@ const headsView = (entry, sentence) => {
   }
   return make("details", { class: "heads" },
     make("summary", {}, `Layers and heads `, make("span", { class: "count" }, `${layers} × ${heads}`)),
-    make("p", { class: "help" }, `${sentence}, a strip of words for each head; the top layer first. Special tokens, or a prompt, hold what is missing to 1.`),
+    make("p", { class: "help" }, `${sentence}, a strip of words for each head; the top layer first, both counted from 0. Special tokens, or a prompt, hold what is missing to 1.`),
     grid, shown);
 };
