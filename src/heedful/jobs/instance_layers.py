@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.importance.layers import head_pairs, head_rows
-from heedful.importance.traced import is_traceable
+from heedful.importance.traced import is_traceable, stack_of
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.huggingface.nodes import Nodes
 from heedful.models.reading import Reading
-from heedful.models.tracing import LayerStack, lat, layers_of
+from heedful.models.tracing import LayerStack, lat
 from heedful.models.verbs import AttentiveModel
 
 MOST_UNITS = 160
@@ -60,7 +60,7 @@ def flows_of(model: AttentiveModel, reading: Reading) -> dict[int, dict[str, Any
     # Batches are of similar length: in a long one matrices are large and little is drawn.
     if not is_traceable(model) or not short or reading.mask.shape[1] > 2 * MOST_TOKENS:
         return {}
-    stack = layers_of(model, reading.batch)
+    stack = stack_of(model, reading)
     if stack.place is not None:
         nodes = model.nodes(reading) if isinstance(model, PretrainedClassifier) else None
     elif stack.mask.shape != reading.mask.shape or bool((stack.mask != reading.mask).any()):

@@ -22,6 +22,7 @@ from heedful.corpora import Corpus, Encoded, EncodedCorpus, load_lexicon
 from heedful.corpora.lexicon import Match, has_lemmatiser, match, read_ratings
 from heedful.errors import InputError, UnsupportedModel, unknown
 from heedful.importance import METHODS, Importance, methods_of
+from heedful.importance.traced import stack_of
 from heedful.jobs.audit import folder_of
 from heedful.jobs.decider import Decider, decider_of, device_of, read_by
 from heedful.models import (
@@ -34,7 +35,7 @@ from heedful.models import (
 )
 from heedful.models.huggingface import PretrainedClassifier
 from heedful.models.saved import weights_digest
-from heedful.models.tracing import lat, layers_of
+from heedful.models.tracing import lat
 from heedful.report import render
 from heedful.runs import TABLE, RunFolder, held, write_json, writing
 
@@ -209,7 +210,7 @@ def token_table(
             "gradient": importance[beside].cpu()[mask].double().numpy(),
         }
         if method == "trace":
-            stack = layers_of(model, reading.batch)
+            stack = stack_of(model, reading)
             columns["held"] = columns["importance"] / stack.layers[-1].heads
             for head, share in enumerate(lat(stack).input.unbind(1)):
                 held = reading.per_unit(stack.of_batch(share).double()).cpu()
