@@ -18,12 +18,12 @@ from heedful.audits.answer_measures import (
     ORACLE,
     PRECISION,
 )
+from heedful.audits.answer_verdict import judge
 from heedful.audits.answers import (
     KS,
     MATTERS,
     Removals,
     first_of,
-    judge,
     measures_of,
     random_removals,
     summarise,

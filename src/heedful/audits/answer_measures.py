@@ -7,5 +7,6 @@ FORESEEN = "linear datamodeling score"
 PRECISION = "average precision"
 EVIDENCE, HIT = "share on evidence", "first is evidence"
 FIRST, ON_SOURCES = "share on the first token", "share on sources"
-ORACLE = "leave one out"
-"""What removing each source costs: an explanation too, and what the best drop is measured by."""
+ATTENTION, ORACLE = "attention", "leave one out"
+"""Leave one out is what removing each source costs: an explanation too, and what the best drop is
+measured by."""

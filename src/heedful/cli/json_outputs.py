@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints
 
-from heedful.audits.answers import Word as AnswersWord
+from heedful.audits.answer_verdict import Word as AnswersWord
 from heedful.audits.finding import Outcome
 from heedful.audits.ranking import Standing
 from heedful.audits.verdict import Word
