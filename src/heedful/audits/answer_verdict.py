@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from heedful.audits.answer_measures import ATTENTION, FOUND, ORACLE
+from heedful.audits.answer_measures import ATTENTION, BEYOND, DEPENDING, FOUND, ORACLE
 from heedful.audits.finding import Finding
 from heedful.audits.tables import percent
 from heedful.audits.verdict import calibration
@@ -52,9 +52,11 @@ class AnswerBorders(NamedTuple):
     """Its interval must lie above so much."""
     least: float
     """Removing the most needed source must cost so many nats, the mean over answers."""
+    depending: float
+    """So many of the answers must depend on a source."""
 
 
-FIRST_BORDERS = AnswerBorders(0.75, 0.5, 0.0)
+FIRST_BORDERS = AnswerBorders(0.75, 0.5, 0.0, 0.0)
 """Those before any were fitted."""
 
 
@@ -65,13 +67,18 @@ class Shares:
     found: Mapping[str, Estimate]
     """The share of the best drop, by explanation."""
     beyond: Mapping[str, Estimate]
-    """How much more removing its first source costs than removing attention's, of heads."""
+    """How much more of it heads find than attention does."""
     best: float
     """What removing the most needed source costs, nats, the mean over answers."""
+    depending: float
+    """Share of the answers that depend on a source."""
 
     def to_json(self) -> dict[str, Any]:
         """The shares as plain data."""
-        return {"found": self.found, "beyond": self.beyond, "best": self.best}
+        return {"found": self.found, "beyond": self.beyond} | {
+            "best": self.best,
+            "depending": self.depending,
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Shares:
@@ -80,7 +87,7 @@ class Shares:
             {name: Estimate.from_json(one) for name, one in stored[part].items()}
             for part in ("found", "beyond")
         )
-        return cls(found, beyond, stored["best"])
+        return cls(found, beyond, stored["best"], stored["depending"])
 
     @property
     def heads(self) -> list[str]:
@@ -128,12 +135,12 @@ class AnswerVerdict:
 def shares_of(finding: Finding) -> Shares:
     """What the word is made of, out of what was measured."""
     found = finding.by_method(FOUND)
-    beyond = {name: finding.get("drop at 1", f"{name} - {ATTENTION}") for name in (CHOSEN, LEARNT)}
-    best = finding.get("drop at 1", ORACLE)
+    best, depending = finding.get("drop at 1", ORACLE), finding.get(DEPENDING, ORACLE)
     return Shares(
         found,
-        {name: one for name, one in beyond.items() if one is not None},
+        finding.by_method(BEYOND),
         math.nan if best is None else best.value,
+        math.nan if depending is None else depending.value,
     )
 
 
@@ -153,6 +160,11 @@ def word_of(shares: Shares, at: AnswerBorders) -> Told:
             reason=f"Removing the most needed source costs {shares.best:.2g} nats on average: "
             "hardly an answer depends on a source.",
         )
+    if shares.depending < at.depending:
+        hardly = f"Hardly a source is needed for {per_cent(1 - shares.depending)} of the answers"
+        if shares.depending <= 1 - at.depending:
+            return Told("cannot tell", reason=f"{hardly}.")
+        return Told("no", reason=f"{hardly}, whatever is shown with them.")
     if stands(told, at):
         return Told("attention as it is", ATTENTION)
     for name in shares.heads:
@@ -170,6 +182,12 @@ def stands(share: Estimate, at: AnswerBorders) -> bool:
     return share.value >= at.share and share.low > at.sure
 
 
+def answer_borders(calibrated: Mapping[str, Any] | None = None) -> AnswerBorders:
+    """The borders of a calibration; the package's own, unless another one is given."""
+    found = calibrated or (calibration() or {}).get("answers")
+    return AnswerBorders(**found["borders"]) if found else FIRST_BORDERS
+
+
 def judge(
     finding: Finding, command: str = "", calibrated: Mapping[str, Any] | None = None
 ) -> AnswerVerdict:
@@ -179,7 +197,7 @@ def judge(
     """
     if calibrated is None:
         calibrated = (calibration() or {}).get("answers")
-    at = AnswerBorders(**calibrated["borders"]) if calibrated else FIRST_BORDERS
+    at = answer_borders(calibrated)
     shares = shares_of(finding)
     word, method, reason = word_of(shares, at)
     said = reason or _of_shares(shares)
@@ -202,7 +220,7 @@ def _calibrated(stored: Mapping[str, Any] | None) -> tuple[bool, str]:
     """Whether the word may be called calibrated, and the sentence about it."""
     if not stored:
         return False, "This word is not calibrated."
-    right = Estimate.from_json(stored["held out"]["right"])
+    right = Estimate.from_json(stored["held_out"]["right"])
     tried = (
         f"on {right.n} decoders built by hand that no border was fitted to it was right for "
         f"{per_cent(right.value)} [{100 * right.low:.0f}, {100 * right.high:.0f}]; on trained "

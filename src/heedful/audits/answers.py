@@ -20,6 +20,8 @@ from jaxtyping import Bool, Float64
 
 from heedful.audits.answer_measures import (
     ATTENTION,
+    BEYOND,
+    DEPENDING,
     EVIDENCE,
     FIRST,
     FORESEEN,
@@ -33,16 +35,18 @@ from heedful.audits.answer_measures import (
 )
 from heedful.audits.finding import Finding, Measure
 from heedful.audits.tables import counted, percent, wide
-from heedful.importance.sources import RANDOM, Scores
+from heedful.importance.sources import CHOSEN, LEARNT, RANDOM, Scores
 from heedful.statistics.agreement import average_precision
 from heedful.statistics.estimates import per_cent
-from heedful.statistics.intervals import bootstrap, constant, mean
+from heedful.statistics.intervals import bootstrap, constant, mean, proportion
 from heedful.statistics.weighted import rank_correlation, ratio_of
 
 KS = (1, 3, 5)
 """So many of the sources that an explanation puts first are removed."""
 MATTERS = math.log(2)
 """A source matters whose removal makes the answer at most half as likely."""
+HARDLY = 0.1
+"""An answer depends on a source if its best drop is at least so much of the mean best drop."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,12 @@ def summarise(rows: pd.DataFrame, notes: Sequence[str] = ()) -> Finding:
         if name in (RANDOM, ORACLE):  # by definition, whatever the answers
             share = constant(float(name == ORACLE), len(found.names))
         measures.append(Measure(FOUND, share, name))
+        if name in (CHOSEN, LEARNT):
+            more = ratio_of(found[name] - found[ATTENTION], best[name])
+            measures.append(Measure(BEYOND, bootstrap(more, found.names), name))
+    drops = best[best.rankings[0]]
+    depending = (drops >= HARDLY * drops.mean()) & (drops > 0)
+    measures.append(Measure(DEPENDING, proportion(int(depending.sum()), len(drops)), ORACLE))
     once = rows[rows["ranking"] == rows["ranking"].iloc[0]]
     for column in (FIRST, ON_SOURCES):
         values, names = once[column].to_numpy(np.float64), list(once["instance"])

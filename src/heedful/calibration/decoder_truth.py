@@ -111,7 +111,7 @@ def _pointing(
     if not len(places):
         return False, [False] * len(weights)
     heads = heads_of(read_sources(decoder.model, question.asked().prompt, False))
-    known = dict[bytes, tuple[bool, Bool[np.ndarray, "source"]]]()
+    known: dict[bytes, tuple[bool, Bool[np.ndarray, " source"]]] = {}
     matters = False
     found, heard = list[bool](), dict[bytes, Heard]()
     for one in weights:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
-from torch import Tensor
+from jaxtyping import Float64
 
 from heedful.errors import InputError
 from heedful.runs.randomness import numpy_generator
@@ -185,8 +185,7 @@ def known_decoder(program: Program, seed: int = 0) -> KnownDecoder:
         body = model.transformer
         for norm in (*(n for block in body.h for n in (block.ln_1, block.ln_2)), body.ln_f):
             norm.weight.fill_(NORM / math.sqrt(program.width))  # so that a feature stays what it is
-        for piece, number in pieces().items():
-            body.wte.weight[number] = _vector(piece, program)
+        body.wte.weight.copy_(torch.from_numpy(_vectors(program)))
         for place in range(LENGTH):
             body.wpe.weight[place, STARTS["place"]] = STEP * place
         body.wpe.weight[1, STARTS["first"]] = 1
@@ -201,37 +200,43 @@ def _block(name: Feature) -> slice:
     return slice(STARTS[name], STARTS[name] + SIZES[name])
 
 
-def _vector(piece: Piece, program: Program) -> Tensor:
-    """What a piece says, with what makes its mean 0 and its norm that of all others."""
-    found = torch.zeros(program.width, dtype=torch.float64)
-
-    def put(name: Feature, number: int = 0, much: float = 1.0) -> None:
-        if number >= 0:
-            found[STARTS[name] + number] = much
-
-    if piece.kind == "start":
-        put("start")
-    elif piece.kind == "source":
-        put("source")
-        put("key", piece.key)
-        put("value", piece.value, 1.0 if piece.is_loud else program.quiet)
-        put("next", piece.other)
-        put("loud", 0, float(piece.is_loud))
-        put("marked", 0, float(piece.is_marked))
-    elif piece.kind == "question":
-        put("question")
-        put("asked", piece.key)
-        put("also", piece.other)
-        put("said", piece.value, program.memory)
-    elif piece.kind == "free":
-        put("question")
-    total, square = float(found.sum()), float(found.square().sum())
+def _vectors(program: Program) -> Float64[np.ndarray, "piece number"]:
+    """What every piece says, with what makes its mean 0 and its norm that of all others."""
+    found = np.zeros((len(pieces()), program.width))
+    for row, piece in enumerate(pieces()):
+        said = _said(piece, program)
+        for (name, number), much in said.items():
+            if number >= 0:
+                found[row, STARTS[name] + number] = much
+    total, square = found.sum(1), np.square(found).sum(1)
     # a + b = −total and a² + b² = NORM² − square
     middle = -total / 2
-    apart = math.sqrt((NORM**2 - square) / 2 - middle**2)
-    balance = torch.tensor([middle + apart, middle - apart])
-    found[_block("balance")] = balance.to(found)
+    apart = np.sqrt((NORM**2 - square) / 2 - middle**2)
+    found[:, _block("balance")] = np.stack([middle + apart, middle - apart], 1)
     return found
+
+
+def _said(piece: Piece, program: Program) -> dict[tuple[Feature, int], float]:
+    """What one piece says, by feature and number; a number of -1 is nothing."""
+    if piece.kind == "start":
+        return {("start", 0): 1.0}
+    if piece.kind == "value":
+        return {}
+    if piece.kind == "source":
+        return {
+            ("source", 0): 1.0,
+            ("key", piece.key): 1.0,
+            ("value", piece.value): 1.0 if piece.is_loud else program.quiet,
+            ("next", piece.other): 1.0,
+            ("loud", 0): float(piece.is_loud),
+            ("marked", 0): float(piece.is_marked),
+        }
+    return {
+        ("question", 0): 1.0,
+        ("asked", piece.key): 1.0,
+        ("also", piece.other): 1.0,
+        ("said", piece.value): program.memory,
+    }
 
 
 def _write_heads(

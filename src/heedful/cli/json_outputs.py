@@ -266,6 +266,23 @@ ScoreJson = TypedDict(
 )
 
 
+class DecoderScoreJson(TypedDict):
+    """How often the word about answers is right on decoders."""
+
+    right: EstimateJson
+    families: EstimateJson
+    too_kind: list[str]
+    wrong: list[tuple[str, AnswersWord, AnswersWord, bool]]
+
+
+class CalibratedAnswersJson(TypedDict):
+    """The word about answers, on decoders; a part is there if some of its decoders were tried."""
+
+    borders: dict[str, float]
+    fitted: NotRequired[DecoderScoreJson]
+    held_out: NotRequired[DecoderScoreJson]
+
+
 class CalibrateJson(TypedDict):
     """`heedful calibrate`."""
 
@@ -273,6 +290,7 @@ class CalibrateJson(TypedDict):
     borders: dict[str, dict[str, float]]
     scores: dict[str, ScoreJson]
     mechanisms: int
+    answers: CalibratedAnswersJson
     seconds: float
 
 
