@@ -75,10 +75,7 @@ class Shares:
 
     def to_json(self) -> dict[str, Any]:
         """The shares as plain data."""
-        return {"found": self.found, "beyond": self.beyond} | {
-            "best": self.best,
-            "depending": self.depending,
-        }
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Shares:
@@ -218,7 +215,7 @@ def _of_shares(shares: Shares) -> str:
 
 def _calibrated(stored: Mapping[str, Any] | None) -> tuple[bool, str]:
     """Whether the word may be called calibrated, and the sentence about it."""
-    if not stored:
+    if not stored or "held_out" not in stored:
         return False, "This word is not calibrated."
     right = Estimate.from_json(stored["held_out"]["right"])
     tried = (
