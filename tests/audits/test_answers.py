@@ -178,7 +178,10 @@ def test_a_word_says_how_often_it_was_right_on_decoders() -> None:
 
 
 def test_heads_not_surely_better_than_attention_are_not_named() -> None:
-    table = rows(60, attention=0.7, chosen=0.77, oracle=1.0)
+    table = rows(60, attention=0.8, chosen=0.0, oracle=1.0)
+    # Heads find 53 of 60 where attention finds 48, but not the same ones.
+    late = table["instance"].isin([f"a{n}" for n in range(7, 60)]) & (table["ranking"] == CHOSEN)
+    table.loc[late, ["found", "drop at 1"]] = [1.0, 2.0]
     assert judge(summarise(table)).word == "cannot tell"
 
 

@@ -219,13 +219,13 @@ def _calibrated(stored: Mapping[str, Any] | None) -> tuple[bool, str]:
         return False, "This word is not calibrated."
     right = Estimate.from_json(stored["held_out"]["right"])
     tried = (
-        f"on {right.n} decoders built by hand that no border was fitted to it was right for "
-        f"{per_cent(right.value)} [{100 * right.low:.0f}, {100 * right.high:.0f}]; on trained "
-        "language models nobody knows the right word."
+        f"right for {per_cent(right.value)} [{100 * right.low:.0f}, {100 * right.high:.0f}] of "
+        f"{right.n} decoders that no border was fitted to."
     )
     if right.value >= DESERVED:
-        return True, f"How far this word can be trusted: {tried}"
-    return False, f"This word is not calibrated: {tried}"
+        kind = "calibrated on decoders built by hand, not on trained models"
+        return True, f"This word is {kind}: {tried}"
+    return False, f"This word is not calibrated: tried on decoders built by hand, it was {tried}"
 
 
 def _advice(word: Word, method: str, shares: Shares, at: AnswerBorders, command: str) -> str:

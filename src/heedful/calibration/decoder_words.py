@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -235,7 +235,7 @@ class CalibratedDecoders:
 
     borders: AnswerBorders
     scores: Mapping[Part, DecoderScore]
-    table: pd.DataFrame
+    table: pd.DataFrame = field(compare=False)
     """A row per decoder: the right word and the rule's, with the shares behind both."""
 
     def to_json(self) -> dict[str, Any]:

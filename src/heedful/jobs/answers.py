@@ -161,7 +161,7 @@ def audit_answers(
         told = read_json(run.findings / "verdict.json")
         finding = Finding.from_json(read_json(run.findings / f"{NAME}.json"))
         count = run.record["audited"]["answers"]
-    verdict = AnswerVerdict(told["word"], told["sentence"], told["advice"], told["method"])
+    verdict = AnswerVerdict(**told)
     return AuditedAnswers(verdict, finding, run.path, run.report, count)
 
 
