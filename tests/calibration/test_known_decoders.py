@@ -9,10 +9,10 @@ import pytest
 
 from heedful.calibration.decoder_questions import NEUTRAL, known_questions, said_by
 from heedful.calibration.known_decoders import (
+    DecoderProgram,
     Heads,
     KnownDecoder,
     Piece,
-    Program,
     known_decoder,
     pieces,
     programs,
@@ -21,7 +21,7 @@ from heedful.errors import InputError
 from heedful.importance.sources import heads_of
 from heedful.models.huggingface.source_reading import read_sources
 
-MIXED = Program(
+MIXED = DecoderProgram(
     name="mixed",
     family="tests",
     says="Heads of many kinds.",
@@ -82,7 +82,7 @@ def test_which_head_does_what_is_drawn_and_layers_are_alike() -> None:
     assert len(places) == 4
     assert all(sorted(sum(groups, ())) == list(range(6)) for groups in places)
     with pytest.raises(InputError, match="same number of heads"):
-        Program("x", "y", "z", (Heads("even", 2), Heads("even", layer=1)))
+        DecoderProgram("x", "y", "z", (Heads("even", 2), Heads("even", layer=1)))
 
 
 def test_questions_have_the_sources_that_their_program_says() -> None:

@@ -9,7 +9,14 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from heedful.calibration.known_decoders import KEYS, VALUES, KnownDecoder, Piece, Program, pieces
+from heedful.calibration.known_decoders import (
+    KEYS,
+    VALUES,
+    DecoderProgram,
+    KnownDecoder,
+    Piece,
+    pieces,
+)
 from heedful.corpora.questions import PromptSource, Question
 from heedful.jobs.one_answer import AskedQuestion
 from heedful.models.huggingface.question_prompts import AnswerPrompt
@@ -71,7 +78,7 @@ def said_by(
 
 
 def _drawn(
-    program: Program, drawn: np.random.Generator
+    program: DecoderProgram, drawn: np.random.Generator
 ) -> tuple[list[Piece], Piece, set[int], int]:
     """Sources, a question, the places of sources that can matter, and another value."""
     count = int(drawn.integers(program.sources[0], program.sources[1] + 1))
@@ -127,7 +134,7 @@ def replace_value(one: Piece, value: int) -> Piece:
 
 def _flag(some: list[Piece], flag: str) -> None:
     if some:
-        some[0] = some[0]._replace(**{flag: True})
+        some[0] = Piece(**(some[0]._asdict() | {flag: True}))
 
 
 def _others(one: Piece, sources: Sequence[Piece], rival: int) -> list[Piece]:

@@ -76,7 +76,7 @@ class Heads:
 
 
 @dataclass(frozen=True)
-class Program:
+class DecoderProgram:
     """A decoder as `decoders.toml` has it."""
 
     name: str
@@ -134,7 +134,7 @@ class Program:
 class KnownDecoder:
     """A decoder and which of its heads do what."""
 
-    program: Program
+    program: DecoderProgram
     model: Any
     seed: int
     groups: tuple[tuple[int, ...], ...]
@@ -156,18 +156,18 @@ def pieces() -> dict[Piece, int]:
 
 
 @cache
-def programs() -> dict[str, Program]:
+def programs() -> dict[str, DecoderProgram]:
     """All decoders of `decoders.toml`, by name."""
     stored = tomllib.loads(Path(__file__).with_name("decoders.toml").read_text(encoding="utf-8"))
     found = {}
     for name, given in stored.items():
         heads = tuple(Heads(**one) for one in given.pop("heads"))
         sources = tuple(given.pop("sources", (6, 10)))
-        found[name] = Program(name=name, heads=heads, sources=sources, **given)
+        found[name] = DecoderProgram(name=name, heads=heads, sources=sources, **given)
     return found
 
 
-def known_decoder(program: Program, seed: int = 0) -> KnownDecoder:
+def known_decoder(program: DecoderProgram, seed: int = 0) -> KnownDecoder:
     """The decoder of a program: which heads do what is drawn by the seed."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -200,7 +200,7 @@ def _block(name: Feature) -> slice:
     return slice(STARTS[name], STARTS[name] + SIZES[name])
 
 
-def _vectors(program: Program) -> Float64[np.ndarray, "piece number"]:
+def _vectors(program: DecoderProgram) -> Float64[np.ndarray, "piece number"]:
     """What every piece says, with what makes its mean 0 and its norm that of all others."""
     found = np.zeros((len(pieces()), program.width))
     for row, piece in enumerate(pieces()):
@@ -216,7 +216,7 @@ def _vectors(program: Program) -> Float64[np.ndarray, "piece number"]:
     return found
 
 
-def _said(piece: Piece, program: Program) -> dict[tuple[Feature, int], float]:
+def _said(piece: Piece, program: DecoderProgram) -> dict[tuple[Feature, int], float]:
     """What one piece says, by feature and number; a number of -1 is nothing."""
     if piece.kind == "start":
         return {("start", 0): 1.0}
@@ -240,7 +240,7 @@ def _said(piece: Piece, program: Program) -> dict[tuple[Feature, int], float]:
 
 
 def _write_heads(
-    blocks: Any, program: Program, drawn: np.random.Generator
+    blocks: Any, program: DecoderProgram, drawn: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
     """Every head's weights; which head of its layer does what is drawn."""
     places = [drawn.permutation(program.per_layer).tolist() for _ in range(program.layers)]
@@ -254,7 +254,7 @@ def _write_heads(
 
 
 def _write_head(
-    attention: Any, head: int, line: Heads, program: Program, drawn: np.random.Generator
+    attention: Any, head: int, line: Heads, program: DecoderProgram, drawn: np.random.Generator
 ) -> None:
     """What a head looks for, in nats, and what it hands on.
 
