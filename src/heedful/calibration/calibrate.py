@@ -86,7 +86,7 @@ TRAINED = ("trained", "trained negation", "shortcuts", "taught", "frozen", "lear
            "learnt with noise", "learnt imbalance", "learnt idioms", "learnt long texts",
            "learnt sentences", "learnt absence", "learnt hiding", "learnt parity")  # fmt: skip
 SCALES = {
-    "quick": CalibrationSize(100, 40, 100, 14, 24),
+    "quick": CalibrationSize(100, 40, 100, 14, 40),
     "full": CalibrationSize(200, 100, 1000, 1, 40),
 }
 
