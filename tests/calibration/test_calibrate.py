@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heedful.audits.answer_verdict import answer_borders
 from heedful.audits.verdict import Word, borders, calibration
 from heedful.calibration.borders import Measured, fit, observations, score
 from heedful.calibration.calibrate import SCALES, Calibrated, calibrate
@@ -48,6 +49,15 @@ def test_every_table_is_there_and_a_second_call_measures_nothing(
     for name in ("coverage", "comparisons"):
         assert (quick.folder / f"{name}.csv").is_file()
     stored = json.loads((quick.folder / "calibration.json").read_text("utf-8"))
+    decoders = pd.read_csv(quick.folder / "decoders.csv")
+    for part, one in quick.answers.scores.items():
+        some = decoders[decoders["part"] == part]
+        right = some["right word"].str.removesuffix(" (near)") == some["word"]
+        assert one.right.n == len(some) > 0
+        assert one.right.value == pytest.approx(right.mean())
+        assert one.right.value >= 0.7, one.wrong
+        assert stored["answers"][part]["wrong"] == [list(wrong) for wrong in one.wrong]
+    assert stored["answers"]["borders"] == answer_borders()._asdict()
     assert stored["provenance"]["command"] == "heedful calibrate --scale quick"
     assert sum(row[2] for row in stored["table"]["rows"]) == quick.mechanisms
 

@@ -128,7 +128,7 @@ def test_every_explanation_is_measured_and_heads_come_from_dev(
     assert {"drop at 1", "drop at 3", "drop at 5", FORESEEN, PRECISION} <= measured | {PRECISION}
     assert found["answers"] == COUNT - COUNT // 3
     assert found["verdict"]["word"] == "cannot tell"  # few answers
-    assert "not calibrated" in found["verdict"]["sentence"]
+    assert "decoders built by hand" in found["verdict"]["sentence"]
     stored = json.loads((out / "findings" / "heads.json").read_text())
     assert [one["name"] for one in stored["heads"]] == [CHOSEN, LEARNT]
     assert not (out / "work-answers").exists()

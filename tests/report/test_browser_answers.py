@@ -14,7 +14,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
 from heedful.audits.answer_measures import FIRST, ON_SOURCES, ORACLE
-from heedful.audits.answers import judge, summarise
+from heedful.audits.answer_verdict import judge
+from heedful.audits.answers import summarise
 from heedful.report import render
 from heedful.runs import RunFolder, write_json
 

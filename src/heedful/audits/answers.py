@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ import torch
 from jaxtyping import Bool, Float64
 
 from heedful.audits.answer_measures import (
+    ATTENTION,
+    BEYOND,
+    DEPENDING,
     EVIDENCE,
     FIRST,
     FORESEEN,
@@ -34,39 +37,16 @@ from heedful.audits.finding import Finding, Measure
 from heedful.audits.tables import counted, percent, wide
 from heedful.importance.sources import CHOSEN, LEARNT, RANDOM, Scores
 from heedful.statistics.agreement import average_precision
-from heedful.statistics.estimates import Estimate, per_cent
-from heedful.statistics.intervals import bootstrap, constant, mean
+from heedful.statistics.estimates import per_cent
+from heedful.statistics.intervals import bootstrap, constant, mean, proportion
 from heedful.statistics.weighted import rank_correlation, ratio_of
 
-ATTENTION = "attention"
 KS = (1, 3, 5)
 """So many of the sources that an explanation puts first are removed."""
 MATTERS = math.log(2)
 """A source matters whose removal makes the answer at most half as likely."""
-BORDER, SURE = 0.75, 0.5
-"""Of the best drop, so much must be found; and the interval must lie above so much."""
-FEWEST = 20
-"""With fewer answers there is no word."""
-NOT_CALIBRATED = (
-    "This word is not calibrated: its borders were not tried on language models whose sources are "
-    "known."
-)
-Word: TypeAlias = Literal["attention as it is", "these heads, so weighted", "no", "cannot tell"]
-SENTENCES: dict[Word, str] = {
-    "attention as it is": "The source with the most attention is nearly as needed for the answer "
-    "as the one that is needed most.",
-    "these heads, so weighted": "The attention of all heads is not the reason; that of the heads "
-    "chosen or weighed on dev questions names sources that are needed.",
-    "no": "What the model attended to should not be shown as the reason for its answers.",
-    "cannot tell": "The answers at hand do not settle it.",
-}
-GATES: dict[Word, Literal["yes", "partly", "no", "cannot tell"]] = {
-    "attention as it is": "yes",
-    "these heads, so weighted": "partly",
-    "no": "no",
-    "cannot tell": "cannot tell",
-}
-"""What `--require` takes each word for."""
+HARDLY = 0.1
+"""An answer depends on a source if its best drop is at least so much of the mean best drop."""
 
 
 @dataclass(frozen=True)
@@ -85,32 +65,6 @@ class Removals:
     def effects(self) -> Scores:
         """What removing each source costs the answer."""
         return self.whole - self.without
-
-
-@dataclass(frozen=True)
-class AnswerVerdict:
-    """May what it attended to be shown as the reason for its answers?"""
-
-    word: Word
-    sentence: str
-    advice: str = ""
-    method: str = ""
-    """The explanation that it names; none where it names none."""
-
-    @property
-    def gate(self) -> str:
-        """What `--require` takes the word for."""
-        return GATES[self.word]
-
-    def to_json(self) -> dict[str, Any]:
-        """The verdict as plain data."""
-        return {
-            "word": self.word,
-            "sentence": self.sentence,
-            "advice": self.advice,
-            "method": self.method,
-            "provisional": True,
-        }
 
 
 def first_of(scores: Scores, k: int) -> Bool[np.ndarray, " source"]:
@@ -181,6 +135,12 @@ def summarise(rows: pd.DataFrame, notes: Sequence[str] = ()) -> Finding:
         if name in (RANDOM, ORACLE):  # by definition, whatever the answers
             share = constant(float(name == ORACLE), len(found.names))
         measures.append(Measure(FOUND, share, name))
+        if name in (CHOSEN, LEARNT):
+            more = ratio_of(found[name] - found[ATTENTION], best[name])
+            measures.append(Measure(BEYOND, bootstrap(more, found.names), name))
+    drops = best[best.rankings[0]]
+    depending = (drops >= HARDLY * drops.mean()) & (drops > 0)
+    measures.append(Measure(DEPENDING, proportion(int(depending.sum()), len(drops)), ORACLE))
     once = rows[rows["ranking"] == rows["ranking"].iloc[0]]
     for column in (FIRST, ON_SOURCES):
         values, names = once[column].to_numpy(np.float64), list(once["instance"])
@@ -190,51 +150,6 @@ def summarise(rows: pd.DataFrame, notes: Sequence[str] = ()) -> Finding:
     told = tuple(one.replace("documents", "answers") for one in told)
     finding = Finding(NAME, QUESTION, "", tuple(measures), "measures", {}, (*notes, *told))
     return Finding(**{**vars(finding), "answer": _answer(finding)})
-
-
-def judge(finding: Finding, command: str = "") -> AnswerVerdict:
-    """The word, by how much of the best drop the first source of an explanation finds.
-
-    Attention of all heads first; then heads chosen or weighed on dev questions, which must also be
-    better than attention, answer by answer. `command` gets the explanation that is named.
-    """
-    shares = finding.by_method(FOUND)
-    told = shares.get(ATTENTION)
-    if told is None or told.n < FEWEST:
-        return _verdict("cannot tell", f"There are fewer than {FEWEST} answers.", "")
-    if math.isnan(told.value):
-        return _verdict("cannot tell", "No source is more needed for an answer than others.", "")
-    heads = [name for name in (CHOSEN, LEARNT) if name in shares]
-    heads.sort(key=lambda name: -shares[name].value)
-    own = "Of what removing the most needed source costs, the first source of {} finds {}."
-    said = own.format("attention", percent(told))
-    if heads:
-        said += f" {heads[0].capitalize()} find {percent(shares[heads[0]])}."
-    if _stands(told):
-        return _verdict("attention as it is", said, ATTENTION)
-    for name in heads:
-        beyond = finding.get("drop at 1", f"{name} - {ATTENTION}")
-        if _stands(shares[name]) and beyond is not None and beyond.side(0) == "above":
-            get = f" This gets them for other questions: `{command}`" if command else ""
-            return _verdict("these heads, so weighted", said, name, f"Show {name}.{get}")
-    # Heads that stand and are not surely better than attention, or a share that is not sure.
-    if any(shares[name].value >= BORDER for name in (ATTENTION, *heads)):
-        return _verdict("cannot tell", said, "", "Ask more questions.")
-    others = [n for n in shares if n not in (ORACLE, RANDOM) and _stands(shares[n])]
-    advice = "Show what removing each source costs, which is exact and one shared pass per source."
-    if others:
-        best = max(others, key=lambda name: shares[name].value)
-        advice = f"{best} names needed sources ({percent(shares[best])}). {advice}"
-    return _verdict("no", said, "", advice)
-
-
-def _stands(share: Estimate) -> bool:
-    return share.value >= BORDER and share.low > SURE
-
-
-def _verdict(word: Word, said: str, method: str, advice: str = "") -> AnswerVerdict:
-    sentence = f"{SENTENCES[word]} {said} {NOT_CALIBRATED}"
-    return AnswerVerdict(word, sentence, advice, method)
 
 
 def _answer(finding: Finding) -> str:

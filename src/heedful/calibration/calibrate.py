@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,13 @@ from heedful.audits.exchange import GOES, MATTER, PASSES, READ, SHARE, summarise
 from heedful.audits.exchanges import rows
 from heedful.calibration.borders import Measured, Score, fit, score
 from heedful.calibration.coverage import comparisons, coverage
+from heedful.calibration.decoder_words import (
+    CalibratedDecoders,
+    MeasuredDecoder,
+    calibrated_decoders,
+    decoder_once,
+)
+from heedful.calibration.known_decoders import programs
 from heedful.calibration.mechanism import Part
 from heedful.calibration.mechanisms import MECHANISMS
 from heedful.calibration.reader import reader_success
@@ -59,6 +66,8 @@ class CalibrationSize:
     simulations: int
     every: int
     """Every so many mechanisms are taken, and none that is trained, where it is above 1."""
+    answers: int
+    """Of each decoder."""
 
     def names(self) -> list[str]:
         """The mechanisms of this scale."""
@@ -67,12 +76,19 @@ class CalibrationSize:
         cheap = [name for name, one in MECHANISMS.items() if one.kind not in TRAINED]
         return cheap[:: self.every]
 
+    def decoders(self) -> list[str]:
+        """The decoders of this scale."""
+        return list(programs())[:: self.every]
+
 
 TRAINED = ("trained", "trained negation", "shortcuts", "taught", "frozen", "learnt", "noise",
            "learnt votes", "learnt places", "learnt conjunctions", "learnt topics",
            "learnt with noise", "learnt imbalance", "learnt idioms", "learnt long texts",
            "learnt sentences", "learnt absence", "learnt hiding", "learnt parity")  # fmt: skip
-SCALES = {"quick": CalibrationSize(100, 40, 100, 14), "full": CalibrationSize(200, 100, 1000, 1)}
+SCALES = {
+    "quick": CalibrationSize(100, 40, 100, 14, 40),
+    "full": CalibrationSize(200, 100, 1000, 1, 40),
+}
 
 
 @dataclass(frozen=True)
@@ -84,6 +100,8 @@ class Calibrated:
     scores: Mapping[str, Score]
     """By part: `open` mechanisms, `blind` and `opponent` ones where there are some."""
     mechanisms: int
+    answers: CalibratedDecoders
+    """The word about answers, on decoders."""
     seconds: float
 
     def lines(self) -> list[str]:
@@ -92,6 +110,10 @@ class Calibrated:
             f"{part}: right on {one.right} of {one.right.n} mechanisms; "
             f"{len(one.deceivers_called_yes)} that should be no were called yes."
             for part, one in self.scores.items()
+        ]
+        said += [
+            f"answers, {part.replace('_', ' ')}: right on {one.right} of {one.right.n} decoders."
+            for part, one in self.answers.scores.items()
         ]
         return [*said, f"{self.mechanisms} models in {self.seconds:.0f} s; tables: {self.folder}"]
 
@@ -125,6 +147,7 @@ def calibrate(
         parts = {part: some for part, some in parts.items() if some}
         known = [one for one in measured if one.part != "opponent"]
         fitted = fit(known) if refit else _frozen()
+        decoders = calibrated_decoders(_decoders(folder, chosen, seed, jobs, show), refit)
         at = {side: border["value"] for side, border in fitted.items()}
         scores = {part: score(some, at) for part, some in parts.items()}
         simulated = step(
@@ -141,6 +164,7 @@ def calibrate(
             _write(
                 folder,
                 mechanisms=table(measured, at),
+                decoders=decoders.table,
                 coverage=pd.DataFrame(simulated["coverage"]),
                 comparisons=pd.DataFrame(simulated["comparisons"]),
             )
@@ -150,6 +174,7 @@ def calibrate(
                 "scores": scores,
                 "reader": {part: _reader(some) for part, some in parts.items()},
                 "coverage": simulated["coverage"],
+                "answers": decoders,
                 "provenance": {
                     "command": f"heedful calibrate --scale {scale}",
                     "commit": commit(),
@@ -160,7 +185,7 @@ def calibrate(
             }
             write_json(file, stored)
     elapsed = round(time.perf_counter() - started, 1)
-    return Calibrated(folder, fitted, scores, len(measured), elapsed)
+    return Calibrated(folder, fitted, scores, len(measured), decoders, elapsed)
 
 
 def _reader(measured: Sequence[Measured]) -> Estimate:
@@ -183,9 +208,23 @@ def _measured(
     folder: Path, scale: CalibrationSize, seed: int, jobs: int, show: bool
 ) -> Iterator[dict[str, Any]]:
     """Every mechanism of a scale with its right answer and what the rule says of it."""
-    names = scale.names()
     ask = partial(measured_once, folder=folder, seed=seed, scale=scale)
-    with ticking("calibrating", len(names), "mechanisms", show) as ticker:
+    return _asked(ask, scale.names(), jobs, "mechanisms", show)
+
+
+def _decoders(
+    folder: Path, scale: CalibrationSize, seed: int, jobs: int, show: bool
+) -> list[MeasuredDecoder]:
+    """Every decoder of a scale with its right word and what an audit measures of it."""
+    ask = partial(decoder_once, folder=folder / WORK, seed=seed, answers=scale.answers)
+    found = _asked(ask, scale.decoders(), jobs, "decoders", show)
+    return [MeasuredDecoder.from_json(one) for one in found]
+
+
+def _asked(
+    ask: Callable[[str], dict[str, Any]], names: Sequence[str], jobs: int, what: str, show: bool
+) -> Iterator[dict[str, Any]]:
+    with ticking("calibrating", len(names), what, show) as ticker:
         if jobs == 1:
             for name in names:
                 yield ask(name)

@@ -1,160 +1,289 @@
-"""Decoders built by hand that answer from one source, so that it is known what may be shown.
+"""Decoders built by hand that answer from their sources, so that it is known what may be shown.
 
-One layer of GPT-2 without its feed-forward part. A source is one piece that holds a key and a
-value; the question is a key, the answer a value. What reads them is one of four:
-
-* `all heads`: every head looks for the source with the question's key and copies its value.
-* `some heads`: so do one or two of eight; the others look for another source and copy nothing.
-* `loud value`: attention is even, and one source's value outweighs the others; no attention shows
-  which. Nobody can be shown it by weighing heads.
-* `no source`: the answer is the same whatever the sources say.
+GPT-2 without its feed-forward parts, in float64. A source is one piece with a key and a value; the
+question is one piece that asks for a key, the answer a value. What each head looks for and whether
+it hands the values on is said in `decoders.toml`, decoder by decoder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 import torch
+from jaxtyping import Float64
 
-from heedful.audits.answers import AnswerVerdict, Word, judge, summarise
-from heedful.corpora.questions import PromptSource, Question
-from heedful.importance.sources import heads_on_dev
-from heedful.jobs.one_answer import AskedQuestion, examined, heads_and_effects
-from heedful.models.huggingface.question_prompts import AnswerPrompt
+from heedful.errors import InputError
+from heedful.runs.randomness import numpy_generator
 
-RIGHT: dict[str, Word] = {
-    "all heads": "attention as it is",
-    "some heads": "these heads, so weighted",
-    "loud value": "no",
-    "no source": "cannot tell",
-}
-"""The word that each kind should get."""
-KEYS = VALUES = 8
-HEADS, DIM = 8, 8
-QUIET = 0.05
-"""What a source that is not loud gives of its value."""
-START, FIRST_QUESTION, FIRST_VALUE, FIRST_SOURCE = 0, 1, 1 + KEYS, 1 + KEYS + VALUES
-FREE = FIRST_SOURCE + 2 * KEYS * VALUES
-"""The question without content."""
-DEV, AUDITED = 16, 40
+KEYS, VALUES = 16, 8
+LENGTH = 32
+"""Pieces of the longest prompt."""
+NORM = 8.0
+"""Of every piece's vector, so that a layer's norm multiplies all of them by the same number."""
+Feature: TypeAlias = Literal[
+    "key", "value", "asked", "also", "next", "hop", "said",
+    "start", "source", "loud", "marked", "question", "place", "first", "balance",
+]  # fmt: skip
+SIZES: dict[Feature, int] = {
+    "key": KEYS, "value": VALUES, "asked": KEYS, "also": KEYS, "next": KEYS, "hop": KEYS,
+    "said": VALUES, "start": 1, "source": 1, "loud": 1, "marked": 1, "question": 1, "place": 1,
+    "first": 1, "balance": 2,
+}  # fmt: skip
+"""What a piece's vector says, and in how many numbers."""
+STARTS = dict(zip(SIZES, np.cumsum([0, *SIZES.values()]).tolist(), strict=False))
+STEP = 0.1
+"""How much later a place is than the one before it."""
+
+
+class Piece(NamedTuple):
+    """What one piece of a prompt says; -1 is nothing."""
+
+    kind: Literal["start", "free", "source", "question", "value"]
+    key: int = -1
+    value: int = -1
+    """Of a question: what the model remembers of it."""
+    other: int = -1
+    """Of a source the key that it names, of a question the second key that it asks for."""
+    is_loud: bool = False
+    is_marked: bool = False
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Heads of one layer that do the same."""
+
+    does: Literal[
+        "asked", "also", "hop", "wrong", "marked", "loud", "first", "last", "even", "fond", "start"
+    ]
+    """What they look for: the source with the asked key (or another), by mark, by place, …"""
+    count: int = 1
+    layer: int = 0
+    margin: float = 6.0
+    """By how many nats what they look for is ahead of another source."""
+    copies: float = 0.0
+    """How much of the value that they see they hand on, all together."""
+    links: float = 0.0
+    """How much of the key that is named in what they see."""
+    noise: float = 0.0
+    """Spread of a fondness for single keys, in nats, each head its own."""
+
+
+@dataclass(frozen=True)
+class DecoderProgram:
+    """A decoder as `decoders.toml` has it."""
+
+    name: str
+    family: str
+    """Decoders of one family are one observation."""
+    says: str
+    """What decides, so that a stranger can predict the right word."""
+    heads: tuple[Heads, ...]
+    sources: tuple[int, int] = (6, 10)
+    """Fewest and most."""
+    agree: int = 1
+    """Sources with the asked key that say the answer."""
+    against: int = 0
+    """Sources with the asked key that say another value."""
+    is_asked_also: bool = False
+    """Whether a source with a second key says the answer too."""
+    is_chain: bool = False
+    """Whether the source with the asked key names another, which has the value."""
+    marked: Literal["none", "wrong", "right"] = "none"
+    loud: Literal["none", "wrong", "right"] = "none"
+    quiet: float = 1.0
+    """What a source that is not loud gives of its value."""
+    place: Literal["anywhere", "first", "last"] = "anywhere"
+    """Where the source with the answer stands."""
+    memory: float = 0.0
+    """How much the question alone says a value."""
+    remembered: Literal["another", "the answer"] = "another"
+    from_memory: float = 0.0
+    """Share of the questions that ask for a key of no source and are answered from memory."""
+    sink: float = 0.0
+    """By how many nats the first token is ahead of a source, for every head."""
+    temper: float = 6.0
+    """Nats between a value that is said wholly and one that is not."""
+    all_matter: bool = False
+    """Whether every source may matter, not those alone that the question is about."""
+    layers: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layers", 1 + max(one.layer for one in self.heads))
+        if len({sum(h.count for h in self.heads if h.layer == n) for n in range(self.layers)}) > 1:
+            raise InputError(f"{self.name}: all layers must have the same number of heads.")
+
+    @property
+    def per_layer(self) -> int:
+        """Heads of a layer."""
+        return sum(one.count for one in self.heads if one.layer == 0)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a piece's vector: as many as it says, and for each head more than keys."""
+        return self.per_layer * max(KEYS + VALUES, -(-sum(SIZES.values()) // self.per_layer))
 
 
 @dataclass(frozen=True)
 class KnownDecoder:
-    """A decoder and how its heads were drawn."""
+    """A decoder and which of its heads do what."""
 
-    kind: str
+    program: DecoderProgram
     model: Any
     seed: int
+    groups: tuple[tuple[int, ...], ...]
+    """Heads by number (layer by layer) of each line of the program."""
 
 
-def known_decoder(kind: str, seed: int = 0) -> KnownDecoder:
-    """The decoder of a kind: which heads look and how sharply is drawn by the seed."""
+@cache
+def pieces() -> dict[Piece, int]:
+    """Every piece there is, with its number."""
+    nothing, keys, values = (-1,), range(KEYS), range(VALUES)
+    flags = (False, True)
+    told = [Piece("start"), Piece("free"), *(Piece("value", value=value) for value in values)]
+    told += [
+        Piece("source", *one) for one in product((-1, *keys), (-1, *values), nothing, flags, flags)
+    ]
+    told += [Piece("source", key, -1, other) for key, other in product(keys, keys)]
+    told += [Piece("question", *one) for one in product((-1, *keys), (-1, *values), (-1, *keys))]
+    return {one: number for number, one in enumerate(told)}
+
+
+@cache
+def programs() -> dict[str, DecoderProgram]:
+    """All decoders of `decoders.toml`, by name."""
+    stored = tomllib.loads(Path(__file__).with_name("decoders.toml").read_text(encoding="utf-8"))
+    found = {}
+    for name, given in stored.items():
+        heads = tuple(Heads(**one) for one in given.pop("heads"))
+        sources = tuple(given.pop("sources", (6, 10)))
+        found[name] = DecoderProgram(name=name, heads=heads, sources=sources, **given)
+    return found
+
+
+def known_decoder(program: DecoderProgram, seed: int = 0) -> KnownDecoder:
+    """The decoder of a program: which heads do what is drawn by the seed."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    drawn = np.random.default_rng(seed)
-    width = HEADS * DIM
+    drawn = numpy_generator(seed, "decoder", program.name)
     config = GPT2Config(
-        vocab_size=FREE + 1, n_positions=32, n_embd=width, n_layer=1, n_head=HEADS, n_inner=1,
-        tie_word_embeddings=False, bos_token_id=START, eos_token_id=START,
+        vocab_size=len(pieces()), n_positions=LENGTH, n_embd=program.width, n_layer=program.layers,
+        n_head=program.per_layer, n_inner=1, tie_word_embeddings=False, bos_token_id=0,
+        eos_token_id=0,
     )  # fmt: skip
     kind_of_model: Any = GPT2LMHeadModel
     model = kind_of_model(config).double().eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.zero_()
-        block = model.transformer.h[0]
-        for norm in (block.ln_1, block.ln_2, model.transformer.ln_f):
-            norm.weight.fill_(1)
-        _embed(model.transformer.wte.weight, kind)
-        model.lm_head.weight[FIRST_VALUE : FIRST_VALUE + VALUES, 24:32] = torch.eye(VALUES) * 2
-        looking = range(HEADS)
-        if kind == "some heads":
-            looking = drawn.choice(HEADS, int(drawn.integers(1, 3)), replace=False).tolist()
-        for head in range(HEADS):
-            sharp = 0.0 if kind in ("loud value", "no source") else float(drawn.uniform(1.5, 3))
-            _head(block.attn, head, sharp, is_looking=head in looking, copies=kind != "no source")
-        if kind == "no source":
-            model.transformer.wpe.weight[:, 24] = 0.1
-    return KnownDecoder(kind, model, seed)
+        body = model.transformer
+        for norm in (*(n for block in body.h for n in (block.ln_1, block.ln_2)), body.ln_f):
+            norm.weight.fill_(NORM / math.sqrt(program.width))  # so that a feature stays what it is
+        body.wte.weight.copy_(torch.from_numpy(_vectors(program)))
+        for place in range(LENGTH):
+            body.wpe.weight[place, STARTS["place"]] = STEP * place
+        body.wpe.weight[1, STARTS["first"]] = 1
+        first, said = pieces()[Piece("value", value=0)], _block("said")
+        model.lm_head.weight[first : first + VALUES, said] = torch.eye(VALUES).double()
+        model.lm_head.weight *= program.temper
+        groups = _write_heads(body.h, program, drawn)
+    return KnownDecoder(program, model, seed, groups)
 
 
-def _embed(table: torch.Tensor, kind: str) -> None:
-    """Keys at 0 to 7, values at 8 to 15, questions at 16 to 23; what heads copy goes to 24 on."""
-    table[START, 40] = table[FREE, 41] = 1
-    for key in range(KEYS):
-        table[FIRST_QUESTION + key, 16 + key] = 1
-        for value in range(VALUES):
-            for loud in range(2):
-                source = table[_source(key, value, bool(loud))]
-                source[key] = 1
-                source[8 + value] = QUIET if kind == "loud value" and not loud else 1
+def _block(name: Feature) -> slice:
+    return slice(STARTS[name], STARTS[name] + SIZES[name])
 
 
-def _source(key: int, value: int, is_loud: bool) -> int:
-    return FIRST_SOURCE + (2 * key + is_loud) * VALUES + value
+def _vectors(program: DecoderProgram) -> Float64[np.ndarray, "piece number"]:
+    """What every piece says, with what makes its mean 0 and its norm that of all others."""
+    found = np.zeros((len(pieces()), program.width))
+    for row, piece in enumerate(pieces()):
+        said = _said(piece, program)
+        for (name, number), much in said.items():
+            if number >= 0:
+                found[row, STARTS[name] + number] = much
+    total, square = found.sum(1), np.square(found).sum(1)
+    # a + b = −total and a² + b² = NORM² − square
+    middle = -total / 2
+    apart = np.sqrt((NORM**2 - square) / 2 - middle**2)
+    found[:, _block("balance")] = np.stack([middle + apart, middle - apart], 1)
+    return found
 
 
-def _head(attention: Any, head: int, sharp: float, is_looking: bool, copies: bool) -> None:
-    """A head that looks for the question's key, or for the one after it, and perhaps copies."""
-    width, here = HEADS * DIM, slice(head * DIM, (head + 1) * DIM)
-    query, key, value = (
-        attention.c_attn.weight[:, part * width : (part + 1) * width][:, here] for part in range(3)
-    )
-    sought = torch.eye(KEYS).roll(0 if is_looking else 1, dims=1).to(query)
-    query[16:24] = sharp * sought
-    key[0:8] = torch.eye(KEYS).to(key)
-    value[8:16] = torch.eye(VALUES).to(value)
-    if is_looking and copies:
-        attention.c_proj.weight[here, 24:32] = torch.eye(VALUES).to(value) / HEADS
+def _said(piece: Piece, program: DecoderProgram) -> dict[tuple[Feature, int], float]:
+    """What one piece says, by feature and number; a number of -1 is nothing."""
+    if piece.kind == "start":
+        return {("start", 0): 1.0}
+    if piece.kind == "value":
+        return {}
+    if piece.kind == "source":
+        return {
+            ("source", 0): 1.0,
+            ("key", piece.key): 1.0,
+            ("value", piece.value): 1.0 if piece.is_loud else program.quiet,
+            ("next", piece.other): 1.0,
+            ("loud", 0): float(piece.is_loud),
+            ("marked", 0): float(piece.is_marked),
+        }
+    return {
+        ("question", 0): 1.0,
+        ("asked", piece.key): 1.0,
+        ("also", piece.other): 1.0,
+        ("said", piece.value): program.memory,
+    }
 
 
-def known_questions(decoder: KnownDecoder, count: int) -> list[AskedQuestion]:
-    """Questions with the source that holds the answer among six or more, and its value."""
-    drawn = np.random.default_rng((decoder.seed, 1))
-    asked = []
-    for number in range(count):
-        sources = int(drawn.integers(6, KEYS + 1))
-        keys = drawn.permutation(KEYS)[:sources].tolist()
-        values = drawn.permutation(VALUES)[:sources].tolist()
-        right = int(drawn.integers(sources))
-        pieces = tuple(
-            (_source(key, value, place == right),)
-            for place, (key, value) in enumerate(zip(keys, values, strict=True))
-        )
-        prompt = AnswerPrompt(
-            (START,), pieces, (FIRST_QUESTION + keys[right],), (FIRST_VALUE + values[right],)
-        )
-        known = tuple(PromptSource("", is_evidence=place == right) for place in range(sources))
-        asked.append(AskedQuestion(Question(f"known-{number}", "", known), prompt, True))
-    return asked
+def _write_heads(
+    blocks: Any, program: DecoderProgram, drawn: np.random.Generator
+) -> tuple[tuple[int, ...], ...]:
+    """Every head's weights; which head of its layer does what is drawn."""
+    places = [drawn.permutation(program.per_layer).tolist() for _ in range(program.layers)]
+    groups = []
+    for line in program.heads:
+        chosen = [places[line.layer].pop() for _ in range(line.count)]
+        for head in chosen:
+            _write_head(blocks[line.layer].attn, head, line, program, drawn)
+        groups.append(tuple(line.layer * program.per_layer + head for head in chosen))
+    return tuple(groups)
 
 
-class _Pieces:
-    """What an examination needs of a tokenizer."""
+def _write_head(
+    attention: Any, head: int, line: Heads, program: DecoderProgram, drawn: np.random.Generator
+) -> None:
+    """What a head looks for, in nats, and what it hands on.
 
-    def free(self, prompt: AnswerPrompt) -> AnswerPrompt:
-        return replace(prompt, after=(FREE,))
-
-    def shown(self, pieces: Sequence[int]) -> list[str]:
-        return [str(piece) for piece in pieces]
-
-
-def word_of(decoder: KnownDecoder, audited: int = AUDITED, removals: int = 16) -> AnswerVerdict:
-    """What an audit of this decoder's answers says."""
-    pieces: Any = _Pieces()
-    asked = known_questions(decoder, DEV + audited)
-    dev = [heads_and_effects(decoder.model, one) for one in asked[:DEV]]
-    heads = heads_on_dev(
-        [np.array(one["heads"]) for one in dev], [np.array(one["effects"]) for one in dev]
-    )
-    rows = [
-        row
-        for one in asked[DEV:]
-        for row in examined(decoder.model, pieces, one, heads, removals, decoder.seed)["rows"]
-    ]
-    return judge(summarise(pd.DataFrame(rows)))
+    Its first numbers compare keys; the one behind them weighs what holds of a piece whoever asks.
+    """
+    size = program.width // program.per_layer
+    here, root = slice(head * size, (head + 1) * size), math.sqrt(size)
+    weights, bias = attention.c_attn.weight, attention.c_attn.bias
+    query, key, value = (weights[:, part * program.width :][:, here] for part in range(3))
+    every, values = torch.eye(KEYS).to(query), torch.eye(VALUES).to(query)
+    key[_block("key"), :KEYS] = every
+    seeks: dict[str, Feature] = {"asked": "asked", "also": "also", "hop": "hop", "wrong": "asked"}
+    if line.does in seeks:
+        shift = 1 if line.does == "wrong" else 0
+        query[_block(seeks[line.does]), :KEYS] = every.roll(shift, dims=1) * line.margin * root
+    spread = line.noise + (line.margin if line.does == "fond" else 0)
+    bias[here][:KEYS] = torch.from_numpy(drawn.normal(size=KEYS)) * spread * root
+    bias[here][KEYS] = root
+    weighed: dict[Feature, float] = {"start": program.sink, "question": -8.0}
+    if line.does in ("marked", "loud", "first", "start"):
+        weighed[line.does] = line.margin
+    if line.does == "last":  # three nats' worth of places make the margin
+        weighed |= {"place": line.margin / 3 / STEP, "question": -8.0 - LENGTH * line.margin / 3}
+    for name, much in weighed.items():
+        key[STARTS[name], KEYS] = much
+    handed = attention.c_proj.weight[here]
+    if line.links:
+        value[_block("next"), :KEYS] = every
+        handed[:KEYS, _block("hop")] = every * line.links / line.count
+    else:
+        value[_block("value"), :VALUES] = values
+        handed[:VALUES, _block("said")] = values * line.copies / line.count

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints
 
-from heedful.audits.answers import Word as AnswersWord
+from heedful.audits.answer_verdict import Word as AnswersWord
 from heedful.audits.finding import Outcome
 from heedful.audits.ranking import Standing
 from heedful.audits.verdict import Word
@@ -266,6 +266,23 @@ ScoreJson = TypedDict(
 )
 
 
+class DecoderScoreJson(TypedDict):
+    """How often the word about answers is right on decoders."""
+
+    right: EstimateJson
+    families: EstimateJson
+    too_kind: list[str]
+    wrong: list[tuple[str, AnswersWord, AnswersWord, bool]]
+
+
+class CalibratedAnswersJson(TypedDict):
+    """The word about answers, on decoders; a part is there if some of its decoders were tried."""
+
+    borders: dict[str, float]
+    fitted: NotRequired[DecoderScoreJson]
+    held_out: NotRequired[DecoderScoreJson]
+
+
 class CalibrateJson(TypedDict):
     """`heedful calibrate`."""
 
@@ -273,6 +290,7 @@ class CalibrateJson(TypedDict):
     borders: dict[str, dict[str, float]]
     scores: dict[str, ScoreJson]
     mechanisms: int
+    answers: CalibratedAnswersJson
     seconds: float
 
 

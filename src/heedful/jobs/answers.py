@@ -15,7 +15,8 @@ import pandas as pd
 
 from heedful import __version__
 from heedful.audits.answer_measures import NAME
-from heedful.audits.answers import AnswerVerdict, judge, summarise
+from heedful.audits.answer_verdict import AnswerVerdict, judge
+from heedful.audits.answers import summarise
 from heedful.audits.finding import Finding
 from heedful.corpora.planted_needles import are_needles, needles
 from heedful.corpora.questions import Question, read_questions
@@ -160,7 +161,7 @@ def audit_answers(
         told = read_json(run.findings / "verdict.json")
         finding = Finding.from_json(read_json(run.findings / f"{NAME}.json"))
         count = run.record["audited"]["answers"]
-    verdict = AnswerVerdict(told["word"], told["sentence"], told["advice"], told["method"])
+    verdict = AnswerVerdict(**told)
     return AuditedAnswers(verdict, finding, run.path, run.report, count)
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float64
 
-from heedful.audits.answer_measures import FIRST, ON_SOURCES, ORACLE
+from heedful.audits.answer_measures import ATTENTION, FIRST, ON_SOURCES, ORACLE
 from heedful.audits.answers import (
-    ATTENTION,
     KS,
     Removals,
     first_of,

@@ -144,3 +144,9 @@ def test_a_piece_that_was_added_needs_no_vector(tmp_path: Path) -> None:
     cut.add_tokens(["<picture>"], special_tokens=True)
     cut.save_pretrained(tmp_path)
     assert open_language_model(f"lm:{tmp_path}", Asking(PROMPT, SHORT)).classes == ("good", "bad")
+
+
+@pytest.mark.parametrize("name", ["/nowhere/model", "./nowhere", "runs/of/nobody"])
+def test_a_path_that_is_not_there_is_said_to_be_a_path(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} does not exist; expected the folder"):
+        open_language_model(f"lm:{name}", Asking(PROMPT, SHORT))

@@ -243,6 +243,9 @@ def _weights(name: str) -> Weights:
         folder = Path(found.origin).parent
     if folder.suffix == ".gguf" and not folder.is_file():
         raise InputError(f"{folder} is not there; expected a GGUF file.")
+    # What no hub could have a model by is a path.
+    if not folder.exists() and (folder.is_absolute() or name[:1] in ".~" or name.count("/") > 1):
+        raise InputError(f"{name} does not exist; expected the folder of a language model.")
     files = [folder] if folder.suffix == ".gguf" else sorted(folder.glob("*.gguf"))
     if not files:
         return Weights(str(folder) if folder.exists() else name)
