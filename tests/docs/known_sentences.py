@@ -122,7 +122,8 @@ def _accuracies(run: Run, match: Match) -> Expected:
     gold = rows["label"].to_numpy()
     shuffled = np.stack(list(rows["permuted"])) == gold[:, None]
     flat = rows["uniform"] == gold
-    return [100 * float(v) for v in (run.right().value, flat.mean(), shuffled.mean())]
+    right = (rows["decision"] == gold).mean()
+    return [100 * float(v) for v in (right, flat.mean(), shuffled.mean())]
 
 
 @_of("erasure")
