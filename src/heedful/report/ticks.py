@@ -30,10 +30,10 @@ def ticks(low: float, high: float, most: int, is_share: bool = False) -> list[fl
 
 
 def spelt(values: Sequence[float], is_share: bool = False) -> list[str]:
-    """Numbers of an axis with as many digits as tell them apart.
+    r"""Numbers of an axis with as many digits as tell them apart.
 
     >>> spelt([-0.5, 0, 0.5]), spelt([0, 20_000]), spelt([0, 0.5], is_share=True)
-    (['−0.5', '0.0', '0.5'], ['0', '20,000'], ['0 %', '50 %'])
+    (['−0.5', '0.0', '0.5'], ['0', '20,000'], ['0\xa0%', '50\xa0%'])
     """
     if is_share:
         return [per_cent(value).replace("-", "−") for value in values]
