@@ -50,6 +50,12 @@ def publish(study: Path, target: Path) -> list[str]:
     heavy = [f.name for f in files if f.suffix == ".svg" and f.stat().st_size > LARGE_FIGURE]
     if heavy:
         raise SystemExit(f"{', '.join(heavy)}: above {LARGE_FIGURE // 1024} kB; rasterise it.")
+    if lost := unmeasured(study, target):
+        raise SystemExit(
+            f"{len(lost)} verdicts that {target} has were not computed in {study}, {lost[0]} among "
+            "them: put the steps of the whole study there, or publish this part to "
+            f"{target}/corrected."
+        )
     packed = [f.name for f in files if f.suffix == ".csv" and f.stat().st_size > LARGE_TABLE]
     target.mkdir(parents=True, exist_ok=True)
     for file in files:
@@ -68,6 +74,20 @@ def publish(study: Path, target: Path) -> list[str]:
         else:
             shutil.copyfile(file, unpacked)
     return packed
+
+
+def unmeasured(study: Path, target: Path) -> list[str]:
+    """Claims that are measured in the target and wait for steps in the study."""
+    files = [folder / "claims.json" for folder in (study, target)]
+    if not all(file.is_file() for file in files):
+        return []
+    new, old = ({(c["id"], c["corpus"]): c for c in json.loads(f.read_text())} for f in files)
+    return [
+        " on ".join(key)
+        for key, claim in new.items()
+        if "not computed yet" in claim["reason"]
+        and old.get(key, {}).get("verdict", "not measurable") != "not measurable"
+    ]
 
 
 def training_logs(study: Path) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from heedful.audits.answer_measures import (
     ORACLE,
     PRECISION,
 )
-from heedful.audits.answer_verdict import AnswerBorders, Shares, judge, word_of
+from heedful.audits.answer_verdict import AnswerBorders, Shares, _advice, judge, word_of
 from heedful.audits.answers import (
     KS,
     MATTERS,
@@ -112,31 +112,40 @@ def test_three_words(count: int, shares: dict[str, float], word: str) -> None:
 AT = AnswerBorders(0.75, 0.5, 0.01, 0.7)
 
 
-def shares(attention: float, heads: float, best: float = 2.0, depending: float = 1.0) -> Shares:
-    """Of forty answers, each known to within 0.1."""
+def shares(
+    attention: float, heads: float, best: float = 2.0, depending: float = 1.0, count: int = 40
+) -> Shares:
+    """Of so many answers, each known to within 0.1."""
 
     def about(value: float) -> Estimate:
-        return Estimate(value, value - 0.1, value + 0.1, 40, "percentile")
+        return Estimate(value, value - 0.1, value + 0.1, count, "percentile")
 
     found = {ATTENTION: about(attention), CHOSEN: about(heads)}
     return Shares(found, {CHOSEN: about(heads - attention)}, best, depending)
 
 
 @pytest.mark.parametrize(
-    ("measured", "word", "method"),
+    ("measured", "word", "method", "advised"),
     [
-        (shares(0.9, 1.0), "attention as it is", "attention"),
-        (shares(0.5, 0.9), "these heads, so weighted", CHOSEN),
-        (shares(0.72, 0.8), "cannot tell", ""),  # not surely better
-        (shares(0.5, 0.6), "no", ""),
-        (shares(0.9, 1.0, best=0.005), "cannot tell", ""),
-        (shares(0.9, 1.0, depending=0.6), "no", ""),
-        (shares(0.9, 1.0, depending=0.3), "cannot tell", ""),
+        (shares(0.9, 1.0), "attention as it is", "attention", ""),
+        (shares(0.5, 0.9), "these heads, so weighted", CHOSEN, f"Show {CHOSEN}."),
+        (shares(0.72, 0.8), "cannot tell", "", "Ask more questions."),  # not surely better
+        (shares(0.5, 0.6), "no", "", "Show what removing"),
+        (shares(0.9, 1.0, best=0.005), "cannot tell", "", ""),
+        # Nothing is shown for answers that need no source, whatever is found of the others.
+        (shares(0.9, 1.0, depending=0.6), "no", "", "Show what removing"),
+        (shares(0.9, 1.0, depending=0.3), "cannot tell", "", ""),
+        (shares(0.9, 1.0, count=12), "cannot tell", "", "Ask more questions."),
     ],
 )
-def test_the_word_by_its_borders(measured: Shares, word: str, method: str) -> None:
+def test_the_word_by_its_borders_and_what_follows(
+    measured: Shares, word: str, method: str, advised: str
+) -> None:
     told = word_of(measured, AT)
     assert (told.word, told.method) == (word, method)
+    advice = _advice(told, measured, AT, "")
+    assert advice.startswith(advised)
+    assert bool(advice) == bool(advised)
 
 
 def test_what_answers_depend_on_and_what_heads_are_beyond_attention_by_hand() -> None:

@@ -63,9 +63,10 @@ def test_a_run_brings_its_own_documents_and_folder(run: Path, reviews: Path) -> 
 def test_a_run_s_own_documents_are_not_read_otherwise_in_silence(
     name: str, run: Path, reviews: Path
 ) -> None:
+    column = "text" if name == "label" else "label"
     for options in (Options(), Options(data=reviews)):
         with pytest.raises(InputError, match=f"was trained without --{name}, and its own"):
-            subject_of(str(run), replace(options, **{name: "label"}))
+            subject_of(str(run), replace(options, **{name: column}))
     for other in (Options(data=reviews, threshold=0.0), Options(data=reviews, labels="a=bad")):
         with pytest.raises(InputError, match=r"was trained without --(threshold|labels)"):
             subject_of(str(run), other)
@@ -83,9 +84,11 @@ def test_a_run_that_says_strangely_where_its_documents_are_is_refused(
 
 
 def test_a_run_s_own_documents_may_be_named_with_the_columns_of_its_training(
-    reviews: Path, tmp_path: Path
+    run: Path, reviews: Path, tmp_path: Path
 ) -> None:
     named = Options(data=reviews, text="text", label="label", out=tmp_path / "run")
+    # What was guessed in training may be named afterwards.
+    assert subject_of(str(run), replace(named, out=None)).place == run
     subject = subject_of("none+additive", named)
     train("none+additive", subject.documents, subject.place, settings=TINY, source=subject.source)
     again = subject_of(str(subject.place), named)

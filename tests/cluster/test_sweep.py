@@ -8,6 +8,7 @@ import pytest
 
 from heedful.cluster.sweep import read_grid, sweep
 from heedful.errors import InputError
+from heedful.runs import RunFolder
 from tests.cluster.shard_files import saved_model
 from tests.schemas import conforms
 
@@ -51,6 +52,8 @@ def test_every_cell_is_audited_once_and_put_side_by_side(grid, capsys):
     for line, cell in zip(done.lines()[1:], cells, strict=False):
         assert line.split()[-4] == str(cell["documents"])  # whole, not 60.0
         assert re.search(r"\d\.\d+ \[\d\.\d+, \d\.\d+\]$", line)
+        audited = RunFolder.open(cell["run"]).record["audited"]
+        assert cell["accuracy"] == audited["accuracy"]["value"]  # of all that were read once
         assert float(line.split()[-3]) == pytest.approx(cell["accuracy"], abs=0.05)
     journal = done.folder / "steps" / "journal.jsonl"
     before = journal.read_text()

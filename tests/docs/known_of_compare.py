@@ -76,7 +76,7 @@ def _right(compared: Compared, match: Match) -> Expected:
 
 
 def _gain(compared: Compared, match: Match) -> Expected:
-    tables = [run.rows("substitution").set_index("instance") for run in compared.runs.values()]
+    tables = [run.labelled().set_index("instance") for run in compared.runs.values()]
     right = pd.concat([t["label"] == t["decision"] for t in tables], axis=1, join="inner")
     right = right.sort_index().astype(float)
     gain = gap(right.iloc[:, 1], right.iloc[:, 0], 1)

@@ -202,12 +202,16 @@ class Run:
             found += [method] if (worth, needed, enough) == ("above", "above", "below") else []
         return found
 
-    def right(self) -> Told:
-        """Accuracy on the most documents that one test has read, of those that have labels."""
+    def labelled(self) -> pd.DataFrame:
+        """The most rows with a label that one test has read."""
         tests = sorted(path.stem for path in (self.folder / "findings").glob("*.parquet"))
         tables = [self.rows(test) for test in tests]
         told = [rows for rows in tables if {"label", "decision"} <= set(rows.columns)]
-        rows = max((rows[rows["label"] >= 0] for rows in told), key=len)
+        return max((rows[rows["label"] >= 0] for rows in told), key=len)
+
+    def right(self) -> Told:
+        """Accuracy on these."""
+        rows = self.labelled()
         return share(int((rows["label"] == rows["decision"]).sum()), len(rows))
 
 

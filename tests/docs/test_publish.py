@@ -49,6 +49,22 @@ def test_a_heavy_figure_is_refused(tmp_path: Path) -> None:
         publish(tmp_path, tmp_path / "docs")
 
 
+def test_a_part_does_not_replace_what_is_measured(tmp_path: Path) -> None:
+    verdict = {"id": "FAI-1", "corpus": "imdb", "verdict": "confirmed", "reason": "7, claimed > 5"}
+    waits = {"verdict": "not measurable", "reason": "models: not computed yet, and only …"}
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    for folder, claim in ((whole, verdict), (part, verdict | waits)):
+        folder.mkdir()
+        (folder / "claims.json").write_text(json.dumps([claim]))
+    publish(whole, tmp_path / "docs")
+    with pytest.raises(SystemExit, match=r"1 verdicts .*, FAI-1 on imdb among them: .*/corrected"):
+        publish(part, tmp_path / "docs")
+    assert json.loads((tmp_path / "docs" / "claims.json").read_text()) == [verdict]
+    publish(part, tmp_path / "elsewhere")  # where nothing is measured yet
+    publish(whole, tmp_path / "elsewhere")
+    assert json.loads((tmp_path / "elsewhere" / "claims.json").read_text()) == [verdict]
+
+
 def test_every_epoch_of_a_training_is_published_once(tmp_path: Path) -> None:
     steps = tmp_path / "steps"
     log = {"setting": ["10", "10"], "seed": [3, 3], "step": [5, 10], "epoch": [1.0, 2.0]}

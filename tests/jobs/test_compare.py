@@ -98,7 +98,7 @@ def test_every_run_has_one_accuracy_with_its_documents(runs: list[Path], tmp_pat
     RunFolder.open(runs[0]).update(test={"accuracy": 0.123})  # what training noted, on more texts
     found = compare(runs, tmp_path / "page.html")
     lines = found.lines()
-    place = lines.index("accuracy on the audited documents:")
+    place = lines.index("accuracy on the documents that were read:")
     for line, column in zip(lines[place + 1 :], found.columns, strict=False):
         assert column.accuracy is not None
         right = column.accuracy

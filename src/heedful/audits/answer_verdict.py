@@ -75,7 +75,11 @@ class Shares:
 
     def to_json(self) -> dict[str, Any]:
         """The shares as plain data."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        told = {"found": self.found, "beyond": self.beyond}
+        return {
+            part: {name: one.to_json() for name, one in shares.items()}
+            for part, shares in told.items()
+        } | {"best": self.best, "depending": self.depending}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Shares:
@@ -144,7 +148,7 @@ def shares_of(finding: Finding) -> Shares:
 def word_of(shares: Shares, at: AnswerBorders) -> Told:
     """The word: attention of all heads first, then heads chosen or weighed on dev questions.
 
-    These must also be better than attention, answer by answer.
+    These must also be better than attention, on the same answers.
     """
     told = shares.found.get(ATTENTION)
     if told is None or told.n < FEWEST:
@@ -196,12 +200,13 @@ def judge(
         calibrated = (calibration() or {}).get("answers")
     at = answer_borders(calibrated)
     shares = shares_of(finding)
-    word, method, reason = word_of(shares, at)
-    said = reason or _of_shares(shares)
+    told = word_of(shares, at)
+    word = told.word
+    said = told.reason or _of_shares(shares)
     is_calibrated, how = _calibrated(calibrated)
     sentence = f"{SENTENCES[word]} {said} {how}"
     return AnswerVerdict(
-        word, sentence, _advice(word, method, shares, at, command), method, not is_calibrated
+        word, sentence, _advice(told, shares, at, command), told.method, not is_calibrated
     )
 
 
@@ -228,18 +233,18 @@ def _calibrated(stored: Mapping[str, Any] | None) -> tuple[bool, str]:
     return False, f"This word is not calibrated: tried on decoders built by hand, it was {tried}"
 
 
-def _advice(word: Word, method: str, shares: Shares, at: AnswerBorders, command: str) -> str:
-    if word == "these heads, so weighted":
+def _advice(told: Told, shares: Shares, at: AnswerBorders, command: str) -> str:
+    if told.word == "these heads, so weighted":
         get = f" This gets them for other questions: `{command}`" if command else ""
-        return f"Show {method}.{get}"
-    if word == "cannot tell" and ATTENTION in shares.found and not shares.best < at.least:
-        told = shares.found[ATTENTION]
-        return "" if told.n < FEWEST or math.isnan(told.value) else "Ask more questions."
-    if word != "no":
+        return f"Show {told.method}.{get}"
+    if told.word == "cannot tell":
+        few = ATTENTION not in shares.found or shares.found[ATTENTION].n < FEWEST
+        return "Ask more questions." if few or not told.reason else ""
+    if told.word != "no":
         return ""
     advice = "Show what removing each source costs, which is exact and one shared pass per source."
     named = [name for name in shares.found if name not in (ORACLE, RANDOM)]
-    if others := [name for name in named if stands(shares.found[name], at)]:
+    if not told.reason and (others := [o for o in named if stands(shares.found[o], at)]):
         best = max(others, key=lambda name: shares.found[name].value)
         return f"{best} names needed sources ({percent(shares.found[best])}). {advice}"
     return advice

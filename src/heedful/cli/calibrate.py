@@ -18,7 +18,10 @@ def calibrate(
     ),
     jobs: Annotated[int, typer.Option("--jobs", help="Processes beside each other.")] = 1,
     refit: Annotated[
-        bool, typer.Option("--refit", help="Fit the borders anew, to the open mechanisms.")
+        bool,
+        typer.Option(
+            "--refit", help="Fit the borders anew, to mechanisms and decoders not held out."
+        ),
     ] = False,
     on: On = None,
     json: AsJson = False,

@@ -128,16 +128,29 @@ def _of_run(run: Path, options: Options) -> Subject:
 
 
 def _refuse_another_reading(run: Path, own: DocumentSource, options: Options) -> None:
-    """Raises where a run's own documents would have to be read otherwise than it was trained."""
+    """Raises where a run's own documents would have to be read otherwise than it was trained.
+
+    What was guessed in training may be named now, and a list spelt differently.
+    """
+    from heedful.runs import RunFolder
+
     kept = own.to_json()
-    for name, field in OWN.items():
-        asked = getattr(options, name)
-        if asked is not None and asked != kept.get(field):
-            before = f"by --{name} {kept[field]}" if field in kept else f"without --{name}"
-            raise InputError(
-                f"{run} was trained {before}, and its own documents are read in the same way; "
-                f"leave --{name} out, or give other documents by --data."
-            )
+    asked = {field: getattr(options, name) for name, field in OWN.items()}
+    other = {f: value for f, value in asked.items() if value is not None and value != kept.get(f)}
+    if not other:
+        return
+    try:
+        found = replace(own, **other).open()[0].fingerprint
+    except InputError:  # they cannot be read like this at all
+        found = None
+    if found != RunFolder.open(run).record["corpus"]:
+        field = next(iter(other))
+        name = next(name for name, of in OWN.items() if of == field)
+        before = f"by --{name} {kept[field]}" if field in kept else f"without --{name}"
+        raise InputError(
+            f"{run} was trained {before}, and its own documents are read in the same way; "
+            f"leave --{name} out, or give other documents by --data."
+        )
 
 
 def _others(model: Decider, options: Options) -> tuple[Corpus | EncodedCorpus, str]:

@@ -16,7 +16,10 @@ from heedful.runs import locked
 def measure_on(
     cluster: Cluster, out: str | Path, *, scale: str = "quick", seed: int = 0, show: bool = False
 ) -> dict[str, Outcome]:
-    """Measures every mechanism of the scale once; `heedful.calibrate` finds them measured."""
+    """Measures every mechanism of the scale once; `heedful.calibrate` finds them measured.
+
+    Decoders whose sources are known are measured by the process that asks, a few minutes of them.
+    """
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     folder = Path(out).resolve()

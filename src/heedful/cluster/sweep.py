@@ -213,13 +213,12 @@ def _summary(found: Audited) -> dict[str, Any]:
     """What the table says of an audit."""
     exchange = found.findings.get("exchange")
     share = exchange.get(SHARE) if exchange else None
-    shuffled = found.findings.get("substitution")
-    accuracy = shuffled.get("accuracy", "trained") if shuffled else None
-    numbers = {"share": share, "accuracy": accuracy}
-    told: dict[str, Any] = {"word": found.verdict.word, "documents": found.documents}
-    for name, estimate in numbers.items():
-        told[name] = None if estimate is None else estimate.to_json()
-    return told
+    return {
+        "word": found.verdict.word,
+        "documents": found.documents,
+        "share": None if share is None else share.to_json(),
+        "accuracy": next((dict(one) for one in found.quality.values() if "n" in one), None),
+    }
 
 
 def _told(row: Mapping[Any, Any], name: str) -> str:

@@ -18,7 +18,8 @@ from heedful.corpora.batches import Batch, batches
 from heedful.corpora.encoded import Encoded
 from heedful.errors import InputError, UnsupportedModel
 from heedful.models.classifier import AttentionClassifier
-from heedful.models.verbs import evaluating
+from heedful.models.verbs import evaluating, positions
+from heedful.runs.meter import passed
 
 CONTEXT_FREE = ("none", "affine", "affine-tanh")
 """Encoders that see one word at a time."""
@@ -69,6 +70,7 @@ def word_scores(model: AttentionClassifier) -> WordScores:
         for start in range(0, len(model.vocabulary), CHUNK):
             stop = min(start + CHUNK, len(model.vocabulary))
             ids = torch.arange(start, stop, device=device)
+            passed(len(ids))
             attended = model(words_alone(ids)).attended
             said = attended.values[:, 0].double() @ model.head.weight.double().T
             logits.append(model.with_zero(said))
@@ -109,6 +111,7 @@ def occurrence_scores(model: AttentionClassifier, encoded: Encoded) -> Occurrenc
     with evaluating(model):
         for batch in batches(encoded, 256, max_tokens=65_536):
             here = batch.to(device)
+            passed(positions(model, here))
             attended = model(here).attended
             scores = attended.scores.double()
             said = attended.values[here.mask].double() @ model.head.weight.double().T

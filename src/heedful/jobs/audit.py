@@ -234,9 +234,9 @@ class _Job:
         self._forget()
         for name in examined.applicable():
             self._keep(name, looked.rows[name], summarised(name, looked))
-        if self._has_words:
-            self._keep_words()
         with spent_on("page"), metering() as meter:
+            if self._has_words:
+                self._keep_words()
             shown = examined.instances(looked.rows, show)
         looked.cost.append(meter.table())
         write_json(self.run.findings / "instances.json", shown)

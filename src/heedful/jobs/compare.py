@@ -13,8 +13,12 @@ import pandas as pd
 from heedful.errors import InputError
 from heedful.report.compare_page import Column, numbers, render_comparison
 from heedful.report.html import shareable
+from heedful.report.quality import most_decided
 from heedful.runs import TABLE, RunFolder, read_json, write_text
 from heedful.statistics import Estimate, paired
+
+DECIDING = ("confidence", "substitution")
+"""Audits whose rows say how each document was decided."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +96,13 @@ def _gains(columns: Sequence[Column], runs: Sequence[RunFolder]) -> tuple[Estima
 
     Nothing where they have none in common, or no labels.
     """
-    files = [run.findings / "substitution.parquet" for run in runs]
-    names = {Path(one.corpus).name for one in columns}
-    if len(names) > 1 or not all(file.is_file() for file in files):
+    if len({Path(one.corpus).name for one in columns}) > 1:
         return ()
     right = []
-    for file in files:
-        rows = TABLE.load(file)[["instance", "label", "decision"]]
-        rows = rows[rows["label"] >= 0].set_index("instance")
-        right.append((rows["label"] == rows["decision"]).astype(float))
+    for run in runs:
+        files = (run.findings / f"{name}.parquet" for name in DECIDING)
+        rows = most_decided({file.stem: TABLE.load(file) for file in files if file.is_file()})
+        right.append(rows.set_index("instance")["right"].astype(float))
     shared = pd.concat(right, axis=1, join="inner").sort_index()
     if shared.empty:
         return ()

@@ -30,7 +30,8 @@ from heedful.runs.memory import refuse_larger, refuse_without_room
 from heedful.runs.randomness import seeded
 from heedful.runs.steps import fingerprint
 
-FORMAT = 1
+FORMAT, READ = 2, (1, 2)
+"""The first has no digest of words and settings."""
 DIGEST = "digest"
 """What a file of tensors calls the digest of its numbers."""
 TRAINED = 4
@@ -165,7 +166,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Saved:
     stored = read_json(folder / CONFIG)
     words = read_json(folder / WORDS)
     try:
-        if stored["format"] != FORMAT:
+        if stored["format"] not in READ:
             raise InputError(
                 f"{folder} has model format {stored['format']}, this heedful reads {FORMAT}; "
                 "use the version that wrote it, or train again."

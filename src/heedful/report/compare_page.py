@@ -92,7 +92,7 @@ def numbers(columns: Sequence[Column]) -> list[tuple[str, list[str]]]:
         (str(row["name"]), [f"{c['text']}{c['n']}: {c['told']}" for c in row["cells"]])
         for row in _tests(columns)
     ]
-    return [("accuracy on the audited documents", right), *tests]
+    return [("accuracy on the documents that were read", right), *tests]
 
 
 def _audits(columns: Sequence[Column]) -> list[dict[str, Any]]:

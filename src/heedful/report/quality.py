@@ -20,12 +20,16 @@ def accuracy_of(tables: Mapping[str, pd.DataFrame]) -> Estimate | None:
 
     What is asked of many readings stops early, what is asked of one has nearly all documents.
     """
+    most = most_decided(tables)
+    return proportion(int(most["right"].sum()), len(most)) if len(most) else None
+
+
+def most_decided(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Rows of documents with labels, and whether each is `right`, by the audit that read most."""
     told = [rows for rows in tables.values() if {"label", "decision"} <= set(rows.columns)]
     known = [rows[rows["label"] >= 0] for rows in told]
-    most = max(known, key=len, default=pd.DataFrame())
-    if not len(most):
-        return None
-    return proportion(int((most["label"] == most["decision"]).sum()), len(most))
+    most = max(known, key=len, default=pd.DataFrame(columns=["instance", "label", "decision"]))
+    return most.assign(right=most["label"] == most["decision"])
 
 
 def quality_of(record: Mapping[str, Any], findings: Mapping[str, Finding]) -> dict[str, Any]:

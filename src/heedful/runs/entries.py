@@ -42,7 +42,11 @@ def refuse_other_bytes(folder: Path) -> None:
 
 def _entries(folder: Path | str, deep: int | None = None) -> Iterator[os.DirEntry[str]]:
     """What lies in a folder, and in folders so many levels below (all: None); links are ends."""
-    with os.scandir(folder) as entries:
+    try:
+        found = os.scandir(folder)
+    except FileNotFoundError:  # gone since it was listed
+        return
+    with found as entries:
         for entry in entries:
             yield entry
             if deep != 0 and entry.is_dir(follow_symlinks=False):

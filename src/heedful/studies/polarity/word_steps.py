@@ -104,7 +104,7 @@ def scored(
     words for the settings in `kept`, with averages over training texts (`local …`) for those in
     `local`; `weights` the mean attention weights in test texts for `weighed`.
     `log` has every evaluation while training. Words with fewer than `least` training occurrences
-    read as unknown. Splits redrawn from `pools` (see `corpora.redrawing`) are each seed's own.
+    read as unknown. Splits redrawn from `pools` (see `corpora.splits`) are each seed's own.
     """
 
     def of(seed: int, members: Sequence[StackMember]) -> Step[Tables]:
