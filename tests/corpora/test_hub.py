@@ -97,3 +97,9 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(InputError, match=r"heedful\[hub\]"):
         load_corpus("hf:imdb")
+
+
+@pytest.mark.parametrize("name", ["hf:", "hf::config"])
+def test_a_set_without_a_name_is_said(name: str) -> None:
+    with pytest.raises(InputError, match="names no data set; give hf:NAME"):
+        load_corpus(name)

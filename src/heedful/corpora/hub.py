@@ -33,6 +33,8 @@ def read_hub(
             f"hf:{name} needs the `datasets` package; install it with pip install 'heedful[hub]'."
         ) from error
     path, _, config = name.partition(":")
+    if not path:
+        raise InputError(f"hf:{name} names no data set; give hf:NAME or hf:NAME:CONFIG.")
     try:
         loaded = datasets.load_dataset(path, config or None)
     except Exception as error:  # the package raises many kinds: missing, offline, bad config
